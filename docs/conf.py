@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
-# What people type into the search, and a page that it must find.
+# Words that people search for, and a page that the search must find.
 SEARCHES = {
     "GDPR": "how-to/remove-a-person",
     "job changers": "how-to/job-changers",
@@ -32,8 +32,8 @@ SEARCHES = {
     "unhashable": "how-to/list-columns",
 }
 WIDGET_PICTURE = """
-This page has no kernel for a widget, so this is a picture; `outreach-frames lab` opens the notebook
-with the widget itself.
+Widgets need a kernel, so this page shows a picture. `outreach-frames lab` opens this notebook with
+working widgets.
 
 ```{{image}} ../pictures/{0}_light.png
 :class: only-light
@@ -58,32 +58,32 @@ release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())[
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design"]
 exclude_patterns = ["_build"]
-nitpicky = True  # a link to what no page has is an error
-toc_object_entries = False  # each has a heading of its own
+nitpicky = True  # a broken link is an error
+toc_object_entries = False  # each object already has a heading
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 nb_custom_formats = {".md": "docs.run_pages.read_page"}
-nb_execution_mode = "cache"  # what has been run is not run again, until the code has changed
+nb_execution_mode = "cache"  # results are kept until the code changes
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
 os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's own
-# These have no results, or pictures of them.
+# These pages have no results, or pictures instead.
 nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True
-nb_ipywidgets_js = {}  # its scripts would come from another host
+nb_ipywidgets_js = {}  # these scripts would come from another host
 
-highlight_language = "none"  # what is in no language is a shell's
+highlight_language = "none"  # blocks without a language are shell commands
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
-smartquotes = False  # tables have code
+smartquotes = False  # tables contain code
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "start", "gallery/**")}  # nothing beside them
+html_sidebars = {page: [] for page in ("index", "start", "gallery/**")}  # no sidebar
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
@@ -94,15 +94,15 @@ html_theme_options = {
 
 
 def collect_notebooks(_app: Sphinx) -> None:
-    """Copy the notebooks and their data to where Sphinx looks for pages."""
+    """Copy the notebooks and their data to the folder that Sphinx reads."""
     for folder in ("notebooks", "data"):
-        shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
+        shutil.rmtree(DOCS / folder, ignore_errors=True)  # with the files of the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
     picture_widgets(DOCS / "notebooks/03_filter_builder.ipynb")
 
 
 def picture_widgets(path: Path) -> None:
-    """Put a picture after each cell whose metadata names one: a page has no kernel for a widget."""
+    """Insert the pictures that cells name in their metadata: a page has no kernel for widgets."""
     notebook = nbformat.read(path, as_version=4)
     cells = []
     for cell in notebook.cells:
@@ -113,7 +113,7 @@ def picture_widgets(path: Path) -> None:
     notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
-    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or it would run in every build
+    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # else it would run in every build
 
 
 def make_pages(app: Sphinx) -> None:
@@ -127,7 +127,7 @@ def make_pages(app: Sphinx) -> None:
 
 
 def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
-    """Put what language models are told at the site's root, with links to pages, not to sources."""
+    """Copy llms.txt to the site's root, with links to pages instead of sources."""
     if exception or app.builder.format != "html":
         return
     text = (DOCS.parent / "llms.txt").read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
 
 
 def check_search(app: Sphinx, exception: Exception | None) -> None:
-    """Fail where a word that people type into the search does not lead to a page that fits."""
+    """Fail if a search for a word that people type does not find its page."""
     if exception or app.builder.format != "html":
         return
     index = app.builder.indexer  # type: ignore[attr-defined]
@@ -148,7 +148,7 @@ def check_search(app: Sphinx, exception: Exception | None) -> None:
 
 
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
-    """Fail where a page would load a script, a style, a font or a picture from another host."""
+    """Fail if a page loads a script, style, font or picture from another host."""
     if exception or app.builder.format != "html":
         return
     for page in Path(app.outdir).rglob("*.html"):
@@ -161,7 +161,7 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect what this site does beyond its extensions."""
+    """Register the steps of this site."""
     from docs.name_links import NameLinks  # noqa: PLC0415 - found by the path above
 
     app.add_post_transform(NameLinks)

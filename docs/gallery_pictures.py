@@ -1,4 +1,4 @@
-"""Run the code of the gallery's pages, and keep their pictures for both themes beside them."""
+"""Run the code of the gallery's pages, and save their pictures for both themes beside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach_frames.client import connect
 
 FOLDER: Final = Path(__file__).parent / "gallery"
 STYLES: Final = {"light": "default", "dark": "dark_background"}
-# A block, and the name of the picture below it if there is one.
+# A code block, and the name of the picture below it, if any.
 _BLOCK: Final = re.compile(
     r"^```python\n(.*?)^```(?:\s+!\[[^]]*\]\(made/(\w+)_light\.png\))?", re.DOTALL | re.MULTILINE
 )
@@ -54,5 +54,5 @@ def _draw_page(page: Path, folder: Path) -> None:
 
 
 def save_plot(figure: Figure, file: Path) -> None:
-    """Save a plot with no ground of its own, so that it stands on that of any page."""
+    """Save a plot with a transparent background, which suits any page."""
     figure.savefig(file, dpi=160, transparent=True, metadata={"Software": None})

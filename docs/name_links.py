@@ -1,4 +1,4 @@
-"""Code on a page that names a function, such as `of.filters()`, links to its reference."""
+"""Link code that names a function, such as `of.filters()`, to its reference."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class NameLinks(SphinxPostTransform):
-    """Make the links, and warn of a name that the reference does not have."""
+    """Insert the links, and warn about names that are not in the reference."""
 
-    default_priority = 5  # before links are resolved, so that those that stand are left alone
+    default_priority = 5  # before links are resolved, so that existing links stay
 
     def run(self, **_options: Any) -> None:
-        """Look at all code in the running text of a page."""
+        """Link all code in the text of a page."""
         objects = self.env.domaindata["py"]["objects"]
         for node in list(self.document.findall(nodes.literal)):
             found = _NAMED.match(node.astext())
@@ -31,7 +31,7 @@ class NameLinks(SphinxPostTransform):
             if name in objects:
                 self._link(node, objects[name])
             elif name not in _MODULES:
-                _LOGGER.warning("there is no %s", name, location=node)
+                _LOGGER.warning("%s is not in the reference", name, location=node)
 
     def _link(self, node: nodes.literal, target: Any) -> None:
         link = make_refnode(

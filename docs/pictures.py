@@ -1,8 +1,8 @@
-"""Make the pictures that README and the site show: every state of the widgets, and a plot.
+"""Take the pictures of README and the site: every state of the widgets, and a plot.
 
-Run by ``python -m docs.pictures``, about a minute: it needs `chromium` and the extra `test`. The
-code is that of the pages and of the notebook which show the pictures, and the people are the
-sandbox's, so the pictures change when these or the package do, and not otherwise.
+Run ``python -m docs.pictures``. It takes about two minutes and needs `chromium` and the extra
+`test`. It runs the code of the pages and the notebook that show the pictures, with the sandbox's
+people, so the pictures change only if these or the package change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SHOW_ONLY: Final = """(widget, titles) => {
 
 
 def main() -> None:
-    """Make all pictures anew."""
+    """Take all pictures."""
     FOLDER.mkdir(exist_ok=True)
     picture_plot()
     with (
@@ -201,7 +201,7 @@ def show_only(widget: Locator, *titles: str) -> None:
 
 
 def keep(picture: Path) -> None:
-    """Keep a picture with few colours, which makes it small."""
+    """Save a picture with few colours, to make it small."""
     with Image.open(picture) as image:
         few = image.convert("RGB").quantize(
             _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

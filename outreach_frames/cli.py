@@ -116,7 +116,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write the partial result of a failed call beside the requested files."""
+    """Write the partial result of a failed call to files beside the requested ones."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -168,8 +168,8 @@ def make_parser() -> argparse.ArgumentParser:
 def _run_login(options: argparse.Namespace) -> None:
     with call(of.login, options) as client:
         print_result(
-            f"The service at {client.base_url} accepts the token. The system's keyring has both "
-            f"as the profile {options.profile}."
+            f"The service at {client.base_url} accepts the token. Both are stored in the system's "
+            f"keyring as the profile {options.profile}."
         )
 
 
@@ -198,7 +198,7 @@ def _run_search(options: argparse.Namespace) -> None:
 
 def _run_count(options: argparse.Namespace) -> None:
     if options.out is not None and options.by is None:
-        raise InvalidInputError("--out without --by has no table. Pass --by FILTER too.")
+        raise InvalidInputError("--out writes a table only with --by. Pass --by FILTER too.")
     found: Any = call(of.count_people, options)
     if options.by is None:
         print_text(f"{found:,}")
@@ -236,7 +236,7 @@ def _run_find_people(options: argparse.Namespace) -> None:
 
 
 def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]) -> list[str]:
-    """Return the columns to print: all chosen ones, or a few."""
+    """Return the columns to print: all chosen columns, or the default ones."""
     return default if options.columns is None else list(people.columns)
 
 
@@ -266,7 +266,7 @@ def _add_company_columns(command: argparse.ArgumentParser) -> None:
 
 
 def _path(text: str) -> Path | str:
-    """Parse a path, but keep the trailing separator of a folder, which `Path` would drop.
+    """Parse a path and keep the trailing separator of a folder, which `Path` drops.
 
     >>> _path("people/")
     'people/'
@@ -275,7 +275,7 @@ def _path(text: str) -> Path | str:
 
 
 def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | None) -> None:
-    """Write a table to a file, or print these columns; without columns, counts and their total."""
+    """Write a table to a file, or print these columns; without columns, print counts."""
     if out is not None:
         print_text(_save_table(frame, out))
         return
@@ -340,7 +340,7 @@ def _list_command(endpoint: spec.Endpoint) -> Command:
 COMMANDS: Final = (
     Command(
         "demo",
-        "see the toolkit at work, without an account",
+        "try the toolkit without an account",
         "Start the embedded service, search people, show the tables, and write prospects.csv and "
         "headcount.png to a folder.",
         (
@@ -376,8 +376,8 @@ COMMANDS: Final = (
     Command(
         "check",
         "check whether the service can be used",
-        "Check the connection, and whether the service's responses are as documented. It reads "
-        "with at most 15 requests. The output has no values of people or mailboxes.",
+        "Check the connection, and whether the service's responses are as documented. It sends "
+        "at most 15 read requests. The output contains no values of people or mailboxes.",
         (
             option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
             option("--lead-list-id", metavar="ID", help="a lead list to read"),
@@ -443,7 +443,7 @@ COMMANDS: Final = (
             SHEET_NAME,
             ENCODING,
             _add_company_columns,
-            option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),
+            option("--per-company", type=int, default=10, metavar="N", help="per company (10)"),
             option("--all", action="store_true", help="read all matching people"),
             COLUMNS,
             SPLIT_BY,
@@ -522,7 +522,7 @@ COMMANDS: Final = (
             ),
             option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
-            option("--freq", default="B", help="the days, as a pandas frequency (B: weekdays)"),
+            option("--freq", default="B", help="sending days, as a pandas frequency (B: weekdays)"),
             option("--spread", default="by_limit", help="by_limit or evenly (by_limit)"),
             *_LIST_OPTIONS,
         ),
@@ -535,13 +535,13 @@ COMMANDS: Final = (
         "forget",
         "remove people from the cache and list the files that contain them",
         "Remove people from the responses stored on this machine, and list the journals, exports "
-        "and tables under a folder that contain them; --files removes them from those of this "
-        "package too.",
+        "and tables under a folder that contain them. --files also removes them from this "
+        "package's files.",
         (
             option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
             option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
             option("--folder", type=Path, help="the folder with your files"),
-            option("--files", action="store_true", help="also from this package's files there"),
+            option("--files", action="store_true", help="also change this package's files there"),
             option("--dry-run", action="store_true", help="only show what would be removed"),
             _OUT,
         ),

@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
             report = of.last_report()
             if report is None or report is last:
                 raise
-        # The files first: they record what was sent even if the terminal is gone.
+        # Write the files first: they record what was sent even if the terminal is closed.
         unwritten = None
         with HeldSignals():
             if options.results is not None:
@@ -150,7 +150,7 @@ ADD_LEADS: Final = Command(
             nargs="+",
             action="extend",
             metavar="EMAIL",
-            help="with custom_mailboxes; with --mailbox, for rows whose cell is missing",
+            help="for custom_mailboxes or, with --mailbox, for rows with a missing cell",
         ),
         option(
             "--chunk-size",

@@ -1,4 +1,4 @@
-"""The commands `snapshot` and `compare`: keep a search's people and compare over time."""
+"""The commands `snapshot` and `compare`: save a search's people and compare them over time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _QUIET = option(
 
 SNAPSHOT = Command(
     "snapshot",
-    "keep the people that a search finds today",
+    "save the people that a search finds today",
     "Write all matching people to FOLDER/snapshot=<date> as Parquet. After an interruption, the "
     "same command on the same day resumes.",
     (
@@ -75,8 +75,8 @@ COMPARE = Command(
     "Compare the last two snapshots of a folder, or two files or folders of people: people who "
     "appeared or disappeared, changed values, changed employers and changes in headcount.",
     (
-        option("before", type=Path, help="a folder of snapshots, or the people before"),
-        option("after", type=Path, nargs="?", help="the people after"),
+        option("before", type=Path, help="a folder of snapshots, or the earlier people"),
+        option("after", type=Path, nargs="?", help="the later people"),
         SHEET_NAME,
         ENCODING,
         option(

@@ -19,7 +19,7 @@ from outreach_frames.common.atomic_files import expanded, replace_file, unreadab
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import ConfigurationError, OutreachError
 
-# Side by side, because the notebooks read ../data.
+# Copied side by side, because the notebooks read ../data.
 _FOLDERS: Final = {"notebooks": "*.ipynb", "data": "*.*"}
 _FIRST_NOTEBOOK: Final = "notebooks/01_quickstart.ipynb"
 # JupyterLab gives its kernels 5 of these seconds.
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> None:
     with signals_as_ctrl_c(), start(options) as sandbox:
         kept = copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
-        connection[PROFILE_VARIABLE] = ""  # it would win over the other two
+        connection[PROFILE_VARIABLE] = ""  # a profile would override the other two
         print(_welcome(folder, kept, sandbox.url), flush=True)
         _serve_lab(_command(folder, options), os.environ | connection)
 

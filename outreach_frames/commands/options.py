@@ -28,8 +28,8 @@ AddOption = Callable[[argparse.ArgumentParser], object]
 
 CONNECTION: Final = (
     f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
-    f"{API_KEY_VARIABLE}; or both are those of a profile that `outreach-frames login` stored. "
-    "--sandbox uses the embedded service instead: no account, invented data."
+    f"{API_KEY_VARIABLE}, or both from a profile that `outreach-frames login` stored. "
+    "--sandbox uses the embedded service instead, without an account and with invented data."
 )
 
 
@@ -82,12 +82,12 @@ def _add_service(command: argparse.ArgumentParser) -> None:
     services = command.add_mutually_exclusive_group()
     services.add_argument("--sandbox", action="store_true", help="use the embedded service")
     services.add_argument(
-        "--profile", metavar="NAME", help=f"a profile of login (that of {PROFILE_VARIABLE})"
+        "--profile", metavar="NAME", help=f"a stored profile (that of {PROFILE_VARIABLE})"
     )
 
 
 def filter_name(option_name: str) -> str:
-    """Return the name of a filter that may be spelt like its option."""
+    """Return the name of a filter from its name or the name of its option."""
     return option_name.replace("-", "_")
 
 

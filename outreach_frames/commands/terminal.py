@@ -36,7 +36,7 @@ _COMMANDS: Final = {
     **{"find_people": "find-people", "lead_list": "lead-list", "filters": "search --help"},
     **{"count_people": "count", "explain_search": "explain", "sending_capacity": "capacity"},
 }
-# An argument, with a value that is written in another way in a shell.
+# An argument whose value is written differently in a shell.
 _ARGUMENT: Final = re.compile(
     rf"(?<![\w.?&/-])({_OPTIONS})=(None|True|False|\[[^\]]*\]|\{{[^}}]*\}}|(?=[\s,;.]|$))?"
 )
@@ -69,15 +69,15 @@ _PHRASES: Final = (
     (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
     (r" of max_wait=\S+ remain\b", " of waiting remain"),
 )  # fmt: skip
-# What a shell does not have, outside of quotes.
+# Python that has no meaning in a shell, outside of quotes.
 _PYTHON_ONLY: Final = re.compile(
     r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\b(?:df|frame|report)\.\w"
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Characters of a cell: the most, and the fewest of text with spaces and of single words.
+# Maximum characters of a cell, and the minimum for text with spaces and for single words.
 _MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
-# For files and pipes, whose lines may have any length.
+# For files and pipes, whose lines are not limited.
 _ANY_WIDTH: Final = 1_000_000
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
@@ -133,7 +133,7 @@ def discarding_unread_output() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Send the rest of the output nowhere, so that no later flush of it fails."""
+    """Discard the remaining output, so that no later flush fails."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -163,7 +163,7 @@ def print_if_open(text: str) -> None:
 
 
 def fit_lines(text: str) -> str:
-    """Break long lines between words, and indent their rest below the last column."""
+    """Break long lines between words, and indent the following lines to the last column."""
     width = _terminal_width()
     lines = []
     for line in text.split("\n"):
@@ -205,7 +205,7 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
 
 
 def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-    """Return the widths of the first columns that fit the terminal, the widest ones reduced."""
+    """Return the widths of the first columns that fit the terminal; reduce the widest ones."""
     available = _terminal_width()
     longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
     for count in range(len(columns), 1, -1):
@@ -218,7 +218,7 @@ def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> li
 
 
 def _padded(text: str, width: int, *, to_right: bool) -> str:
-    """Return a text in a column of some width, cut if it is longer.
+    """Pad a text to a width, or cut it.
 
     >>> _padded("Ada", 5, to_right=True), _padded("陈雨欣", 5, to_right=False)
     ('  Ada', '陈雨…')
@@ -229,7 +229,7 @@ def _padded(text: str, width: int, *, to_right: bool) -> str:
 
 
 def _terminal_width() -> int:
-    """Return the width of the terminal, or COLUMNS; files and pipes have any width."""
+    """Return the width of the terminal, or COLUMNS; that of files and pipes is unlimited."""
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
 
 
@@ -272,7 +272,7 @@ def _command_text(call: re.Match[str]) -> str:
 def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     """Return an error or warning in the terms of the command line.
 
-    Advice of which nothing but Python is left is dropped: a later sentence, never the first one.
+    Sentences with advice that applies only to Python are dropped, but never the first sentence.
     `has_all` is whether the command has the option --all.
 
     >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")

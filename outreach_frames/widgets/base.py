@@ -22,7 +22,7 @@ Kind = Literal["info", "warning", "error"]
 
 
 def read_assets(*names: str) -> str:
-    """Return files of this folder as one text, as a notebook's module cannot import others."""
+    """Join files of this folder, because a module in a notebook cannot import others."""
     folder = files("outreach_frames.widgets")
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
@@ -62,7 +62,7 @@ class Panel(anywidget.AnyWidget):
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
     # The work under way, in words, or "".
     busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
-    # Done and total; a total of 0 is unknown.
+    # Finished and total number; a total of 0 is unknown.
     progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     # Why the work takes longer than usual, or "".
     status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()

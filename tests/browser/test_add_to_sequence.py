@@ -386,7 +386,7 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_pat
     assert pd.read_csv(failed, keep_default_na=False)["email"].tolist() == ["n/a"]
     failed.write_text("mine")
     button(widget, "Save failed rows as CSV").click()
-    expect_text(widget, "already in")
+    expect_text(widget, "already has")
     assert failed.read_text() == "mine"
     button(widget, "Replace them").click()
     expect_text(widget, "1 failed row in failed.csv")

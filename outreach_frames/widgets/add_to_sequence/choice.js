@@ -289,7 +289,7 @@ function settingsSection(context) {
         h("legend", {}, "Checks to skip, for all rows"),
         overrides.map((one) => one.element),
       ),
-      tools(h("label", {}, "Mailbox of each row, or its user: column ", mailbox)),
+      tools(h("label", {}, "Column with each row's mailbox or user ", mailbox)),
       tools(h("label", {}, others, distribution)),
       mailboxes,
     ),

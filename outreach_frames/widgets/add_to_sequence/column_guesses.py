@@ -15,14 +15,14 @@ from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.planning.syntax import SIMPLE_URL
 
-# Only the first cells of a column are examined; longer texts do not match.
+# Maximum cells examined per column, and maximum length of a matching text.
 _MAX_CELLS: Final = 500
 _MAX_CHARACTERS: Final = 300
 # The minimum share of matching cells in a column with a matching name.
 _MIN_NAMED_SHARE: Final = 0.3
 # The minimum share of matching cells in a column with any name.
 _MIN_SHARE: Final = 0.8
-# Columns whose shares differ by less match equally well.
+# Columns match equally well if their shares differ by less than this.
 _TIE_MARGIN: Final = 0.2
 
 # "E-Mail", "e mail" and "eMail" are one word.
@@ -127,7 +127,7 @@ def _url_rank(name: str, networks: Collection[str]) -> int | None:
 
 
 def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) -> int | None:
-    """Return 1 for a plain name, 2 for one with further words, None for another meaning."""
+    """Return 1 for a plain name, 2 if it has further words, None if it means something else."""
     if words.isdisjoint(key) or not words.isdisjoint(stop_words.split()):
         return None
     return 1 if words <= key | fillers else 2

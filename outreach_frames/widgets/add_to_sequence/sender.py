@@ -45,8 +45,8 @@ Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 class Sender:
     """The plans of one frame, each sent at most once."""
 
-    # Once rows have arrived in a sequence, plans use the frame as it was then, that sequence, and
-    # only rows that were refused or not sent.
+    # After rows have arrived in a sequence, later plans keep that sequence and that state of the
+    # frame, and contain only rows that were refused or not sent.
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Sender:
 
     @property
     def sequence_id(self) -> str | None:
-        """The id of the sequence in which rows have arrived."""
+        """The id of the sequence that received rows."""
         return self.report.sequence_id if self.report is not None and self.is_fixed else None
 
     @property
@@ -168,7 +168,7 @@ class Sender:
             yield "There is nothing to send."
         place = self._place(self.plan.sequence_id)
         if place.mark is not None and not place.exists():
-            yield f"The journal {self.journal} is missing. Restore it; else rows are sent twice."
+            yield f"The journal {self.journal} is missing. Restore it, or rows may be sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
 

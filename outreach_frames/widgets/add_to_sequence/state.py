@@ -200,7 +200,7 @@ def _column_problem(label: object, times: int) -> str:
     if times > 1:
         return f"{times} columns have this name: rename them to use them"
     if has_lone_surrogate(label):
-        return "its name contains half a character: rename it to use it"
+        return "its name contains an invalid character: rename it to use it"
     return ""
 
 

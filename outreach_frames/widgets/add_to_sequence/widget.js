@@ -94,7 +94,7 @@ function sendSection(context) {
     againWords.textContent = ` ${number(state.sent_before)} of these leads were already sent to this sequence from this notebook. Send them again anyway.`;
     journal.textContent = state.journal
       ? `Journal: ${state.journal}`
-      : 'Without a journal, only this kernel knows what was sent; AddToSequence(df, journal="leads.journal") keeps it.';
+      : 'Without a journal, only this kernel knows what was sent. Use AddToSequence(df, journal="leads.journal") to keep it.';
     sending.hidden = !running;
     cancel.hidden = state.phase !== "sending";
     abort.hidden = state.phase !== "cancelling";
@@ -179,7 +179,7 @@ function saveArea({ model, signal }) {
   const replace = button("Replace them", () => save(true), { hidden: true });
   onMessage(model, "saved", signal, (message) => {
     saved.textContent = message.existing.length
-      ? `${message.existing.join(", ")} already in ${message.folder}.`
+      ? `${message.folder} already has ${message.existing.join(", ")}.`
       : message.words;
     replace.hidden = message.existing.length === 0;
   });

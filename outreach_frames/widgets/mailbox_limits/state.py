@@ -18,7 +18,7 @@ Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# Larger numbers are typing errors and do not fit into the frames' Int64.
+# Larger numbers are typing errors and do not fit into Int64.
 _INT64 = range(-(2**63), 2**63)
 
 

@@ -88,7 +88,7 @@ def _tooltip(field: spec.Filter, commas: bool) -> str:
 
 
 def tidy_filters(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Order filters as in the interface, drop empty ones and reject values no form can hold."""
+    """Order filters as in the interface, drop empty ones and reject values unfit for the form."""
     check_filters(dict.fromkeys(value))
     kept = {}
     for name, given in value.items():

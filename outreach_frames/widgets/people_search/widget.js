@@ -81,7 +81,7 @@ function optionList(input, label, pick) {
   };
   const move = (step) => {
     const count = list.children.length;
-    // One position is for no option: the typed text.
+    // One position means no option, so the typed text counts.
     activate(((active + 1 + step + count + 1) % (count + 1)) - 1);
   };
   input.setAttribute("aria-controls", list.id);
