@@ -218,7 +218,7 @@ def _free_mail_domains() -> _FreeMail:
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text; lists and bytes are no empty cells."""
+    """Return a column's text; lists and bytes do not count as empty."""
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
     return strip_texts(texts)
