@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel workbook, and warn of what its cells do not hold."""
+"""Read a sheet of an Excel workbook, and warn of values that its cells do not hold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LINKS: Final = "xl/_rels/workbook.xml.rels"
 _CALCULATE: Final = re.compile(rb'\bfullCalcOnLoad="(?:1|true)"')
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 _PLACE: Final = re.compile(rb' r="([A-Z]+)(\d+)"')
-# Beside values, what a cell or row may have; with these, the XML is parsed, which takes longer.
+# Signs of formulas, errors and hidden rows; only then the XML is parsed, which takes longer.
 _MARKS: Final = (b"<f", b":f>", b":f ", b't="e"', b"t='e'", b"hidden=")
 _STYLES: Final = "xl/styles.xml"
 _ZEROS: Final = re.compile(rb'formatCode="(000+)"')
@@ -72,9 +72,9 @@ _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so that ids are w
 _PADDED: Final = "Zeros that the number format {} shows in front of numbers are not in the cells."
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
 _MERGED: Final = "Only the first cell of merged cells has their value: {}."
-_INEXACT: Final = "The sheet does not hold all that was written to it: {}."
+_INEXACT: Final = "Cells do not hold the exact values of these columns: {}."
 _CHANGED: Final = "Values do not fit the dtype of their column, and are as on the sheet: {}."
-# By sentence, what it names.
+# Maps each sentence above to the items that fill its braces.
 _Said = defaultdict[str, list[str]]
 
 
@@ -180,7 +180,7 @@ def _choose(package: zipfile.ZipFile, wanted: str | int | None, path: Path) -> t
 
 
 def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Said:
-    """Return what a sheet's XML shows beside its values; reject cells that are far apart."""
+    """Return a sheet's formulas, errors and hidden rows; reject cells that are far apart."""
     xml = package.read(part)
     letters, last = "", 0
     for end in _ROW_END.finditer(xml):
