@@ -1,4 +1,4 @@
-"""Check whether the service keeps to the interface document, by reads only."""
+"""Check whether the service conforms to the interface document; reads only."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ _CLOCK_SECONDS: Final = 60
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
-# What stops the check if it happens before the first good response, and its name.
+# Errors that stop the check before the first good response, and the check that they fail.
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     AuthenticationError: "token",
     ConnectionFailedError: "connection",
     RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
-_TELL_SERVICE: Final = "Tell the service's support: results may be incomplete."
-_TELL_AUTHORS: Final = "Nothing to do: it is kept. Tell the authors of this package."
+_TELL_SERVICE: Final = "Report it to the service's support: results may be incomplete."
+_TELL_AUTHORS: Final = "The data is kept. Report this to the authors of the package."
 # The request at the start of an error's message, and addresses that a service may name in it.
 _LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
@@ -106,8 +106,8 @@ def check(
     -------
     DataFrame
         One row per finding: check (str), status (ordered category: ok < note < warning < failed),
-        detail and advice (str). failed: it cannot be used. warning: it differs from the interface
-        document, and results may be incomplete. note: it goes beyond the document.
+        detail and advice (str). failed: the service cannot be used. warning: it differs from the
+        interface document, and results may be incomplete. note: it goes beyond the document.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _cache_finding(client: Client) -> Finding:
 
 
 class _Checker:
-    """The findings so far, and what later checks need of earlier responses."""
+    """The findings so far, and data from earlier responses that later checks need."""
 
     def __init__(self, client: Client, findings: list[Finding]) -> None:
         self._client = client
@@ -318,7 +318,7 @@ class _Checker:
 
 
 def _words(error: OutreachError) -> tuple[str, str]:
-    """Split an error's message into what happened and what to do."""
+    """Split an error's message into the problem and the advice."""
     text = re.sub(_ADDRESS, "...", re.sub(_LABEL, "", str(error)))
     what, point, advice = text.rpartition(". ")
     return (what + point.rstrip(), advice) if point else (advice, "")
@@ -328,12 +328,12 @@ def _load(body: bytes) -> dict[str, Any]:
     """Return a body's JSON object; the error does not show its text, which may be personal."""
     with suppress(InvalidResponseError):
         return load_object(body)
-    kind = "a web page" if b"<" in body.lstrip()[:4] else "no JSON object in UTF-8"
-    raise InvalidResponseError(f"the response is {kind}. Check base_url, or tell the support.")
+    kind = "a web page" if b"<" in body.lstrip()[:4] else "not a JSON object in UTF-8"
+    raise InvalidResponseError(f"the response is {kind}. Check base_url, or ask the support.")
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
-    """Yield what does not add up on a page of a search."""
+    """Yield the contradictions between a page of a search and its totals."""
     size = spec.MAX_SEARCH_PAGE_SIZE
     total, pages = pagination.get("total"), pagination.get("total_pages")
     if not isinstance(total, int) or not isinstance(pages, int):

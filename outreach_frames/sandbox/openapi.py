@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Groups of fields that have a named schema, to share or to find it.
+# Groups of fields with a named schema, to share it or to make it easy to find.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,

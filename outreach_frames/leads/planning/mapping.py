@@ -90,7 +90,7 @@ def read_settings(
             raise InvalidInputError(
                 f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row "
                 f"from its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
-                f"{MAILBOXES}=; without it, these are sent by the sequence's senders."
+                f"{MAILBOXES}=; without it, those rows are sent by the sequence's senders."
             )
         distribution = custom
     if mailboxes is None:
@@ -243,7 +243,7 @@ def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
         )
     if not is_field_name(field):
         raise InvalidInputError(
-            f"{quoted(field)} is not a valid name of a data field. Valid are lowercase letters, "
+            f"{quoted(field)} is not a valid name of a data field. Use lowercase letters, "
             f"digits and underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
             f"characters.{_suggest_field(field, columns)}"
         )

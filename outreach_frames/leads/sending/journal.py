@@ -159,7 +159,7 @@ class Journal:
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
-        """Raise if a plan without a column of mailboxes would resume a run that had one."""
+        """Raise if a plan without a column of mailboxes would resume a run with such a column."""
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
@@ -398,7 +398,7 @@ class ReachedPeople(NamedTuple):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of identifiers that any of them has; all if there is nobody."""
+        """The kinds of identifiers that these people have; all kinds if there are no people."""
         email, *urls = map(len, self.hashes)
         known = zip(spec.LEAD_IDENTIFIERS, (email, sum(urls)), strict=True)
         return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)

@@ -344,7 +344,7 @@ def _refused(error: ValidationFailedError) -> Classification:
 
 
 def is_mailbox_refused(error: OutreachError) -> bool:
-    """Return whether nothing but the request's mailbox keeps the run from continuing."""
+    """Return whether the refused mailbox is the only problem that would stop the run."""
     return isinstance(error, ValidationFailedError) and {MAILBOX_UNUSABLE} == {
         problem.error_code
         for problem in error.validation_errors

@@ -146,7 +146,7 @@ class _Submission:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nothing was sent, for certain."""
+        """Whether certainly nothing was sent."""
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
@@ -258,8 +258,8 @@ def _warn_of_sent_before(task: _Submission, rows: Positions) -> None:
         leads = plural(len(rows), "lead")
         warn(
             f"This Python process sent {before:,} of {leads} to this sequence before. The service "
-            "skips leads in it only if email and profile URL are the same. Pass the same journal= "
-            "to every call, so that nobody is sent twice."
+            "skips leads already in it only if email and profile URL are the same. Pass the same "
+            "journal= to every call, so that nobody is sent twice."
         )
 
 
@@ -349,7 +349,7 @@ def _count_incomplete(status: pd.Series[str]) -> str:
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Return what to do next; `is_safe` if a journal has the outcomes."""
+    """Return the advice to resume; `is_safe` if a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:

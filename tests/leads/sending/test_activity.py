@@ -192,7 +192,7 @@ def test_times(service: Contacts, report: SubmissionReport) -> None:
         with pytest.raises(InvalidInputError, match="is not a time"):
             report.activity_counts(since=since)
     report.rows.loc[0, "sent_at"] = pd.NaT
-    with pytest.raises(InvalidInputError, match="is known of 1 row of this report"):
+    with pytest.raises(InvalidInputError, match="1 row of this report has no sent_at"):
         report.recent_activity()
     assert service.asked == []
 
@@ -277,6 +277,6 @@ def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -
     with scripted([script.json({}, 404)] * 9) as other:
         with of.connect(other.url, "other", cache=None) as client:
             for made, options in ((stored, {}), (report, {"client": client})):
-                with pytest.warns(OutreachWarning, match="None of 4 addresses is that"):
+                with pytest.warns(OutreachWarning, match="None of 4 addresses belongs"):
                     assert not made.activity_counts(**options)["contact_found"].any()
             assert len(other.requests) == 8
