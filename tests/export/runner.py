@@ -20,7 +20,7 @@ from outreach_frames.client.client import Client
 
 
 def main(url: str) -> None:
-    """Obey."""
+    """Run the commands from standard input."""
     of.export_people  # noqa: B018 - loads what an export needs
     warnings.simplefilter("ignore")
     say("ready")

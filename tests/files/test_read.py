@@ -370,7 +370,7 @@ def test_blank_lines_are_no_rows(tmp_path, header, end):
 
 
 def test_blank_lines_in_a_single_column_are_counted(tmp_path):
-    """Blank lines after the rows are no missing cells; blank lines between them cause a warning."""
+    """Blank lines after the rows are not missing cells; those between them cause a warning."""
     path = tmp_path / "x.csv"
     path.write_text("email\na@x.example\nb@x.example\n\n\n")
     assert len(read_prospects(path)) == 2
