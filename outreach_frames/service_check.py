@@ -64,8 +64,8 @@ _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
-_TELL_SERVICE: Final = "Report it to the service's support: results may be incomplete."
-_TELL_AUTHORS: Final = "The data is kept. Report this to the authors of the package."
+_REPORT_TO_SERVICE: Final = "Report it to the service's support: results may be incomplete."
+_REPORT_TO_AUTHORS: Final = "The data is kept. Report this to the authors of the package."
 # The request at the start of an error's message, and addresses that a service may name in it.
 _LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
@@ -223,7 +223,7 @@ class _Checker:
             number = len(page_items(pages[-1], self._endpoint))
             if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
                 detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
-                self._add(WARNING, detail, _TELL_SERVICE)
+                self._add(WARNING, detail, _REPORT_TO_SERVICE)
         self._check_repeats(pages)
 
     def _next_url(self, page: Mapping[str, Any], page_url: str) -> str | None:
@@ -246,7 +246,7 @@ class _Checker:
             pages.append(self._parse(response) if pages else self._read(response))
             people = len(page_items(pages[-1], self._endpoint))
             if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
-                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _TELL_SERVICE)
+                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE)
             pagination = pages[-1].get(spec.PAGINATION_KEY)
             if not isinstance(pagination, dict):
                 raise InvalidResponseError(
@@ -279,7 +279,7 @@ class _Checker:
         missing = set(ids) - self._ids(page)
         if missing:
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
-            self._add(WARNING, detail, _TELL_SERVICE)
+            self._add(WARNING, detail, _REPORT_TO_SERVICE)
 
     def _check_lead_list(self, lead_list_id: str | None) -> None:
         if lead_list_id is None:
@@ -290,7 +290,7 @@ class _Checker:
     def _parse(self, response: Observation) -> dict[str, Any]:
         """Check a response's headers and return its JSON object."""
         for problem in _wrong_headers(response.headers):
-            self._add(WARNING, problem, _TELL_SERVICE)
+            self._add(WARNING, problem, _REPORT_TO_SERVICE)
         page = _load(response.body)
         self._accepted = self._accepted or _clock_finding(response.headers)
         return page
@@ -303,7 +303,9 @@ class _Checker:
             self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
         found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
         for path, detail, is_addition in found:
-            status, advice = (NOTE, _TELL_AUTHORS) if is_addition else (WARNING, _TELL_SERVICE)
+            status, advice = (
+                (NOTE, _REPORT_TO_AUTHORS) if is_addition else (WARNING, _REPORT_TO_SERVICE)
+            )
             self._add(status, f"{path}: {detail}", advice)
         return page
 
@@ -311,7 +313,7 @@ class _Checker:
         records = [record for page in pages for record in page_items(page, self._endpoint)]
         repeated = Counter(filter(None, map(record_id, records)))
         if number := repeated.total() - len(repeated):
-            self._add(WARNING, f"{plural(number, 'id')} sent again", _TELL_SERVICE)
+            self._add(WARNING, f"{plural(number, 'id')} sent again", _REPORT_TO_SERVICE)
 
     def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
         return {*map(record_id, page_items(page, self._endpoint))} - {None}

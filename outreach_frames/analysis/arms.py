@@ -190,10 +190,10 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     problems = [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
     _warn_of_keyless(keys, f"no key, or a placeholder such as n/a, in {source}", *problems[:1])
     distinct = keys.unique().drop_null()
-    if like := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
+    if twins := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
-            f"{plural(like, 'key')} in {source} {'differs' if like == 1 else 'differ'} from another"
-            " only in case, and may have another arm. If they are equal, pass them in lower case."
+            f"{plural(twins, 'key')} in {source} {'differs' if twins == 1 else 'differ'} from "
+            "another only in case, and may have another arm. If they are equal, pass them in lower case."
         )
     return keys
 

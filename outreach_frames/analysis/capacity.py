@@ -268,7 +268,7 @@ def _schedule(
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
     quota = np.full_like(limit, _MAX_EMAILS)
-    # Before each day: how many of its leads each mailbox has sent each step's email, in order.
+    # Before each day: how many leads were sent each step's email, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:

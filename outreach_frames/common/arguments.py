@@ -65,8 +65,8 @@ def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
     """
     if not isinstance(name, str):
         return [one for one in dict.fromkeys(names) if one == name]
-    wanted = _bare(name)
-    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == wanted]
+    key = _bare(name)
+    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == key]
 
 
 def _bare(name: str) -> str:

@@ -157,7 +157,7 @@ def _from_workbook(path: Path, holds: Holds) -> Callable[[], object]:
 
 
 def _without(frames: Mapping[str, pd.DataFrame], holds: Holds) -> dict[str, pd.DataFrame]:
-    """Drop the rows of matching people, and the categories without a row that name them."""
+    """Drop the rows of matching people, and the unused categories that name them."""
     kept = {name: _frame_without(frame, holds) for name, frame in frames.items()}
     if all(kept[name] is frames[name] for name in frames):
         raise InvalidInputError(NAMED)

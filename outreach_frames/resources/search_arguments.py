@@ -183,7 +183,7 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
         for one in signature(caller).parameters.values()
         if one.kind is _KEYWORD and one.name not in spec.FILTERS_BY_NAME
     ]
-    # The argument may be a word of the name, as in company_domain.
+    # The name may contain the argument, as company_domain contains domain.
     close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
     if close or not hint:
         hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."

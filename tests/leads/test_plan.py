@@ -387,7 +387,7 @@ def test_a_sequence_that_takes_leads_is_named(client: Client, sandbox: Sandbox, 
 
 
 def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """A draft sequence can be planned for, with a warning that names the open statuses."""
+    """Planning for a draft sequence works, with a warning that names the open statuses."""
     sequence_id = sandbox.sequence_ids["invalid_sequence_status"]
     with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
         plan = make_plan(people(1), sequence_id, client=client)
@@ -395,7 +395,7 @@ def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox:
 
 
 def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """An unknown id can be planned for, with a warning and a suggestion."""
+    """Planning for an unknown id works, with a warning and a suggestion."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     with pytest.warns(OutreachWarning, match=f"Did you mean '{sequence_id}'"):
         plan = make_plan(people(1), f"{sequence_id}x", client=client)

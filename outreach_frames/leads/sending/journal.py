@@ -41,7 +41,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
-    DO_NOT_START_ANEW,
+    KEEP_OLD_JOURNAL,
     WHAT,
     JournalPlace,
     locate,
@@ -273,14 +273,14 @@ class Journal:
         if self.path.exists():
             raise OutreachError(
                 f"The journal {self.path} was replaced by another file during the run. "
-                f"{DO_NOT_START_ANEW}"
+                f"{KEEP_OLD_JOURNAL}"
             )
         try:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
                 f"The journal {self.path} was removed during the run and cannot be restored "
-                f"({error}). {DO_NOT_START_ANEW}"
+                f"({error}). {KEEP_OLD_JOURNAL}"
             ) from error
         self.is_lost = False
         lost.discard(self.path)

@@ -498,7 +498,7 @@ def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
 
 
 def test_a_skipped_person_stays_one_when_the_override_is_refused(path: Path) -> None:
-    """Rows recorded as skipped stay one person after a refused second try."""
+    """Rows that a skip linked to one person stay linked after a refused second try."""
     skip = skipped("recently_contacted_and_skipped")
     refused = script.json({"error": "no"}, 400)
     rows: list[Row] = [(A, U), (A, None), (None, U)]
