@@ -193,7 +193,8 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     if twins := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
             f"{plural(twins, 'key')} in {source} {'differs' if twins == 1 else 'differ'} from "
-            "another only in case, and may have another arm. If they are equal, pass them in lower case."
+            "another only in case, and may have another arm. If they are equal, pass them in lower "
+            "case."
         )
     return keys
 
