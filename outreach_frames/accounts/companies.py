@@ -61,7 +61,7 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Reads every key of a cell, to explain why it has no single one; and what the cell should be.
+    # Reads every key of a cell, to explain why there is no single key; and the expected content.
     read: Callable[[str], Reading] = lambda _text: Reading([], True)
     expected: str = ""
 

@@ -279,7 +279,7 @@ def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) 
         example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
     listed = "; ".join(map(_listed, others))
     raise InvalidInputError(
-        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or "
+        f"on={quoted(on)} does not name the kind of key. Pass email=, profnet_url= or "
         f"domain=, such as {example}. This table has {_listed(frame)}; "
         f"the other has {listed}."
     )

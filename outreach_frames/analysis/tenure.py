@@ -219,7 +219,7 @@ class _Employers:
     def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
         urls = _numbers(held, frame, _URL, company_url_keys)
         self._names = _numbers(held, frame, _NAME, company_name_keys)
-        # A name that the frame has with a single URL stands for that URL.
+        # A name with a single URL in the frame counts as that URL.
         pairs = pd.DataFrame({"name": self._names, "url": urls}).drop_duplicates()
         pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
         url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]

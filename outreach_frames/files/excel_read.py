@@ -154,7 +154,7 @@ def _require_size(package: zipfile.ZipFile, path: Path) -> None:
 
 def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -> tuple[str, str]:
     """Return the name and the part of a sheet: by default the first, with a warning of others."""
-    # Expat limits what entities grow to.
+    # Expat limits the growth of entities.
     links = {link.get("Id"): link for link in ET.fromstring(package.read(_LINKS))}  # noqa: S314
     parts, shown, visible = {}, [], []
     for sheet in ET.fromstring(package.read(_BOOK)).iterfind("{*}sheets/{*}sheet"):  # noqa: S314

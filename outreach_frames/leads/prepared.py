@@ -283,7 +283,7 @@ def _duplicate_reasons(
     kept: np.ndarray[Any, Any],
     linked_by: str,
 ) -> list[str]:
-    """Return what links each duplicate to the row that is kept."""
+    """Return the reason of each duplicate, with the row that is kept."""
     reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))

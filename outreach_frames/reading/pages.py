@@ -65,7 +65,7 @@ def read_people_pages(
             with suppress(ValueError):
                 pages += _read_some_columns(group, columns)
                 continue
-        # Suppressing the exception frees the memory of what was read before it.
+        # Suppressing the exception frees the memory of earlier reads.
         with suppress(ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += read_fast(group, use_threads=use_threads)

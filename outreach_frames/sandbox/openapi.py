@@ -77,10 +77,10 @@ _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
 ABOUT: Final = f"""\
 Sequences, leads, contacts, people search, lead lists and mailboxes.
 
-`{CHOICE}` marks what the interface document does not show: its text describes the behaviour of the
-sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for another host
-(421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The request rate is
-not limited; 429, 500 and 503 occur only as simulated faults.
+`{CHOICE}` marks a choice where the interface document is silent: its text describes the behaviour
+of the sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for
+another host (421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The
+request rate is not limited; 429, 500 and 503 occur only as simulated faults.
 """
 
 

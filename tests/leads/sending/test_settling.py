@@ -54,7 +54,7 @@ class TestCorrectedRows:
     """Correcting failed rows and running again with the same journal is safe."""
 
     def test_failed_rows_from_their_file(self, tmp_path: Path) -> None:
-        """The corrected rows of failed.csv are sent; people whom the service has are not."""
+        """The corrected rows of failed.csv are sent; people that the service added are not."""
         odd = script.json({"error": "odd"}, 400)
         turns = [added, odd, script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
