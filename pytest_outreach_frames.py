@@ -50,7 +50,7 @@ def outreach_sandbox(
     with of.sandbox.serve(**options) as sandbox:
         monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
         monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-        # It would win over the other two.
+        # It has priority over the other two variables.
         monkeypatch.delenv("OUTREACH_PROFILE", raising=False)
         # A new cache for scripts that connect by themselves.
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

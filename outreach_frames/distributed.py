@@ -336,6 +336,6 @@ def _extra_column_needed(name: str, columns: Sequence[str]) -> str:
     more = f" and {len(columns) - _MAX_SHOWN} more" if len(columns) > _MAX_SHOWN else ""
     return (
         f"{name} has undocumented or unexpected values in {shown}{more}, "
-        "and all partitions of a Dask frame have the same columns. Call read_people with "
+        "but all partitions of a Dask frame have the same columns. Call read_people with "
         'extra_column="extra" to keep such values as JSON in a text column of that name.'
     )

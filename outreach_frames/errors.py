@@ -90,7 +90,7 @@ class InvalidResponseError(ServiceError):
 
 
 class UnsafeLinkError(ServiceError):
-    """A link or redirect leads to another host, in a circle, or through endless pages."""
+    """A link or redirect leads to another host, back to an earlier page, or to endless pages."""
 
 
 class StatusError(ServiceError):

@@ -56,7 +56,7 @@ _REASON: Final = "reason"
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
-# What a file holds is seen at its first bytes; .tmp are files of writers that were killed.
+# The first bytes of such a file show its format; .tmp files are from writers that were killed.
 _NO_FORMAT: Final = frozenset({".tmp", ""})
 _TEXT_FILES: Final = (
     _NO_FORMAT
@@ -67,11 +67,11 @@ _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
     | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
 )
-# Neither an address nor a URL goes on here.
+# The end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
-_HASHES: Final = "hashes stay in it, which keep the people from being written to again"
+_HASHES: Final = "its hashes stay, so that the people are not written to again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
@@ -128,8 +128,8 @@ def forget(
         that contain the people, and caches of other clients, are listed; `files` changes them.
     files : bool
         Remove the people from the files of this package in the folder too: their rows from CSV,
-        NDJSON, Parquet and Excel files, exports and snapshots, their addresses from what journals
-        quote of the service, and stored responses from caches. Files that the package did not
+        NDJSON, Parquet and Excel files, exports and snapshots, their addresses from the service's
+        messages in journals, and stored responses from caches. Files that the package did not
         write, or that were changed since, and interrupted exports are only listed.
     dry_run : bool
         List what would be removed, and remove nothing.
@@ -161,10 +161,10 @@ def forget(
     pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
     itself. Frames and reports in memory are not searched.
 
-    With `files`, a row goes if a column named email or profnet_url, in any spelling such as E-Mail,
-    contains the person; rows that name the person elsewhere stay, and the file's `reason` says so.
-    Each file is replaced at once, with its other rows, dtypes and permissions. Journals keep salted
-    hashes of the identifiers, without which the person could be written to again.
+    With `files`, a row is removed if a column named email or profnet_url, in any spelling such as
+    E-Mail, contains the person; rows that name the person elsewhere stay, and the file's `reason`
+    says so. Each file is replaced at once, with its other rows, dtypes and permissions. Journals
+    keep salted hashes of the identifiers, so that the person is not written to again.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def forget(
 
 
 def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
-    """Remove people from a file of this package; return why it still contains them, if it does."""
+    """Remove people from a file of this package; return the reason if it still contains them."""
     if path.is_symlink():
         return "it is a link; pass the folder of its file"
     if any(folder.match(".*.partial") for folder in path.parents):
@@ -237,7 +237,7 @@ def clear_cache(*, client: Client | None = None) -> None:
     Parameters
     ----------
     client : Client, optional
-        A client whose cache is cleared beside the default one; by default that of the last
+        A client whose cache is cleared in addition to the default one; by default that of the last
         `connect`.
 
     Returns
@@ -283,7 +283,7 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
     if email is None and profnet_url is None:
-        raise InvalidInputError("forget() was given no person. Pass email=, profnet_url= or both.")
+        raise InvalidInputError("forget() needs a person. Pass email=, profnet_url= or both.")
     patterns: list[tuple[str, re.Pattern[str]]] = []
     emails: list[str] = []
     urls: list[str] = []
@@ -342,7 +342,7 @@ def _ascii(domain: str) -> str:
 
 
 def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder; add what cannot be read to `unread`."""
+    """Yield the files below a folder; add unreadable paths to `unread`."""
 
     def add(error: OSError) -> None:
         unread.append(f"{error.filename} cannot be read ({error.strerror})")

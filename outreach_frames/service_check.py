@@ -1,4 +1,4 @@
-"""Check whether the service keeps to the interface document, by reads only."""
+"""Check whether the service conforms to the interface document; reads only."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ _CLOCK_SECONDS: Final = 60
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
-# What stops the check if it happens before the first good response, and its name.
+# Errors that stop the check before the first good response, and the check that they fail.
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     AuthenticationError: "token",
     ConnectionFailedError: "connection",
     RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
-_TELL_SERVICE: Final = "Tell the service's support: results may be incomplete."
-_TELL_AUTHORS: Final = "Nothing to do: it is kept. Tell the authors of this package."
+_REPORT_TO_SERVICE: Final = "Report it to the service's support: results may be incomplete."
+_REPORT_TO_AUTHORS: Final = "The data is kept. Report this to the authors of the package."
 # The request at the start of an error's message, and addresses that a service may name in it.
 _LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
@@ -106,8 +106,8 @@ def check(
     -------
     DataFrame
         One row per finding: check (str), status (ordered category: ok < note < warning < failed),
-        detail and advice (str). failed: it cannot be used. warning: it differs from the interface
-        document, and results may be incomplete. note: it goes beyond the document.
+        detail and advice (str). failed: the service cannot be used. warning: it differs from the
+        interface document, and results may be incomplete. note: it goes beyond the document.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _cache_finding(client: Client) -> Finding:
 
 
 class _Checker:
-    """The findings so far, and what later checks need of earlier responses."""
+    """The findings so far, and data from earlier responses that later checks need."""
 
     def __init__(self, client: Client, findings: list[Finding]) -> None:
         self._client = client
@@ -240,7 +240,7 @@ class _Checker:
             number = len(page_items(pages[-1], self._endpoint))
             if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
                 detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
-                self._add(WARNING, detail, _TELL_SERVICE)
+                self._add(WARNING, detail, _REPORT_TO_SERVICE)
         self._check_repeats(pages)
 
     def _next_url(self, page: Mapping[str, Any], page_url: str) -> str | None:
@@ -263,7 +263,7 @@ class _Checker:
             pages.append(self._parse(response) if pages else self._read(response))
             people = len(page_items(pages[-1], self._endpoint))
             if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
-                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _TELL_SERVICE)
+                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE)
             pagination = pages[-1].get(spec.PAGINATION_KEY)
             if not isinstance(pagination, dict):
                 raise InvalidResponseError(
@@ -296,7 +296,7 @@ class _Checker:
         missing = set(ids) - self._ids(page)
         if missing:
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
-            self._add(WARNING, detail, _TELL_SERVICE)
+            self._add(WARNING, detail, _REPORT_TO_SERVICE)
 
     def _check_lead_list(self, lead_list_id: str | None) -> None:
         if lead_list_id is None:
@@ -307,7 +307,7 @@ class _Checker:
     def _parse(self, response: Observation) -> dict[str, Any]:
         """Check a response's headers and return its JSON object."""
         for problem in _wrong_headers(response.headers):
-            self._add(WARNING, problem, _TELL_SERVICE)
+            self._add(WARNING, problem, _REPORT_TO_SERVICE)
         page = _load(response.body)
         self._accepted = self._accepted or _clock_finding(response.headers)
         return page
@@ -320,7 +320,9 @@ class _Checker:
             self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
         found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
         for path, detail, is_addition in found:
-            status, advice = (NOTE, _TELL_AUTHORS) if is_addition else (WARNING, _TELL_SERVICE)
+            status, advice = (
+                (NOTE, _REPORT_TO_AUTHORS) if is_addition else (WARNING, _REPORT_TO_SERVICE)
+            )
             self._add(status, f"{path}: {detail}", advice)
         return page
 
@@ -328,14 +330,14 @@ class _Checker:
         records = [record for page in pages for record in page_items(page, self._endpoint)]
         repeated = Counter(filter(None, map(record_id, records)))
         if number := repeated.total() - len(repeated):
-            self._add(WARNING, f"{plural(number, 'id')} sent again", _TELL_SERVICE)
+            self._add(WARNING, f"{plural(number, 'id')} sent again", _REPORT_TO_SERVICE)
 
     def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
         return {*map(record_id, page_items(page, self._endpoint))} - {None}
 
 
 def _words(error: OutreachError) -> tuple[str, str]:
-    """Split an error's message into what happened and what to do."""
+    """Split an error's message into the problem and the advice."""
     text = re.sub(_ADDRESS, "...", re.sub(_LABEL, "", str(error)))
     what, point, advice = text.rpartition(". ")
     return (what + point.rstrip(), advice) if point else (advice, "")
@@ -345,12 +347,12 @@ def _load(body: bytes) -> dict[str, Any]:
     """Return a body's JSON object; the error does not show its text, which may be personal."""
     with suppress(InvalidResponseError):
         return load_object(body)
-    kind = "a web page" if b"<" in body.lstrip()[:4] else "no JSON object in UTF-8"
-    raise InvalidResponseError(f"the response is {kind}. Check base_url, or tell the support.")
+    kind = "a web page" if b"<" in body.lstrip()[:4] else "not a JSON object in UTF-8"
+    raise InvalidResponseError(f"the response is {kind}. Check base_url, or ask the support.")
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
-    """Yield what does not add up on a page of a search."""
+    """Yield the contradictions between a page of a search and its totals."""
     size = spec.MAX_SEARCH_PAGE_SIZE
     total, pages = pagination.get("total"), pagination.get("total_pages")
     if not isinstance(total, int) or not isinstance(pages, int):

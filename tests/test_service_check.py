@@ -326,7 +326,7 @@ def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
 
     with deviating(sandbox, reply) as (_, client):
         found = of.check(client=client).set_index("check")["detail"]
-    assert found[SEARCH] == "the response is no JSON object in UTF-8."
+    assert found[SEARCH] == "the response is not a JSON object in UTF-8."
     assert found[MAILBOXES] == "the response is a web page."
     assert found[SEQUENCES] == "status 500, '... is locked'."
 

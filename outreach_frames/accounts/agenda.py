@@ -4,9 +4,9 @@ Many companies fit into one search if few people match. If many match, the large
 the pages, and the others must be searched again: finished companies are dropped, and companies of
 similar size share a search.
 
-Whatever the sizes, there is at most one request per company and page of people, plus 10 %, at least
-one: a first shared search is always tried. `spare` counts the requests that may still be wasted
-within that bound.
+The number of requests is at most one per company and page of people, plus 10 % (at least one, for a
+first shared search, which is always tried). `spare` counts the requests that may still be wasted
+within this bound.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Agenda:
     def _group_limit(self, company: Company) -> float:
         limit = company.max_group
         if self.spare <= 0 and self.per_company is not None and self.per_company > 1:
-            # So few that a full page certainly finishes one of them.
+            # Few enough that a full page certainly finishes one of them.
             limit = min(limit, (PAGE - 1) // (self.per_company - 1))
         if not company.size:
             return limit

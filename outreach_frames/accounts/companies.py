@@ -61,7 +61,7 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Reads every key of a cell, to explain why it has no single one; and what the cell should be.
+    # Reads every key of a cell, to explain why there is no single key; and the expected content.
     read: Callable[[str], Reading] = lambda _text: Reading([], True)
     expected: str = ""
 
@@ -218,7 +218,7 @@ def _free_mail_domains() -> _FreeMail:
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text; lists and bytes are no empty cells."""
+    """Return a column's text; lists and bytes do not count as empty."""
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
     return strip_texts(texts)

@@ -140,8 +140,8 @@ def find_people(
     Interface: POST /people/search. If several columns are named, a row is searched by its first
     identifier in the order company_id, company_profnet_url, domain, name. Sends at most one request
     per company, page of people and value of `split_by`, plus 10 %, rounded up per identifier
-    column; usually far fewer. Rows are one company if the same companies were found, by id, else by
-    profile URL, else by domain. With
+    column; usually far fewer. Rows with the same result, compared by company id, else profile URL,
+    else domain, count as one company. With
     `company_domains_match_subsidiaries_and_affiliates` each company takes its own request, since
     people at a subsidiary do not show which domain matched.
 

@@ -73,9 +73,10 @@ def match(
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a `/in/<name>` in the compared columns.
-    Missing never matches missing, nor does a cell with several keys. With no key named, `email` and
-    `profnet_url` are compared if both tables have a column of that name; never the domain. A column
-    whose name differs in case, blanks, hyphens or underscores alone is the same column.
+    Missing never matches missing, and a cell with several keys matches nothing. With no key named,
+    `email` and `profnet_url` are compared if both tables have a column of that name; never the
+    domain. A column whose name differs only in case, blanks, hyphens or underscores is the same
+    column.
 
     Parameters
     ----------
@@ -162,8 +163,8 @@ def without(
     `/in/<name>`, over any number of steps; any other URL links only rows that have no other key.
     The other tables do not link rows of this table.
 
-    A journal among the tables excludes the people that its submission may have reached: all that it
-    recorded but those `rejected` or `not_sent`. It holds no addresses, only hashes of them.
+    A journal among the tables excludes the people that its submission may have reached: all its
+    records except `rejected` and `not_sent`. It holds no addresses, only hashes of them.
 
     Parameters
     ----------
@@ -269,7 +270,7 @@ def without(
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
-    """Reject the parameter of `pandas.merge`, which does not say what a column holds."""
+    """Reject `on` of `pandas.merge`, which does not name the kind of key in a column."""
     if on is None:
         return
     ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
@@ -278,7 +279,7 @@ def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) 
         example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
     listed = "; ".join(map(_listed, others))
     raise InvalidInputError(
-        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or "
+        f"on={quoted(on)} does not name the kind of key. Pass email=, profnet_url= or "
         f"domain=, such as {example}. This table has {_listed(frame)}; "
         f"the other has {listed}."
     )
@@ -311,7 +312,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
     """Drop the domains of free mail addresses from the keys of cells."""
     rows = np.repeat(np.arange(len(texts)), cells.counts)
     if len(rows) > len(texts):
-        # Each of several keys in a cell with an email counts as one of an email.
+        # If a cell with an email has several keys, treat each key as the domain of an email.
         is_one_of_several = pa.array(np.repeat(cells.counts > 1, cells.counts))
         texts = texts.take(pa.array(rows))
         at, end = (pa.scalar(text, cells.keys.type) for text in ("@", ""))
@@ -323,7 +324,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
 
 
 def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Warn of rows without a key that may hold one in a column that was not compared."""
+    """Warn of rows without a key if a column that was not compared may hold one."""
     for position, name in enumerate(table.frame.columns):
         word = str(name).casefold()
         is_like = "mail" in word or ("prof" in word and "company" not in word)
@@ -367,7 +368,7 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
 
 
 def _below_profiles(cells: Cells) -> Rows:
-    """Return the cells whose URL begins like a profile's, but is not certain to be the person's."""
+    """Return the cells with a weak URL that begins like a profile URL."""
     is_below = pc.match_substring_regex(cells.keys, r"\Ahttps://[^/]+/in/[^/?#&]+[/?#&]")
     rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
     return np.unique(rows[np.asarray(is_below.fill_null(False))])
@@ -428,7 +429,7 @@ def _columns(
 
 
 def _defaults(frame: pd.DataFrame) -> _Candidates:
-    """Return what is compared if the caller names no key."""
+    """Return the columns to compare if the caller names no key."""
     columns = {kind: near_column(frame, kind) for kind in _DEFAULT}
     return {kind: (name, [kind]) for kind, name in columns.items() if name in frame.columns}
 

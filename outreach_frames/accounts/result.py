@@ -222,7 +222,7 @@ def _explain(
     names: Mapping[int, Sequence[str]],
     index: pd.Index[Any],
 ) -> dict[int, Outcome]:
-    """Make rows without new people duplicates, and add to the details where people are listed."""
+    """Mark rows without new people as duplicates, and name the row that lists the people."""
     homes: dict[int, int] = {}  # by duplicate row, the first row with its people
     explained = {}
     for row in sorted(outcomes):

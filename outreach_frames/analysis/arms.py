@@ -53,12 +53,12 @@ def assign_arms(
     frame : DataFrame
         The rows to assign; it is not changed.
     shares : dict of str to number
-        The arms and their shares, as weights: they need not sum to 1 or 100, and 45 and 10 are
-        as 0.45 and 0.1. The shares of the rows differ from them by chance.
+        The arms and their shares, as weights: they need not sum to 1 or 100; 45 and 10
+        mean the same as 0.45 and 0.1. The resulting shares differ from them by chance.
     by : str, Series or "person"
-        The key, whose rows have the same arm: a column, a Series with the frame's index, such as
-        `of.keys.domain(df["Website"])`, or "person": the key of the address in the column `email`,
-        else of the profile URL `/in/<name>` in `profnet_url`.
+        The key; rows with the same key get the same arm: a column, a Series with the frame's index,
+        such as `of.keys.domain(df["Website"])`, or "person": the key of the address in the column
+        `email`, else of the profile URL `/in/<name>` in `profnet_url`.
     seed : int
         Another seed assigns independently: use one per campaign.
     name : str
@@ -73,13 +73,13 @@ def assign_arms(
     Raises
     ------
     InvalidInputError
-        A share is not a positive number, the frame has the column `name` already, lacks that of
+        A share is not a positive number, the frame already has the column `name`, lacks the column
         `by`, or the index of `by` differs from the frame's.
 
     Warns
     -----
     OutreachWarning
-        Rows have no key, keys differ in case alone, or rows of one person have keys of different
+        Rows have no key, keys differ only in case, or rows of one person have keys of different
         arms.
 
     Notes
@@ -134,7 +134,7 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
                 f"shares: the name of an arm is text without blanks around it, not {quoted(arm)}."
             )
         try:
-            # From its digits, so that 0.1 is a tenth; no other value than a number has such text.
+            # From its digits, so that 0.1 is a tenth; only numbers have such text.
             weight = Fraction(0 if isinstance(share, str) else str(share))
         except ValueError:
             weight = Fraction(0)
@@ -190,10 +190,11 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     problems = [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
     _warn_of_keyless(keys, f"no key, or a placeholder such as n/a, in {source}", *problems[:1])
     distinct = keys.unique().drop_null()
-    if like := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
+    if twins := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
-            f"{plural(like, 'key differs', 'keys differ')} in {source} from another in case alone, "
-            "and may have another arm. If they are the same, pass them in lower case."
+            f"{plural(twins, 'key')} in {source} {'differs' if twins == 1 else 'differ'} from "
+            "another only in case, and may have another arm. If they are equal, pass them in lower "
+            "case."
         )
     return keys
 

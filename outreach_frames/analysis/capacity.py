@@ -24,7 +24,7 @@ from outreach_frames.tables.schema import frame_of_columns
 
 Spread = Literal["by_limit", "evenly"]
 LimitByDate = Mapping[str, int] | Mapping[date, int]
-# The limits of a row from each day on.
+# The limits of each row by the day on which they begin.
 Ramps = dict[int, dict[pd.Timestamp, int]]
 
 CAPACITY: Final = (
@@ -35,12 +35,12 @@ CAPACITY: Final = (
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads that all of their emails were sent to by the end of that day",
+        note="leads whose emails have all been sent by the end of that day",
     ),
     spec.Field(
         "leads_started",
         "integer",
-        note="leads that at least one email was sent to by the end of that day",
+        note="leads with at least one email sent by the end of that day",
     ),
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
@@ -63,7 +63,7 @@ def sending_capacity(
     ramp: LimitByDate | Mapping[str, LimitByDate] | None = None,
     holidays: Container[Any] | None = None,
 ) -> pd.DataFrame:
-    """Plan on which days the mailboxes send a number of leads their emails.
+    """Plan the emails per mailbox and day for a number of leads.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def sending_capacity(
     if each < 1:
         raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
     gaps = _gaps(email_days, each)
-    # Without waiting times, each email is planned like a lead of its own.
+    # Without waiting times, each email is planned like a separate lead.
     units = _number_of_leads(leads) * each
     emails = units * (len(gaps) + 1)
     if emails > _MAX_EMAILS:
@@ -267,7 +267,7 @@ def _schedule(
     *,
     evenly: bool,
 ) -> _Schedule | None:
-    """Send follow-ups, then to new leads, day by day, or return None if days run out."""
+    """Schedule each day's follow-ups, then new leads; return None if the days run out."""
     limit = limits.to_numpy("int64", copy=True)
     steps = [ramps.get(row, {}) for row in limits.index]
     highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
@@ -276,7 +276,7 @@ def _schedule(
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
     quota = np.full_like(limit, _MAX_EMAILS)
-    # Before each day, by step: to how many of its leads, in their order, each mailbox sent it.
+    # Before each day: how many leads were sent each step's email, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:
@@ -347,7 +347,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
 
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
-    """Return which rows repeat an address, of senders first, and warn of them."""
+    """Return which rows repeat an address, and warn of them; rows that can send come first."""
     texts = pa.array(mailboxes["email"].astype("str"), from_pandas=True)
     keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
     ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
@@ -397,7 +397,7 @@ def _evenly(limits: Sequence[int], emails: int) -> list[int]:
 
 
 def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[date]:
-    """Return a container of dates; collections are read, since they may have dates as text."""
+    """Return a container of dates; convert collections, which may hold dates as text."""
     if holidays is None:
         return ()
     if isinstance(freq, pd.offsets.CustomBusinessDay) or str(freq).lstrip("0123456789") == "C":
@@ -439,7 +439,7 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
     is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
     if offset is None or not is_increasing:
         raise InvalidInputError(
-            f"freq={freq!r} does not give one day after the other, but limits are per day. "
+            f"freq={freq!r} does not give each day once and in order, but limits are per day. "
             "Pass 'B', 'D' or a longer frequency."
         )
     return dates

@@ -37,7 +37,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per company in order of appearance, identified by id (else by profile URL, else by
         name): the company's columns without their prefix (id, name, website, ...), and
-        people_in_frame (Int64), the number of rows that work there. If its rows differ, the first
+        people_in_frame (Int64), the number of rows of its people. If its rows differ, the first
         known value of each column is taken. People without a company are dropped.
 
     Raises
@@ -205,7 +205,7 @@ def to_numbers(
 
 
 def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> Hashable:
-    """Return the name of a column, or of the only one that is spelt like it; else the given name.
+    """Return the name of a column, or the only similar name; else the given name.
 
     >>> near_column(pd.DataFrame(columns=["E-Mail", "Name"]), "email")
     'E-Mail'

@@ -1,4 +1,4 @@
-"""Compute how long people have been in their position, and which one they held before."""
+"""Compute the years in the current position, and find the previous position."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame:
-    """Return how long people have been in their position, and which one they held before.
+    """Return each person's years in the current position, and the previous position.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     DataFrame
         With the frame's index: start_date (datetime64), years (Float64), previous_title,
         previous_company (str), changed_employer (boolean). Unknown values are missing. The whole
-        part of years is the number of anniversaries; 1 March is the one of 29 February in other
+        part of years is the number of anniversaries; that of 29 February is 1 March in other
         years.
 
     Raises
@@ -76,13 +76,13 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     -----
     Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) is its
     first day. A position is open if it has no end, or a later one. The current position is the open
-    one at the person's company that began on `current_position_start_date`; else one at that
-    company; else one with that start; of several, the one that began last. If a person has no
-    experiences, the current position has no start, or an end is unknown,
+    position at the person's company that began on `current_position_start_date`; else an open one
+    at that company; else an open one with that start; if several match, the latest. If a person has
+    no experiences, the current position has no start, or an end is unknown,
     `current_position_start_date` is used. The previous position is the one that began last before
-    the current one; one that began on the same day counts if it has ended. The employer changed if
-    the companies' profile URLs differ, or, if a URL is missing, their names; a promotion is not a
-    change. Names are one company if the frame has both with the same profile URL.
+    the current one; a position that began on the same day counts if it has ended. The employer
+    changed if the companies' profile URLs differ, or, if a URL is missing, their names; a promotion
+    is not a change. Two names are one company if the frame has both with the same profile URL.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class _Employers:
     def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
         urls = _numbers(held, frame, _URL, company_url_keys)
         self._names = _numbers(held, frame, _NAME, company_name_keys)
-        # A name that the frame has with a single URL stands for that URL.
+        # A name with a single URL in the frame counts as that URL.
         pairs = pd.DataFrame({"name": self._names, "url": urls}).drop_duplicates()
         pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
         url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]

@@ -95,7 +95,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A response with what a check of the service needs; `headers` ignores case."""
+    """A response with the data that a check of the service needs; `headers` ignores case."""
 
     url: str
     headers: Mapping[str, str]

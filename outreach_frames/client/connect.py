@@ -56,7 +56,7 @@ def connect(
 ) -> Client:
     """Connect to the service and make that connection the default one.
 
-    Address and token come from the first of these that is there: the arguments, each completed by
+    Address and token come from the first of these that is set: the arguments, each completed by
     its environment variable; `profile`; the profile that the environment variable OUTREACH_PROFILE
     names; the environment variables; the profile "default". A stored token is sent only to the
     address that it is stored with.
@@ -70,7 +70,7 @@ def connect(
         The account's token; by default the environment variable OUTREACH_API_KEY. The sandbox
         needs none.
     profile : str, optional
-        A profile of `login`, without an address or a token beside it. The options that it has
+        A profile of `login`; pass no address or token with it. Its options
         apply where the arguments keep their defaults.
     people : int, optional
         The number of people in the sandbox, by default 2000; only for the sandbox.
@@ -174,8 +174,8 @@ def login(
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
     Nothing is asked if the profile is stored with this address and the service accepts its token,
-    so a notebook can begin with `login`. A stored token that the service refuses is asked for
-    again. The token is typed hidden, tried with one request, and stored only in the keyring:
+    so a notebook can begin with `login`. If the service refuses a stored token, `login` asks for
+    a new one. The token is typed hidden, tried with one request, and stored only in the keyring:
     Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
 
     Parameters
@@ -247,7 +247,7 @@ def login(
 def logout(profile: str = DEFAULT_PROFILE) -> None:
     """Remove a profile of `login` from the system's keyring, if it is there.
 
-    A connection that is open stays open; close it with `client.close()`. The token is still valid
+    An open connection stays open; close it with `client.close()`. The token is still valid
     for the service.
 
     Parameters
@@ -278,7 +278,7 @@ def logout(profile: str = DEFAULT_PROFILE) -> None:
 
 
 def resolve(client: Client | None) -> Client:
-    """Return the given client, the default one, or one that `connect` configures by itself."""
+    """Return the given client, the default one, or a new one from `connect()`."""
     if client is not None:
         if not isinstance(client, Client):
             raise ConfigurationError(
@@ -321,7 +321,7 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
 
 
 def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
-    """Connect, try one request, store a profile that is not stored, and make it the default."""
+    """Connect, try one request, store the profile if it is new, and make the client the default."""
     client = Client(profile.base_url, profile.token, **profile.options)
     try:
         load_object(client.observe(spec.LIST_SEQUENCES, query={spec.PAGE_SIZE.name: 1}).body)
@@ -335,8 +335,8 @@ def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
 
 
 def _ask(ask: Callable[[], T]) -> T:
-    """Return what a person enters, or raise ConfigurationError if nobody can be asked."""
-    # An error may hold what was typed, so it is not kept as the cause.
+    """Return a person's input, or raise ConfigurationError if no input is possible."""
+    # An error may hold the input, so it is not kept as the cause.
     faults = (EOFError, OSError, RuntimeError, ValueError, getpass.GetPassWarning)
     with suppress(*faults), warnings.catch_warnings():
         # A terminal that would show the token.

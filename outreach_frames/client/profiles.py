@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 DEFAULT_PROFILE: Final = "default"
-# What a profile keeps besides address and token, with the defaults of `connect`.
+# The options that a profile keeps with address and token, and their defaults in `connect`.
 OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
     {"proxies": None, "verify": True, "network_name": spec.NETWORK_NAME}
 )
@@ -126,7 +126,7 @@ def _keyring() -> KeyringBackend:
 
 
 def find_keyring() -> KeyringBackend | str:
-    """Return the keyring to use, or why there is none."""
+    """Return the keyring to use, or the error message if no keyring is usable."""
     try:
         import keyring  # noqa: PLC0415 - slow to import, and an optional extra
         from keyring.backends.chainer import ChainerBackend  # noqa: PLC0415
@@ -141,14 +141,14 @@ def find_keyring() -> KeyringBackend | str:
         name = f" ({type(ring).__module__}.{type(ring).__name__})"
         # A chain would pass an entry on to the next keyring, which may store plain text.
         chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
-        # Those of the operating systems first.
+        # The keyrings of operating systems come first.
         chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
         return next(filter(_encrypts, chain))
     return f"This machine has no keyring that encrypts{name}. Start the system's, or {_INSTEAD}."
 
 
 def _encrypts(ring: KeyringBackend) -> bool:
-    """Return whether a keyring is one that its library recommends; those in plain text are not."""
+    """Return whether the library recommends a keyring; reject keyrings that store plain text."""
     kinds = type(ring).__mro__
     return ring.priority >= 1 and not any(
         kind.__module__.startswith("keyrings.alt") or "plain" in kind.__name__.lower()

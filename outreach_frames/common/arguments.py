@@ -58,15 +58,15 @@ def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
-    """Return the names that differ from one in case, blanks, hyphens or underscores alone.
+    """Return the names that differ from a name only in case, blanks, hyphens or underscores.
 
     >>> near_names("email", ["E-Mail", "e mail", "mail", 5])
     ['E-Mail', 'e mail']
     """
     if not isinstance(name, str):
         return [one for one in dict.fromkeys(names) if one == name]
-    wanted = _bare(name)
-    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == wanted]
+    key = _bare(name)
+    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == key]
 
 
 def _bare(name: str) -> str:
@@ -139,7 +139,7 @@ def check_day(name: str, value: object) -> pd.Timestamp:
     """
     if value is None:
         return pd.Timestamp.today().normalize()
-    # The only text that every reader reads alike: 04.01.2027 is in January or April.
+    # The only unambiguous text: 04.01.2027 is in January or April.
     is_date = isinstance(value, date | np.datetime64) and not is_missing(value)
     if isinstance(value, np.datetime64):
         is_date &= np.datetime_data(value)[0] not in {"Y", "M", "W"}

@@ -27,7 +27,7 @@ if sys.platform != "win32":
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
-# Locks do not reach other machines everywhere.
+# In names of temporary files, because some file systems do not share locks between machines.
 _MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
@@ -188,14 +188,14 @@ def _mode_like(model: Path, target: Path) -> int:
 
 
 def set_mode(path: Path, mode: int) -> None:
-    """Set permissions that differ; Windows, which has others, keeps its own."""
-    # Some file systems have one mode only, and refuse to set it.
+    """Set permissions if they differ; do nothing on Windows, which has no such modes."""
+    # Some file systems have only one mode, and refuse to set it.
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
 
 def copy_mode(source: Path, target: Path) -> None:
-    """Give a file or folder the permissions of another one."""
+    """Copy the permissions of a file or folder to another."""
     set_mode(target, stat.S_IMODE(source.stat().st_mode))
 
 
@@ -259,7 +259,7 @@ def refuse_special_file(path: Path) -> None:
 
 
 def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
-    """Raise for what is missing, a device, a socket or a pipe; `open_pipes` allows /dev/stdin."""
+    """Raise for a missing file, a device, a socket or a pipe; `open_pipes` allows /dev/stdin."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

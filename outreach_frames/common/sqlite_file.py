@@ -162,7 +162,7 @@ def _read_locked(path: Path, mode: str) -> bytes:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        # Locks the file or names the reason why not, which serialize() does not.
+        # Locks the file, or raises with the reason; serialize() does neither.
         connection.execute("PRAGMA user_version").fetchone()
         return connection.serialize()
 

@@ -61,8 +61,8 @@ class Checkpoint:
         self.folder: Final = target.with_name(f".{target.name}.partial")
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
-        self.columns: Any = identity.get("columns")  # chosen ones in order
-        self.first_part: int = 0  # of the current search; a split has several
+        self.columns: Any = identity.get("columns")  # the chosen columns in order
+        self.first_part: int = 0  # of the current search; a split export has several searches
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(

@@ -246,7 +246,7 @@ def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
 def _parquet_schema(
     empty: pa.Table, attrs: Mapping[str, Any], split: Split | None, rows: int
 ) -> pa.Schema:
-    """Return the schema that `write_parquet` uses for a frame of so many rows."""
+    """Return the schema that `write_parquet` uses for a frame with this number of rows."""
     frame = _empty_frame(empty, split)
     frame.attrs.update(attrs)
     if attrs:

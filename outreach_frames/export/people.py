@@ -58,13 +58,13 @@ def export_people(
         ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
         service sent. ``.parquet``: as ``df.outreach.to_parquet``. A folder (a path without an
         ending): Parquet files of 10,000 people each. `read_prospects` reads all of them. A small
-        metadata file beside a CSV or NDJSON file has its checksum, by which `forget` knows it.
+        metadata file beside a CSV or NDJSON file has its checksum, so that `forget` recognises it.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
         As for `search_people`. Not for NDJSON, which has each person's whole JSON.
     limit : int or None
-        The most people to write; None writes all that match.
+        Maximum number of people to write; None writes all.
     resume : bool
         Resume an interrupted call with the same arguments; False starts over.
     page_size : int, optional

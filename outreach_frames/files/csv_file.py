@@ -66,7 +66,7 @@ EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _BLOCK_BYTES: Final = 16 << 20
 _TAIL_BYTES: Final = 4096
-# Excel's own first line, without the line end, so that lines keep their numbers.
+# A first line for Excel, such as sep=; - without its line end, so that lines keep their numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
 _MISSING: Final = "NA"
@@ -86,8 +86,8 @@ def write_csv(
     Text is quoted, and a missing cell is empty without quotes, or NA in a single column. Lists and
     objects are JSON. Times are ISO 8601, zoned ones in UTC. A small metadata file
     ``<name>.csv-metadata.json`` is written beside the CSV file, with the dtypes that differ from a
-    search's, and a checksum by which `forget` knows the file; keep the two together. Periods are
-    read back as text.
+    search's, and a checksum by which `forget` recognises the file; keep the two together. Periods
+    are read back as text.
 
     Parameters
     ----------
@@ -462,7 +462,7 @@ def _read_arrow_csv(
     names: Sequence[str] | None = None,
     use_threads: bool = False,
 ) -> pa.Table:
-    # Missing cells of a single column are written as in R: text is quoted, and this is not.
+    # A missing cell of a single column is NA without quotes, as in R; text is quoted.
     is_marked = len(types) == 1 and (names or content.lstrip(b"\r\n").startswith(b'"'))
     return arrow_csv.read_csv(
         pa.BufferReader(content),

@@ -1,7 +1,6 @@
 """Write and read the metadata file beside a CSV or NDJSON file of this package.
 
-It holds checksums of the file, by which an edited file is known, and a CSV file's dtypes as an
-Arrow schema.
+It holds checksums of the file, which reveal edits, and a CSV file's dtypes as an Arrow schema.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def notes_path(path: Path) -> Path:
 
 
 def checksum(file: BinaryIO) -> str:
-    """Return the length and CRC-32 of a file's content, by which an edited file is known."""
+    """Return the length and CRC-32 of a file's content, which reveal edits."""
     file.seek(0)
     found = 0
     while piece := file.read(_PIECE_BYTES):
@@ -72,9 +71,9 @@ def write_notes(
 def announce(
     path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
 ) -> None:
-    """Write the metadata file that fits a file before and after a new content replaces it.
+    """Write a metadata file that fits a file both before and after its content is replaced.
 
-    Between the two, it has no dtypes if these differ.
+    Until then, it has no dtypes if the two contents differ in them.
     """
     is_same, checksums = not path.exists(), [new]
     if not is_same:

@@ -1,4 +1,4 @@
-"""Decode the text of a file, and reject CSV text whose cells or rows are not certain."""
+"""Decode the text of a file, and reject CSV text whose cells or rows are ambiguous."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDE: Final = {
     "utf-16-be": re.compile(rb"(?:\0[^\0\r\n])+\0[\r\n]"),
 }
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
-# Lines with as many separators as a row, by chance, are unlikely to have this many in all.
+# Lines of a text that look like rows by chance are unlikely to have this many separators in all.
 _CHANCE: Final = 6
 
 
@@ -80,7 +80,7 @@ def _not_utf8(path: Path, likely: str) -> InvalidInputError:
 
 
 def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, path: Path) -> None:
-    """Raise or warn if the cells that were read from a text are not certain."""
+    """Raise or warn if the cells that were read from a text are ambiguous."""
     is_certain = _is_quoted(content, header, table)
     if not is_certain:
         check_text(content, sep, path)
@@ -101,7 +101,7 @@ def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
     cells = len(header) + sum(len(column) - column.null_count for column in texts)
     buffers = [chunk.buffers()[2] for column in texts for chunk in column.chunks]
     inside = "".join(header).count('"') + sum(map(_count_quotes, filter(None, buffers)))
-    # Any other cell of text has fewer marks: one in it is written twice.
+    # Only quoted cells have two marks each, and two for each mark in their text.
     return bool(_count_quotes(content) == 2 * (cells + inside))
 
 
@@ -110,8 +110,8 @@ def _count_quotes(content: bytes | pa.Buffer) -> int:
 
 
 def check_text(content: bytes, sep: str, path: Path) -> None:
-    """Raise if a quotation mark neither encloses a cell nor is doubled in one, or for no UTF-8."""
-    # Two quotation marks side by side in a quoted cell close and open it: one of its text.
+    """Raise if a quotation mark neither encloses a cell nor is doubled in one, or if not UTF-8."""
+    # A doubled quotation mark is treated as the end of one quoted cell and the start of another.
     is_edge = np.isin(np.arange(256), [ord(mark) for mark in f'\r\n"{sep}'])
     codes = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(codes == ord('"'))

@@ -101,8 +101,9 @@ def write_excel(
     have Excel's own type; numbers of more than 15 digits are text. The header is frozen and has
     filters. The sheet is named after its rows, such as people, or else after the file.
 
-    `read_prospects` restores the dtypes, which the workbook's properties hold, and names what the
-    cells do not: records in lists are text. Times have milliseconds. CSV and Parquet keep all.
+    `read_prospects` restores the dtypes from the workbook's properties, and names columns whose
+    values the cells do not hold: records in lists are text, and times have milliseconds. CSV and
+    Parquet keep all values.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def write_sheets(
 ) -> Path:
     """Write frames to the sheets of one workbook; `index` overrides the default per sheet.
 
-    `inexact` has, per sheet, what the cells of columns had lost before.
+    `inexact` has, per sheet, the columns that lost values earlier, each with its loss.
 
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
@@ -303,7 +304,7 @@ class _Writer:
         sheet.freeze_panes(1, 0)
 
     def _models(self, column: pd.Series[Any], cells: list[Any], title: str) -> list[Model]:
-        """Return the model that restores a column, if any; note what its cells do not hold."""
+        """Return the model that restores a column, if any; note values that its cells lack."""
         lists = as_lists(column)
         model = model_of(column, lists, title)
         if model is None:

@@ -22,7 +22,7 @@ _PART: Final = "docProps/custom.xml"
 _TEXTS: Final = re.compile(rb'name="outreach_frames \d+"[^>]*>\s*<(?:\w+:)?lpwstr>([^<]*)<')
 # The longest text that Excel allows in a property.
 _LONGEST: Final = 255
-# More than the notes of any workbook: longer ones are cut, and so damaged.
+# No workbook has longer notes; longer ones are cut off, and so rejected as damaged.
 _MAX_BYTES: Final = 64 << 20
 
 

@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel workbook, and warn of what its cells do not hold."""
+"""Read a sheet of an Excel workbook, and warn of values that its cells do not hold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LINKS: Final = "xl/_rels/workbook.xml.rels"
 _CALCULATE: Final = re.compile(rb'\bfullCalcOnLoad="(?:1|true)"')
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 _PLACE: Final = re.compile(rb' r="([A-Z]+)(\d+)"')
-# Beside values, what a cell or row may have; with these, the XML is parsed, which takes longer.
+# Signs of formulas, errors and hidden rows; only then the XML is parsed, which takes longer.
 _MARKS: Final = (b"<f", b":f>", b":f ", b't="e"', b"t='e'", b"hidden=")
 _STYLES: Final = "xl/styles.xml"
 _ZEROS: Final = re.compile(rb'formatCode="(000+)"')
@@ -72,10 +72,10 @@ _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so that ids are w
 _PADDED: Final = "Zeros that the number format {} shows in front of numbers are not in the cells."
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
 _MERGED: Final = "Only the first cell of merged cells has their value: {}."
-_INEXACT: Final = "The sheet does not hold all that was written to it: {}."
+_INEXACT: Final = "Cells do not hold the exact values of these columns: {}."
 _CHANGED: Final = "Values do not fit the dtype of their column, and are as on the sheet: {}."
-# By sentence, what it names.
-_Said = defaultdict[str, list[str]]
+# Maps each sentence above to the items that fill its braces.
+_Remarks = defaultdict[str, list[str]]
 
 
 def read_excel(
@@ -96,7 +96,7 @@ def read_excel(
             _require_size(package, path)
             name, part = _choose(package, sheet_name, path)
             where = f"{path}, sheet {name!r},"
-            said = _scan(package, part, where)
+            remarks = _scan(package, part, where)
             sheet = python_calamine.load_workbook(io.BytesIO(content)).get_sheet_by_name(name)
             properties = read_properties(package)
             notes = properties["sheets"].get(name)
@@ -123,16 +123,16 @@ def read_excel(
     if not rows:
         raise InvalidInputError(f"{where} is empty. Pass a sheet with a header row.")
     if merged := sum(last > top for _, (last, _) in sheet.merged_cell_ranges or ()):
-        said[_MERGED].append(plural(merged, "range"))
+        remarks[_MERGED].append(plural(merged, "range"))
     tz = properties.get("tz", "UTC")
     header = f"in row {top + 1}, its header"
-    columns = _named(rows, where, header, notes.get("filled", ()), said)
+    columns = _named(rows, where, header, notes.get("filled", ()), remarks)
     for title, cells in columns.items():
         default = text_model(title) if as_text else documented_models().get(title)
-        columns[title] = _restored(title, cells, models.get(title, default), tz, said)
+        columns[title] = _restored(title, cells, models.get(title, default), tz, remarks)
     inexact = notes.get("inexact", {})
-    said[_INEXACT] = [f"{title!r} ({change})" for title, change in inexact.items()]
-    lines = [sentence.format(", ".join(names)) for sentence, names in said.items() if names]
+    remarks[_INEXACT] = [f"{title!r} ({change})" for title, change in inexact.items()]
+    lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
     if lines:
         warn(f"{where[:-1]}: {' '.join(lines)}")
     frame = frame_of(columns, len(rows) - 1, notes)
@@ -152,9 +152,9 @@ def _require_size(package: zipfile.ZipFile, path: Path) -> None:
             )
 
 
-def _choose(package: zipfile.ZipFile, wanted: str | int | None, path: Path) -> tuple[str, str]:
+def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -> tuple[str, str]:
     """Return the name and the part of a sheet: by default the first, with a warning of others."""
-    # Expat limits what entities grow to.
+    # Expat limits the growth of entities.
     links = {link.get("Id"): link for link in ET.fromstring(package.read(_LINKS))}  # noqa: S314
     parts, shown, visible = {}, [], []
     for sheet in ET.fromstring(package.read(_BOOK)).iterfind("{*}sheets/{*}sheet"):  # noqa: S314
@@ -167,20 +167,20 @@ def _choose(package: zipfile.ZipFile, wanted: str | int | None, path: Path) -> t
             visible += [] if hidden else [name]
     names = list(parts)
     advice = f"Pass sheet_name= as one of: {', '.join(shown)}."
-    if wanted is None:
+    if requested is None:
         name = (visible or names)[0]
         if len(names) > 1:
             warn(f"{path}: {name!r} was read, the first of {len(names)} sheets. {advice}")
         return name, parts[name]
     with suppress(ValueError, IndexError):
-        name = names[wanted if type(wanted) is int else names.index(str(wanted))]
+        name = names[requested if type(requested) is int else names.index(str(requested))]
         return name, parts[name]
-    close = suggestion(str(wanted), names)
-    raise InvalidInputError(f"{path} has no sheet {wanted!r}.{close} {advice}")
+    close = suggestion(str(requested), names)
+    raise InvalidInputError(f"{path} has no sheet {requested!r}.{close} {advice}")
 
 
-def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Said:
-    """Return what a sheet's XML shows beside its values; reject cells that are far apart."""
+def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Remarks:
+    """Return a sheet's formulas, errors and hidden rows; reject cells that are far apart."""
     xml = package.read(part)
     letters, last = "", 0
     for end in _ROW_END.finditer(xml):
@@ -194,11 +194,11 @@ def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Said:
             "ones between them would fill the memory. Delete the rows and columns that do not "
             "belong to the table."
         )
-    said = _Said(list)
+    remarks = _Remarks(list)
     if _STYLES in package.namelist():
-        said[_PADDED] = [code.decode() for code in _ZEROS.findall(package.read(_STYLES))]
+        remarks[_PADDED] = [code.decode() for code in _ZEROS.findall(package.read(_STYLES))]
     if not any(mark in xml for mark in _MARKS):
-        return said
+        return remarks
     errors: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[str] = []
     formulas = hidden = 0
@@ -215,12 +215,12 @@ def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Said:
                 # A formula's text may have no characters.
                 missing += [] if value or cell.get("t") == "str" else [place]
         row.clear()
-    said[_ERRORS] = [_counted(f" {code}", places) for code, places in errors.items()]
-    said[_MISSING] = [_counted("", missing)] if missing else []
+    remarks[_ERRORS] = [_counted(f" {code}", places) for code, places in errors.items()]
+    remarks[_MISSING] = [_counted("", missing)] if missing else []
     if formulas > len(missing) and _CALCULATE.search(package.read(_BOOK)):
-        said[_ESTIMATED] = [f"{formulas - len(missing):,}"]
-    said[_HIDDEN] = [f"{hidden:,}"] if hidden else []
-    return said
+        remarks[_ESTIMATED] = [f"{formulas - len(missing):,}"]
+    remarks[_HIDDEN] = [f"{hidden:,}"] if hidden else []
+    return remarks
 
 
 def _counted(what: str, places: Sequence[str]) -> str:
@@ -228,7 +228,7 @@ def _counted(what: str, places: Sequence[str]) -> str:
 
 
 def _named(
-    rows: list[list[Any]], where: str, header: str, filled: Sequence[str], said: _Said
+    rows: list[list[Any]], where: str, header: str, filled: Sequence[str], remarks: _Remarks
 ) -> dict[str, Any]:
     """Return cells by column name, without columns that have neither name nor cells."""
     columns: dict[str, list[Any]] = {}
@@ -243,23 +243,23 @@ def _named(
                 "above the header."
             )
         if not name:
-            said[_UNNAMED].append(header)
+            remarks[_UNNAMED].append(header)
         blank = "" if name in filled else None
         columns[name] = [blank if cell == "" else cell for cell in column[1:]]
     return columns
 
 
-def _restored(name: str, cells: list[Any], model: Model | None, tz: str, said: _Said) -> Any:
+def _restored(name: str, cells: list[Any], model: Model | None, tz: str, remarks: _Remarks) -> Any:
     """Convert cells to a model's dtype; without a model, to that of their values."""
     kind = pa.string() if model is None else model.schema.field(0).type
     array, rounded = _typed(cells)
     if rounded and not pa.types.is_floating(kind):
-        said[_ROUNDED].append(f"{rounded:,} in {name!r}")
+        remarks[_ROUNDED].append(f"{rounded:,} in {name!r}")
     if model is not None and (is_plain_list(kind) or not pa.types.is_nested(kind)):
         try:
             return _convert(cells, array, model, tz)
         except (ValueError, ArithmeticError, pa.ArrowException):
-            said[_CHANGED].append(f"{name!r} ({dtype_name(model)})")
+            remarks[_CHANGED].append(f"{name!r} ({dtype_name(model)})")
     return to_frame(pa.table({"": array}), "numpy_nullable")[""].array
 
 

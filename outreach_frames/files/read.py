@@ -49,15 +49,15 @@ def read_prospects(
         columns have the interface's dtypes, and all others are text. For a workbook of another
         program, these others have the dtype of their cells: Int64, Float64, boolean, datetime64 or
         str, which also holds cells of several types. All rows are read, hidden ones too. Columns
-        of which a workbook of this package does not hold all are in ``.attrs["inexact"]``.
+        that a workbook of this package holds in part are in ``.attrs["inexact"]``.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has other content or another encoding, or its
-        rows are not certain: a quotation mark is never closed, or a row has more or fewer cells
-        than the header. A workbook is encrypted, has no such sheet or cells far
-        apart, or would grow 200 times.
+        rows are ambiguous: a quotation mark is never closed, or a row has more or fewer cells
+        than the header. A workbook is encrypted, lacks the sheet, has cells far
+        apart, or would grow 200 times when unpacked.
     ConfigurationError
         The optional library python-calamine, which reads workbooks, is not installed.
 
@@ -67,7 +67,7 @@ def read_prospects(
         Blank lines between the rows of a single column were skipped, or the file may be cut off.
         A workbook has several sheets, errors, formulas without a value, numbers that Excel rounded
         or shows with leading zeros, values that do not fit a documented column, hidden rows or
-        merged cells, or lacks some of what was written to it.
+        merged cells, or lost values when it was written.
 
     Notes
     -----
@@ -98,18 +98,18 @@ def read_as_text(
 def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a table by its ending; with `as_text`, every other ending is a CSV file's."""
+    """Read a table by its ending; with `as_text`, read every other ending as CSV."""
     suffix = "" if source.is_dir() else source.suffix.lower()
     is_workbook = suffix in _WORKBOOKS
     is_parquet = suffix in _PARQUET or source.is_dir()
     if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
-            f"sheet_name={sheet_name!r} is for Excel workbooks, and {source} is none by its "
-            "ending. Leave it out."
+            f"sheet_name={sheet_name!r} is for Excel workbooks, but {source} does not end in "
+            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Leave it out."
         )
     if encoding is not None and (is_workbook or is_parquet):
         raise InvalidInputError(
-            f"encoding={encoding!r} is for text, and {source} is "
+            f"encoding={encoding!r} is for text files, but {source} is "
             f"{'a workbook' if is_workbook else 'Parquet'}. Leave it out."
         )
     try:

@@ -1,7 +1,7 @@
 """Remove people's rows from files that this package wrote and no other program has saved since.
 
-A CSV or NDJSON file is known by the checksum in the metadata file beside it, a Parquet file by its
-metadata, and a workbook by a property. All other rows are kept as they are.
+A CSV or NDJSON file is recognised by the checksum in the metadata file beside it, a Parquet file by
+its metadata, and a workbook by a property. All other rows stay unchanged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TIMES: Final = re.compile(rb"<dcterms:(?:created|modified)[^>]*>([^<]*)<")
 def removal(path: Path, holds: Holds) -> Callable[[], object]:
     """Return a function that removes the rows of matching people from a file of this package.
 
-    Raise for a file that must not change, and where nothing can be removed.
+    Raise if the file must not change, or if nothing can be removed.
     """
     path = path.with_name(path.name.removesuffix(METADATA_SUFFIX))
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def removal(path: Path, holds: Holds) -> Callable[[], object]:
 
 
 def _is_identifier(column: object) -> bool:
-    """Check whether a column is named as an identifier, in any spelling such as E-Mail."""
+    """Check whether a column's name is that of an identifier, in any spelling such as E-Mail."""
     name = re.sub(r"[\W_]", "", str(column).lower())
     return name in {known.replace("_", "") for known in spec.LEAD_IDENTIFIERS}
 
@@ -100,7 +100,7 @@ def _from_text(path: Path, holds: Holds) -> Callable[[], object]:
 
     def write() -> None:
         replace_csv(path, lambda file: file.write(kept), metadata)
-        # Only now, so that there is no moment without the dtypes.
+        # Only now, so that the dtypes are never missing.
         write_notes(path, notes, [checksum(io.BytesIO(kept))])
 
     return write
@@ -157,7 +157,7 @@ def _from_workbook(path: Path, holds: Holds) -> Callable[[], object]:
 
 
 def _without(frames: Mapping[str, pd.DataFrame], holds: Holds) -> dict[str, pd.DataFrame]:
-    """Drop the rows of matching people, and the categories without a row that name them."""
+    """Drop the rows of matching people, and the unused categories that name them."""
     kept = {name: _frame_without(frame, holds) for name, frame in frames.items()}
     if all(kept[name] is frames[name] for name in frames):
         raise InvalidInputError(NAMED)

@@ -1,4 +1,4 @@
-"""Describe what limits a comparison of two tables of people."""
+"""Describe the limits of a comparison of two tables of people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 5
 
 
 def describe_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
-    """Yield how the two searches differ, and which of them is incomplete."""
+    """Yield the differences of the two searches, and which search is incomplete."""
     old, new = before.attrs.get("filters"), after.attrs.get("filters")
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         if differences := filter_differences(old, new):
@@ -37,7 +37,7 @@ def describe_searches(before: Source, after: Source, people: Matching) -> Iterat
 
 
 def describe_unknown_filters(before: Source, after: Source) -> Iterator[str]:
-    """Yield which sides have no recorded filters."""
+    """Yield the sides without recorded filters."""
     unknown = [
         name
         for name, side in zip(_NAMES, (before, after), strict=True)
@@ -51,7 +51,7 @@ def describe_unknown_filters(before: Source, after: Source) -> Iterator[str]:
 
 
 def describe_skipped_rows(people: Matching) -> Iterator[str]:
-    """Yield which rows were not compared."""
+    """Yield the rows that were not compared."""
     for name, side in zip(_NAMES, (people.before, people.after), strict=True):
         if count := len(side.repeated):
             verb = "repeats" if count == 1 else "repeat"
@@ -77,7 +77,7 @@ def describe_new_ids(ids: Sequence[str], one: str, several: str, key: str) -> It
 def describe_shared_keys(
     ids: Sequence[Sequence[str]], one: str, several: str, key: str
 ) -> Iterator[str]:
-    """Yield the people or companies that another id of the same side has as well."""
+    """Yield the people or companies that have a second id on the same side."""
     for name, own in zip(_NAMES, ids, strict=True):
         if own:
             count = plural(len(own), f"{one} {name} has", f"{several} {name} have")
@@ -96,7 +96,7 @@ def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
 
 
 def inexact_columns(before: Source, after: Source) -> set[str]:
-    """Return the columns of which one side's workbook does not hold all, such as records."""
+    """Return the columns that a workbook holds in part, on one side only, such as records."""
     old, new = (set(side.attrs.get("inexact", ())) for side in (before, after))
     return (old ^ new) & set(before.columns) & set(after.columns)
 
@@ -104,10 +104,10 @@ def inexact_columns(before: Source, after: Source) -> set[str]:
 def describe_skipped_columns(
     before: Source, after: Source, inexact: Collection[str]
 ) -> Iterator[str]:
-    """Yield which columns only one side has, or does not hold as they were."""
+    """Yield the columns that only one side has, or that a workbook holds in part."""
     if inexact:
         columns = _listed(sorted(inexact))
-        yield f"A workbook does not hold all of these columns, which were not compared: {columns}."
+        yield f"A workbook holds these columns in part only; they were not compared: {columns}."
     for name, side, other in (("before", before, after), ("after", after, before)):
         alone = [column for column in side.columns if column not in set(other.columns)]
         if alone:

@@ -95,7 +95,7 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
 
 
 def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
-    """Fill in 0 where the other side has a number, and this one only other departments'."""
+    """Fill in 0 if the other side has a number, and this side has numbers of other departments."""
     # The service leaves out a department without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
     absent = own[present].isna() & other[present].notna() & is_counted

@@ -115,7 +115,7 @@ def snapshot_people(
     if chosen is not None and not {"id", "profnet_url"}.intersection(chosen):
         warn(
             "compare_people() cannot compare this snapshot: columns has neither 'id' nor "
-            "'profnet_url', by which it matches people. Add one of them."
+            "'profnet_url' to match people by. Add one of them."
         )
     connected = resolve(client)
     root = expanded(folder)

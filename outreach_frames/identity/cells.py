@@ -17,7 +17,7 @@ from outreach_frames.tables.value_text import python_values
 
 QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
-# A text without any key, for cells that are no text.
+# A text without any key, for cells that are not text.
 _UNREADABLE: Final = "\ufffd"
 # Invisible characters of copied text are dropped; wide punctuation is replaced.
 _PLAIN: Final = str.maketrans(

@@ -38,7 +38,7 @@ _SIMPLE: Final = (
 _SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGNORECASE)
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
-# Endings of file names that are no top-level domains.
+# Endings of file names that are not top-level domains.
 _FILES: Final = tuple(
     f".{ending}"
     for ending in [
@@ -112,7 +112,7 @@ def domains_in(text: str) -> Reading:
 
 
 def _listed_domains(address: str) -> list[str]:
-    """Return the domains in a list such as `a.com/b.com`, which differs from a host and its path.
+    """Return the domains in a list such as `a.com/b.com`, but not in a host and its path.
 
     >>> _listed_domains("anna@acme.com/bo@beta.de"), _listed_domains("acme.com/index.html")
     (['acme.com', 'beta.de'], [])
@@ -131,7 +131,7 @@ def _host(text: str) -> str:
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(f"//{text[scheme.end() :] if scheme else text}")
-        # An invalid port raises ValueError; an empty one is another scheme, such as of https://https://.
+        # An invalid port raises ValueError; an empty port is a second scheme, as in https://https://.
         host = (parts.hostname or "") if parts.port or not parts.netloc.endswith(":") else ""
         if parts.netloc.count("@") > 1:
             return ""
@@ -152,7 +152,7 @@ def _domain(host: str) -> str | None:
         return None
     if not domain.startswith(_WWW):
         return domain
-    # The site of a public suffix such as nhs.uk belongs to nobody below it; www.de was registered.
+    # www.nhs.uk is the site of a public suffix, not a registered domain; www.de is registered.
     suffixes, parent = _rules().suffixes, domain.removeprefix(_WWW)
     return domain if domain in suffixes or ("." not in parent and parent in suffixes) else None
 

@@ -191,7 +191,7 @@ def emails_in(text: str) -> Reading:
         else:
             # With a slash, either a rare local part or a name before the email: compare both.
             parts = [email, email.rpartition("/")[2]]
-        # A domain without a dot is a network's own, unless the rest of it was cut off.
+        # A domain without a dot is a local network's, unless its rest was cut off.
         is_cut = [email != plain and "." not in part.rpartition("@")[2] for part in parts]
         keys += [
             "" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)
@@ -235,7 +235,7 @@ def email_keys(texts: pa.Array) -> pa.Array:
 
 
 def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys of emails, and for which texts they are right: those like `SIMPLE_EMAIL`."""
+    """Return keys of emails, and for which texts they are valid: those like `SIMPLE_EMAIL`."""
     texts = texts.cast(pa.large_string())
     return pc.ascii_lower(texts), are_simple_emails(texts)
 
@@ -255,7 +255,7 @@ def profnet_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys of profile URLs, and for which texts they are right: simple profiles."""
+    """Return keys of profile URLs, and for which texts they are valid: simple profiles."""
     texts = texts.cast(pa.large_string())
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")

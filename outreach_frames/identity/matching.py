@@ -82,7 +82,7 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
             for column in cells
         )
     )
-    # A weak URL does not count beside a certain one, in whichever of the row's URLs.
+    # If any of a row's URLs is certain, its weak URLs do not count.
     certain = certain_keys(keys.profnet_url)
     has_certain = np.bincount(rows, certain.is_valid(), len(counts))[rows] > 0
     return keys._replace(profnet_url=pc.if_else(has_certain, certain, keys.profnet_url)), rows
@@ -161,8 +161,8 @@ def match_remaining(
     """Match the rows `gone` and `new` by one more key, although their stronger keys differ.
 
     Takes the keys of the matched rows, followed by those of the others. An unmatched row with the
-    key of a matched row of either table, or of an earlier row of its own, is dropped; also return
-    these rows.
+    key of a matched row of either table, or of an earlier row of its own table, is dropped; also
+    return these rows.
 
     >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
     >>> keys = pa.array([None, "u"]), pa.array([None, "u", "u"])

@@ -403,7 +403,7 @@ def report(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Report what a journal records of the frame's rows; nothing is sent.
+    """Report a journal's records of the frame's rows; nothing is sent.
 
     People are recognised as in a submission with that journal, by any recorded address or profile
     URL. The journal is only read, and is refused while a submission is using it.

@@ -51,7 +51,7 @@ class PreparedLeads:
     checked: CheckedRows
     # The normalised email and profile URL of each row; missing in rows without a valid lead.
     keys: pa.RecordBatch
-    # The same by the columns of earlier submissions of this frame.
+    # The keys by the columns of earlier submissions of this frame.
     earlier_keys: tuple[pa.RecordBatch, ...]
     # For each row, the row that is sent for its person.
     kept: Positions
@@ -92,7 +92,7 @@ class PreparedLeads:
     def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
         """Return position, status, detail and error_code of the rows that are not sent.
 
-        `kept` replaces the plan's own.
+        `kept` replaces the plan's `kept`.
         """
         if kept is None or kept is self.kept:
             return self._unsent.copy(deep=False)
@@ -111,9 +111,9 @@ class PreparedLeads:
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
         """Return the positions of the rows of each request, for all planned rows by default.
 
-        Leads of different mailboxes go into separate requests. So do leads that share a URL but not
-        an email where a few extra requests suffice: the service skips all but one of those in the
-        same request.
+        Leads of different mailboxes go into separate requests. Leads that share a URL but
+        not an email are also separated, if a few extra requests suffice: the service would skip all
+        but one of them in the same request.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
         if self.checked.mailboxes is None:
@@ -141,7 +141,7 @@ class PreparedLeads:
         return orjson.dumps({name: part for name, part in body.items() if part})
 
     def mailbox_of(self, positions: Sequence[int] | Positions) -> str | None:
-        """Return the mailbox of a request's rows, None if they have no own one."""
+        """Return the mailbox of a request's rows, None if they have none."""
         if self.checked.mailboxes is None:
             return None
         rows = pa.array(positions, pa.int64())
@@ -281,7 +281,7 @@ def _duplicate_reasons(
     kept: np.ndarray[Any, Any],
     linked_by: str,
 ) -> list[str]:
-    """Return what links each duplicate to the row that is kept."""
+    """Return the reason of each duplicate, with the row that is kept."""
     reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))

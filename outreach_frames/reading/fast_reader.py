@@ -68,7 +68,7 @@ _LENIENT: Final = arrow_json.ParseOptions(
 
 
 class PageHead(NamedTuple):
-    """The fields of one page beside its people."""
+    """The fields of one page, except its people."""
 
     rows: int  # number of people
     pagination: dict[str, Any]  # `_pagination` without nulls

@@ -45,7 +45,7 @@ def read_ndjson(
 def _read_lines(lines: Sequence[bytes], columns: Sequence[str] | None = None) -> list[pa.Table]:
     """Read lines as one page of people, or as no page unless each line is one person.
 
-    `columns` are read alone, or not at all if reading them needs the other columns.
+    With `columns`, read only these; return no page if that needs other columns too.
     """
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 

@@ -29,13 +29,13 @@ _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
 
-# Elements of undocumented types (`locations`, `technologies`) become text: what is not text becomes
+# Elements of undocumented types (`locations`, `technologies`) become text: other values become
 # JSON with sorted names and without nulls. A value that does not fit its column's type is missing
 # there and becomes text in the column `<column>_raw`. An undocumented field becomes a column at the
 # end; fields beyond 1,000 such columns, objects with names of over 100 characters and, in large
 # tables, very sparse fields go to the text column `further_fields`, one JSON object per row.
 def read_people_page(body: bytes) -> PeoplePage:
-    """Read one response of people search; raise InvalidResponseError if it is not one.
+    """Read one response of people search; raise InvalidResponseError for other content.
 
     >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
     >>> page.people.num_rows, page.pagination
@@ -50,8 +50,8 @@ def read_people_pages(
 ) -> list[PeoplePage]:
     """Read responses in order; consecutive pages of documented fields become one PeoplePage.
 
-    `columns` are documented ones to read from pages with documented fields only. Other pages are
-    read whole.
+    `columns` names documented columns to read from pages with only documented fields. Other pages
+    are read whole.
 
     >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
     >>> [page.people.num_rows for page in read_people_pages([body, body])]
@@ -65,7 +65,7 @@ def read_people_pages(
             with suppress(ValueError):
                 pages += _read_some_columns(group, columns)
                 continue
-        # Suppressing the exception frees the memory of what was read before it.
+        # Suppressing the exception frees the memory of earlier reads.
         with suppress(ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += read_fast(group, use_threads=use_threads)

@@ -174,7 +174,7 @@ def count_by(
         for name, given in filters.items()
         if isinstance(given, list)
     }
-    # Without requests of its own, because `max_requests` is the limit.
+    # Without further requests, because `max_requests` is the limit.
     report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0, max_counted=0)
     counted = int(frame["people"].sum())
     people = plural(total, "person", "people")

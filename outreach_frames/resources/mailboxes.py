@@ -235,7 +235,7 @@ def _differing(
     client: Client,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Return the mailboxes with another limit at the service, with a detail on newer ones."""
+    """Return the mailboxes with another limit at the service, with a detail on recent updates."""
     listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
     current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
     seen: dict[str, Any] = {}

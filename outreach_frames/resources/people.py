@@ -77,14 +77,14 @@ def search_people(
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
         The columns to return, in this order: names of `of.columns()`, ``<column>_raw``, and columns
-        of undocumented fields that this process has read, by a search or from a file of one. Those
-        are missing in each row if nobody has the field. Other columns are not built, which takes
-        less time and memory. Cached responses hold all columns.
+        of undocumented fields that this process has read, by a search or from its file. Such a
+        column is missing in each row if nobody has the field. Other columns are not built, which
+        takes less time and memory. Cached responses hold all columns.
     limit : int or None
         Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
         Headcount columns of the company to keep: 14 by department and 194 by job function, only
-        the 14, or none. With `columns`, those decide, and must not contradict it.
+        the 14, or none. If `columns` is passed, it decides, and must not contradict `headcount`.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
@@ -216,7 +216,7 @@ def undocumented_columns(columns: Iterable[str], split_by: str | None = None) ->
 
 
 def without_added(columns: Sequence[str] | None, added: Iterable[str | None]) -> list[str] | None:
-    """Return the columns to read for the chosen ones: at least one, none of the added ones."""
+    """Return the columns to read: the chosen ones without the added ones, but at least one."""
     if columns is None:
         return None
     return [name for name in columns if name not in [*added]] or ["id"]

@@ -43,12 +43,12 @@ _MAX_USELESS_PAGES = 3
 # Pages that are converted together, which takes less time per page.
 _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
-# Similar to known filter values, and counted by a request each.
+# Maximum number of unknown values that resemble known ones; each takes a request to count.
 _MAX_COUNTED_VALUES = 5
 # Usual maximum of JSON objects per person; people are counted first on pages with more.
 _USUAL_OBJECTS = 60
 
-# Of this process, by account, filter and value: whether nobody matches, and what was named.
+# By account, filter and value: whether nobody matches, and the values already warned about.
 matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
 named_before: Final[set[tuple[str, str, str]]] = set()
 
@@ -286,7 +286,7 @@ class Search:
         fetched, error = self._fetch_pages(missing) if missing else ([], None)
         if fetched:
             self._stored.add(missing, (single for page in fetched for single in page.split()))
-            # A response is large, and needed no more.
+            # Free the large responses, which are no longer needed.
             fetched = [page.without_bodies() for page in fetched]
             if not stored:
                 page = as_one_page(fetched)
@@ -367,8 +367,9 @@ def report_unknown_values(
 ) -> None:
     """Warn of misspelt filter values and, unless it is explained anyway, of an empty search.
 
-    The known values may be incomplete, so the people with a similar value are counted: nobody has
-    a misspelt one. Outside of widgets, such a value is named once per process if others match.
+    The known values may be incomplete, so the people with an unknown value that resembles a known
+    one are counted: a misspelt value matches nobody. Outside of widgets, a value is named once per
+    process, unless the whole search is empty.
     """
     named, unchecked, requests = [], [], 0
     for name, text, close in unknown_values(filters):

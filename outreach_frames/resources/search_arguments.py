@@ -183,7 +183,7 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
         for one in signature(caller).parameters.values()
         if one.kind is _KEYWORD and one.name not in spec.FILTERS_BY_NAME
     ]
-    # The argument may be a word of the name, as in company_domain.
+    # The name may contain the argument, as company_domain contains domain.
     close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
     if close or not hint:
         hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."
@@ -203,7 +203,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]
             if len(parts) > 1 and all(part in choices for part in parts):
-                close = f" Pass {' '.join(map(quoted, parts))}, each as a value of its own."
+                close = f" Pass {' '.join(map(quoted, parts))}, each as a separate value."
             else:
                 close = suggestion(text, choices, most=3)
             # A single known value is an example, not a list.
@@ -213,7 +213,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def has_free_text(body: Mapping[str, Any]) -> bool:
-    """Return whether a filter takes text of no list of known values and of no checked format."""
+    """Return whether a filter takes any text: it has no known values and no checked format."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
         one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2

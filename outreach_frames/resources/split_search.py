@@ -125,7 +125,7 @@ class SplittableSearch:
         self._fetched_at.append(search.fetched_at)
 
     def add_split_column(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the people with the value that found each as the last column."""
+        """Append the value that found each person as the last column."""
         if self.split_by is None:
             return frame
         codes = np.repeat(np.arange(len(self.values)), self._rows_by_value)[: len(frame)]

@@ -1,4 +1,4 @@
-"""What happens to added leads as days go by: events in the activity of their contacts.
+"""Generate the activity of added leads as the world's days pass.
 
 Choices where the interface document is silent: a lead with an email gets one email within a day,
 whatever the stages of its sequence; an opening follows within 2 days and a reply within 7 more, at
@@ -26,7 +26,7 @@ _DAYS_TO_LAST_EVENT = 10
 
 
 def record_events(connection: sqlite3.Connection, seed: int, passed: int, days: int) -> None:
-    """Record what happens to added leads in some days, after `passed` days of the world."""
+    """Record the events of added leads over some days, after `passed` days of the world."""
     leads = connection.execute(
         "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
         " FROM leads JOIN sequences ON sequences.id = sequence_id"

@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Groups of fields that have a named schema, to share or to find it.
+# Groups of fields with a named schema, to share it or to make it easy to find.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,
@@ -77,10 +77,10 @@ _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
 ABOUT: Final = f"""\
 Sequences, leads, contacts, people search, lead lists and mailboxes.
 
-`{CHOICE}` marks what the interface document does not show: its text describes the behaviour of the
-sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for another host
-(421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The request rate is
-not limited; 429, 500 and 503 occur only as simulated faults.
+`{CHOICE}` marks a choice where the interface document is silent: its text describes the behaviour
+of the sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for
+another host (421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The
+request rate is not limited; 429, 500 and 503 occur only as simulated faults.
 """
 
 

@@ -23,7 +23,7 @@ STOP_SECONDS = 5
 
 MAX_URL_BYTES = 16_384
 MAX_HEADER_BYTES = 65_536
-# Of the loop, which are enough for connections that were being accepted.
+# Turns of the event loop, enough to finish accepting connections.
 _TURNS = 5
 _HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 
@@ -74,7 +74,7 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._stop.wait(), 0.1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # A server that is closed loses the connections that it is accepting, so that comes last.
+        # Close the listeners last: closing loses the connections that are being accepted.
         for listener in chain.from_iterable(server.sockets for server in self.servers):
             with suppress(NotImplementedError):  # Windows
                 self._loop.remove_reader(listener.fileno())

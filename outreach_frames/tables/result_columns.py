@@ -1,4 +1,4 @@
-"""Columns that the package adds to the interface's, and columns of its own tables."""
+"""Columns that the package adds to the interface's, and columns of the package's tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from outreach_frames.spec import ACTIVITY, Field
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
-DETAIL: Final = Field("detail", note="reason if the limit did not change, or what it replaced")
+DETAIL: Final = Field("detail", note="reason if the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(
-    "people_in_frame", "integer", note="rows of the frame that work at the company"
+    "people_in_frame", "integer", note="rows of the frame with people of the company"
 )
 
 _COMPANY: Final = Field("company", note="name of the company, made unique by website, id or number")

@@ -1,4 +1,4 @@
-"""From companies to people: the same as one search per company, in far fewer requests."""
+"""Find people at companies: the same as one search per company, in far fewer requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def one_by_one(
     *,
     split: bool,
 ) -> list[list[str]]:
-    """Return whom one search per company and value finds, in order."""
+    """Return the people that one search per company and value finds, in order."""
     found = []
     for key in keys:
         ids: dict[str, None] = {}
@@ -58,7 +58,7 @@ def one_by_one(
 
 
 def listed_once(found: Sequence[list[str]]) -> list[list[str]]:
-    """Leave out of each row whom an earlier row has."""
+    """Drop the people of each row that an earlier row has."""
     seen: set[str] = set()
     once = []
     for ids in found:
@@ -76,7 +76,7 @@ def by_account(result: AccountPeople, rows: int) -> list[list[str]]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw companies that share domains and names, have subsidiaries, none or 5,000 people."""
+    """Draw companies that share domains and names, have subsidiaries, and no people or 5,000."""
     count = draw(st.integers(1, 14))
     sizes = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 9, 40, 130])
     giant = draw(st.sampled_from([7] + [None] * 9))
@@ -97,7 +97,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
-    """Return how many requests it takes to ask about each company alone."""
+    """Count the requests that searching each company alone takes."""
     wanted = [len(ids) if most is None else min(len(ids), most) for ids in everybody]
     return sum(max(1, ceil(count / 100)) for count in wanted)
 
@@ -105,7 +105,7 @@ def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
 @share_of_examples(0.3)
 @given(data=st.data(), world=worlds())
 def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -> None:
-    """Each row has the people that its own search finds, in order, less those of earlier rows."""
+    """Each row has the people of its own search, in order, without those of earlier rows."""
     kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
     most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
     values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
@@ -153,7 +153,7 @@ WRITTEN = {
 def test_a_company_named_in_several_ways_is_listed_once(
     data: st.DataObject, world: World, has_ids: bool
 ) -> None:
-    """Whatever names a company, nobody is listed twice, nobody is lost, and all counts add up."""
+    """However a company is named, each person is listed exactly once, and all counts add up."""
     firms = [firm for firm in world.firms if len(firm.seniorities) < 1000]
     world = replace(world, firms=firms)
     if not has_ids:
@@ -239,7 +239,7 @@ ONE_COMPANY: list[dict[str, str]] = [
 @pytest.mark.parametrize("identifiers", ["all", "no id", "no id and URL"])
 @pytest.mark.parametrize("most", [1, 3, None])
 def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers: str) -> None:
-    """The first row has the people; every later row says that it is the same company."""
+    """The first row has the people; each later row's detail says that it is the same company."""
     world = World([ACME, OTHER])
     for _, person in world.people:
         if identifiers != "all":
@@ -266,7 +266,7 @@ def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers:
 
 
 def test_a_company_that_is_called_otherwise_is_named() -> None:
-    """A row searched by name says if the found company is called otherwise, whatever the case."""
+    """For a search by name, the detail has the found name if it differs in more than case."""
     known = {"Acme": ACME, "OTHER": OTHER}
 
     def reply(request: Received) -> Reply:
@@ -280,7 +280,7 @@ def test_a_company_that_is_called_otherwise_is_named() -> None:
 
 
 def test_a_company_is_listed_once_in_a_partial_result() -> None:
-    """After a failure, people of a finished row are not repeated, and unfinished rows stay so."""
+    """After a failure, people of a finished row are not repeated; other rows have no status."""
     world = World([ACME, OTHER])
 
     def reply(request: Received) -> Reply:
@@ -303,7 +303,7 @@ def test_a_company_is_listed_once_in_a_partial_result() -> None:
 
 
 def test_a_free_mail_provider_is_no_employer() -> None:
-    """An address at a free mail provider is not searched, whatever its form; a web address is."""
+    """An address at a free mail provider is not searched, in any form; its web address is."""
     free = ["a@gmail.com", " B@GMAIL.COM.", "mailto:c@gmx.de", "d@mail.yahoo.com", "e\uff20web.de"]
     searched = ["web.de", "https://www.Yahoo.com/mail", "f@one.example", "medium.com/@gmail.com"]
     accounts = pd.DataFrame({"site": [*searched, *free], "name": [None] * 8 + ["Firm 1"]})
@@ -325,7 +325,7 @@ def test_a_free_mail_provider_is_no_employer() -> None:
 
 
 def test_people_of_a_company_that_was_not_requested_have_no_account() -> None:
-    """A stranger in a joint search is credited to nobody; each company is searched alone then."""
+    """A person of an unrequested company has no account; each company is then searched alone."""
     stranger = Firm(9, "stranger.example", "Stranger", ["vp"])
     world = world_of({"one.example": 1, "two.example": 1})
     together = World([*world.firms, stranger])
@@ -353,7 +353,7 @@ DOMAINS = ["one.example", "two.example", "stranger.example"]
 
 
 def test_a_summary_has_the_statuses_that_occur() -> None:
-    """Where all accounts have one status, the summary has one row, with all their people."""
+    """If all accounts have one status, the summary has one row, with all their people."""
     with scripted(world_of({"one.example": 2, "two.example": 1}).reply) as service:
         with connected(service):
             accounts = pd.DataFrame({"site": ["one.example", "two.example"]})
@@ -366,7 +366,7 @@ def test_a_summary_has_the_statuses_that_occur() -> None:
 
 
 def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[str]) -> None:
-    """With companies of uneven size, giants among them, a tenth of one request each is plenty."""
+    """With companies of uneven size, a tenth of a request per company is enough."""
     uneven = random.Random(1)
     sizes = {f"firm{n}.example": int(2 * uneven.paretovariate(0.8)) for n in range(195)}
     sizes |= {f"giant{n}.example": 1500 for n in range(5)}
@@ -385,7 +385,7 @@ def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[s
 
 
 def test_the_frames_have_the_promised_columns(client: Client, people: pd.DataFrame) -> None:
-    """People have the columns of a search and three more; accounts keep theirs, with six more."""
+    """People have a search's columns and three more; accounts keep theirs and get six more."""
     sites = people["company_website"].drop_duplicates().head(3)
     accounts = pd.DataFrame({"Site": [*sites, "nobody.example"]}, index=list("abcd"))
     options: dict[str, Any] = {
@@ -418,7 +418,7 @@ def test_the_frames_have_the_promised_columns(client: Client, people: pd.DataFra
 
 
 def test_every_account_is_told_what_became_of_it() -> None:
-    """Found, nobody, invalid and duplicate rows say so, and why; nothing is asked twice."""
+    """Found, nobody, invalid and duplicate rows have a status and reason; no search is repeated."""
     world = world_of({"one.example": 3, "two.example": 0})
     cells = [
         "https://www.One.example/a",
@@ -480,7 +480,7 @@ def test_a_cell_that_is_not_one_company_is_invalid() -> None:
 
 
 def test_who_an_earlier_value_finds_comes_first() -> None:
-    """With split_by the first values fill an account, and each person comes once."""
+    """With split_by, people of earlier values come first, and each person once."""
     firm = Firm(1, "one.example", "One", ["director", "vp director", "c_suite", "vp", "director"])
     with scripted(World([firm]).reply) as service, connected(service):
         result = pd.DataFrame({"site": ["one.example"]}).outreach.find_people(
@@ -495,7 +495,7 @@ def test_who_an_earlier_value_finds_comes_first() -> None:
 
 
 def test_the_surest_of_several_columns_is_asked_about() -> None:
-    """A row with an id is asked about by it, one with none by its domain, else by its name."""
+    """A row is searched by its id, without one by its domain, else by its name."""
     world = world_of({"one.example": 1, "two.example": 1, "three.example": 1})
     accounts = pd.DataFrame(
         {
@@ -511,7 +511,7 @@ def test_the_surest_of_several_columns_is_asked_about() -> None:
 
 
 def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
-    """Where a search takes in whole groups, every company is asked about alone."""
+    """If a search includes whole groups, each company is searched alone."""
     sites = of.search_people(limit=None)["company_website"].drop_duplicates()[:12]
     accounts = pd.DataFrame({"site": sites})
     switch = {"company_domains_match_subsidiaries_and_affiliates": True}
@@ -533,7 +533,7 @@ def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
     ],
 )
 def test_a_profile_is_found_however_its_url_is_written(url: str) -> None:
-    """A company's URL is sent as given and in its plain forms, and rows of one page are one."""
+    """A company's URL is sent as given and in its plain forms; rows of one page are one company."""
     with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
         accounts = pd.DataFrame({"page": [url, "profnet.example/company/1/", "x.example/#/a"]})
         result = accounts.outreach.find_people(company_profnet_url="page")
@@ -544,7 +544,7 @@ def test_a_profile_is_found_however_its_url_is_written(url: str) -> None:
 
 
 def test_a_company_that_the_service_cuts_off_says_so() -> None:
-    """Where fewer people come than are counted, the account's detail has both numbers."""
+    """If fewer people are returned than counted, the account's detail has both numbers."""
     world = world_of({"one.example": 4})
 
     def reply(request: Received) -> Reply:
@@ -560,7 +560,7 @@ def test_a_company_that_the_service_cuts_off_says_so() -> None:
 
 @pytest.mark.parametrize("most", [1, 10, None])
 def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
-    """Where a search counts people and returns none, each company is asked about alone."""
+    """If a search counts people but returns none, each company is searched alone."""
     world = world_of({"one.example": 2, "two.example": 3})
 
     def reply(request: Received) -> Reply:
@@ -575,7 +575,7 @@ def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
 
 
 def test_pages_that_count_nobody_are_read_on() -> None:
-    """Where a service gives no totals, companies still share searches over several pages."""
+    """If a service gives no totals, companies still share searches over several pages."""
     world = world_of({f"firm{number}.example": 1 for number in range(200)})
 
     def reply(request: Received) -> Reply:
@@ -593,7 +593,7 @@ def test_pages_that_count_nobody_are_read_on() -> None:
 
 
 def test_a_failure_carries_what_was_found() -> None:
-    """The error's .partial has the companies that were settled, and no status for the rest."""
+    """The error's .partial has the finished companies, and no status for the others."""
     world = world_of({"one.example": 2, "two.example": 2})
 
     def reply(request: Received) -> Reply:
@@ -628,7 +628,7 @@ def test_a_failure_carries_what_was_found() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said_before_a_request(options: Any, words: str) -> None:
-    """A wrong column, filter or number is an error that says what to do; nothing is sent."""
+    """A wrong column, filter or number is an error with advice; nothing is sent."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=words):
             pd.DataFrame({"site": ["one.example"]}).outreach.find_people(**options)
@@ -656,7 +656,7 @@ def test_a_result_becomes_files(tmp_path: Path) -> None:
 
 
 def test_from_a_file_to_a_sheet_in_five_lines(tmp_path: Path) -> None:
-    """The analyst's most frequent job takes five lines, and some twenty requests for 190 firms."""
+    """The most frequent task takes five lines, and about 20 requests for 190 companies."""
     data = Path(__file__).parents[2] / "data"
     with of.connect("sandbox", cache=None):
         accounts, crm = (pd.read_csv(data / f"{n}.csv") for n in ("target_accounts", "crm_export"))
@@ -675,7 +675,7 @@ def test_from_a_file_to_a_sheet_in_five_lines(tmp_path: Path) -> None:
 
 
 def test_one_company_reads_no_more_than_it_needs() -> None:
-    """One company is searched in pages of as many people as are needed, several in full pages."""
+    """One company is searched in pages of the needed size, several companies in full pages."""
     world = world_of({f"firm{number}.example": 130 for number in range(1, 4)})
     for companies, most, expected in ((1, 3, 3), (1, 150, 100), (1, None, 100), (3, 3, 100)):
         accounts = pd.DataFrame({"domain": [firm.domain for firm in world.firms[:companies]]})

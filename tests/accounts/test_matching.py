@@ -1,4 +1,4 @@
-"""Rows that are in another table, and rows that are not."""
+"""Match and exclude rows of other tables."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SOME_KINDS = st.sets(st.sampled_from(KINDS), min_size=1)
 
 
 def frame_of(rows: list[Any], labels: str) -> pd.DataFrame:
-    """Make a table with labels that repeat."""
+    """Make a table with repeated labels."""
     index = [labels[number % 2] for number in range(len(rows))]
     return pd.DataFrame(rows, columns=KINDS, index=index).astype("str")
 
 
 def keys_of(frame: pd.DataFrame, kinds: set[str]) -> list[dict[str, str]]:
-    """Return each row's keys; a weak URL only where the row has nothing else."""
+    """Return each row's keys; a weak URL only if the row has no other key."""
     columns = {
         kind: getattr(of.keys, kind)(frame[kind]).tolist() for kind in KINDS if kind in kinds
     }
@@ -88,7 +88,7 @@ def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds:
 def test_what_is_left_equals_a_nested_loop(
     ours: list[Any], others: list[tuple[list[Any], set[str]]]
 ) -> None:
-    """Every row of a person is left out if one matches in any table, and no other row is."""
+    """All rows of a person are excluded if one matches in any table, and no other row is."""
     frame = frame_of(ours, "ab")
     kinds = set().union(*(some for _, some in others))
     tables = [frame_of(rows, "xy")[[*some]] for rows, some in others]
@@ -127,7 +127,7 @@ def test_what_is_left_equals_a_nested_loop(
 def test_a_weak_url_matches_where_there_is_nothing_else(
     ours: Any, theirs: Any, matches: bool
 ) -> None:
-    """A URL other than a profile's says who it is only where neither row has an address."""
+    """A weak URL identifies a person only if neither row has an address."""
     one, other = (pd.DataFrame([row], columns=KINDS[:2]) for row in (ours, theirs))
     assert one.outreach.match(other)["match_row"].notna().tolist() == [matches]
     assert one.outreach.without(other).empty == matches
@@ -135,7 +135,7 @@ def test_a_weak_url_matches_where_there_is_nothing_else(
 
 @pytest.mark.filterwarnings(QUIET)
 def test_what_else_a_row_has_counts_where_it_is_compared() -> None:
-    """A table without addresses matches by a weak URL, whatever others are compared by."""
+    """A table without addresses matches by a weak URL, whatever keys other tables have."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [WEAK_URL]})
     kept = frame.outreach.without(
         pd.DataFrame({"email": ["b@x.example"]}), pd.DataFrame({"profnet_url": [WEAK_URL]})
@@ -162,14 +162,14 @@ PEOPLE = [
     ],
 )
 def test_all_rows_of_a_person_are_left_out(listed: dict[str, Any], left: str) -> None:
-    """A row goes with those that it shares an identifier with, but a weak URL links nobody else."""
+    """A row is excluded with the rows that share an identifier; a weak URL links no others."""
     frame = pd.DataFrame(PEOPLE, columns=["email", "profnet_url"])
     kept = frame.outreach.without(pd.DataFrame(listed))
     assert "".join(kept["email"].str[0]) == left
 
 
 def test_the_keys_named_say_which_rows_are_one_person() -> None:
-    """A profile URL links rows only where it is a key; a domain links none."""
+    """A profile URL links rows only if it is a key; a domain links none."""
     frame = pd.DataFrame(PERSON, columns=["email", "profnet_url"])
     frame["domain"] = ["x.example", "y.example", "z.example"]
     other = pd.DataFrame(
@@ -182,7 +182,7 @@ def test_the_keys_named_say_which_rows_are_one_person() -> None:
 
 
 def test_the_columns_are_those_promised() -> None:
-    """The dtypes are the same for no rows and for many."""
+    """The dtypes are the same with no rows and with many rows."""
     crm = pd.DataFrame({"email": ["a@x.example"]}, index=[17])
     frame = pd.DataFrame({"email": ["b@x.example", "A@x.example"]})
     for rows in (frame, frame.iloc[:0]):
@@ -199,7 +199,7 @@ def test_the_columns_are_those_promised() -> None:
 
 
 def test_a_key_may_have_another_name_in_the_other_table() -> None:
-    """A pair names both columns; of several candidates the first that is there counts."""
+    """A pair names both columns; of several candidates, the first existing one counts."""
     frame = pd.DataFrame(
         {"Mail": ["a@x.example", "b@x.example"], "site": ["q.example", "z.example"]}
     )
@@ -212,7 +212,7 @@ def test_a_key_may_have_another_name_in_the_other_table() -> None:
 
 
 def test_a_domain_is_compared_only_when_asked_for() -> None:
-    """With no key named, colleagues of somebody in the other table stay."""
+    """With no key named, colleagues of a person in the other table are kept."""
     frame = pd.DataFrame({"email": ["a@x.example"], "domain": ["x.example"]})
     other = pd.DataFrame({"email": ["b@x.example"], "domain": ["x.example"]})
     assert len(frame.outreach.without(other)) == 1
@@ -242,7 +242,7 @@ def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
 
 @pytest.mark.parametrize("cell", ["a@gmail.com; b@y.example", ["a@gmail.com", "b@y.example"]])
 def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None:
-    """Of several addresses in a cell, those of free mail providers match nobody."""
+    """If a cell has several addresses, those of free mail providers match nobody."""
     ours = pd.DataFrame({"email": ["c@gmail.com", "d@y.example", "e@z.example"]})
     crm = pd.DataFrame({"email": [cell]})
     with pytest.warns(OutreachWarning) as caught:
@@ -252,7 +252,7 @@ def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None
 
 @pytest.mark.parametrize("column", ["Work Email", "E-Mail 2", "Profile", "Profnet page"])
 def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> None:
-    """A row without a key, but with a value in a column like one, is counted with the column."""
+    """A warning counts rows without a key that have a value in a similar column."""
     ours = pd.DataFrame({"email": ["a@x.example"]})
     crm = pd.DataFrame({"email": ["b@x.example", None], column: ["known", "a@x.example"]})
     with pytest.warns(OutreachWarning, match=f"1 row of table 1 .*'{column}', which was not"):
@@ -260,7 +260,7 @@ def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> 
 
 
 def test_columns_like_emails_in_both_tables_are_proposed() -> None:
-    """Tables that are compared by URL alone, although both have emails, are told."""
+    """A warning proposes the email columns if both tables have one but only URLs are compared."""
     ours = pd.DataFrame({"Email Address": ["a@x.example"], "profnet_url": ["x.example/in/b"]})
     crm = pd.DataFrame({"Work Mail": ["a@x.example"], "profnet_url": ["x.example/in/c"]})
     with pytest.warns(OutreachWarning, match="Pass email=.'Email Address', 'Work Mail'."):
@@ -268,7 +268,7 @@ def test_columns_like_emails_in_both_tables_are_proposed() -> None:
 
 
 def test_rows_without_a_key_stay_and_are_counted() -> None:
-    """Nothing can be said about a row with no key, so it stays, with a warning."""
+    """Rows without a key are kept, with a warning."""
     frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
     with pytest.warns(OutreachWarning, match="2 rows have no email address to compare by"):
         kept = frame.outreach.without(pd.DataFrame({"email": ["a@x.example", None]}))
@@ -277,14 +277,14 @@ def test_rows_without_a_key_stay_and_are_counted() -> None:
 
 @pytest.mark.parametrize("value", [b"a@x.example", "5f4dcc3b5aa765d61d8327deb882cf99"], ids=repr)
 def test_a_column_that_nothing_can_match_is_told(value: Any) -> None:
-    """A list of bytes or hashes leaves nobody out, which must not look as if nobody were on it."""
+    """A column of bytes or hashes excludes nobody, and a warning says so."""
     frame = pd.DataFrame({"email": ["a@x.example"]})
     with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an email address"):
         assert len(frame.outreach.without(pd.DataFrame({"email": [value, None]}))) == 1
 
 
 def test_found_people_lack_addresses_and_that_is_said() -> None:
-    """Who is in the other table by address alone cannot be recognised among found people."""
+    """A warning says that found people do not match people listed by address alone."""
     people = pd.DataFrame({"profnet_url": [f"{URL}/a", f"{URL}/b"]})
     crm = pd.DataFrame({"profnet_url": [f"{URL}/a"], "email": ["b@x.example"]})
     with pytest.warns(OutreachWarning, match="has no email column"):
@@ -294,7 +294,7 @@ def test_found_people_lack_addresses_and_that_is_said() -> None:
 
 
 def test_a_table_that_lacks_a_key_is_named() -> None:
-    """Where one of the tables cannot be compared by a key, a warning says which."""
+    """A warning names the table that cannot be compared by a key."""
     frame = pd.DataFrame({"email": ["a@x.example"], "site": ["x.example"]})
     tables = [pd.DataFrame({"email": ["c@x.example"]}), pd.DataFrame({"site": ["y.example"]})]
     with pytest.warns(OutreachWarning) as caught:
@@ -317,7 +317,7 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
     ],
 )
 def test_a_missing_column_is_an_error(options: Any, words: str) -> None:
-    """A key that is in neither table is never left out silently."""
+    """A key that neither table has is an error."""
     frame, other = pd.DataFrame({"mail": ["a@x.example"]}), pd.DataFrame({"Mail": ["a@x.example"]})
     with pytest.raises(InvalidInputError, match=words):
         frame.outreach.match(other, **options)
@@ -326,7 +326,7 @@ def test_a_missing_column_is_an_error(options: Any, words: str) -> None:
 
 
 def test_something_has_to_be_left_out() -> None:
-    """Leaving out the rows of no table is a mistake."""
+    """Excluding the rows of no table is an error."""
     with pytest.raises(InvalidInputError, match="at least one table"):
         pd.DataFrame({"email": ["a@x.example"]}).outreach.without()
 
@@ -367,7 +367,7 @@ ADDRESSES = st.builds(
 def test_every_address_of_a_cell_is_compared(
     ours: list[Any], theirs: list[Any], separator: str, dtype: Any
 ) -> None:
-    """Rows are left out for any address in a cell, with all that share one, in any notation."""
+    """Rows match by any address in a cell, in any notation, with all rows that share one."""
 
     def column(rows: list[Any]) -> pd.DataFrame:
         cells: Any = [[text for text, _ in row] for row in rows]
@@ -388,14 +388,14 @@ def test_every_address_of_a_cell_is_compared(
 
 @pytest.mark.parametrize("query", ["subject=a%20b&cc=z@x.example", "cc=z%40x.example&body=1%2C2"])
 def test_a_copy_in_a_mail_link_is_nobody_of_the_row(query: str) -> None:
-    """Who gets a copy by a mail link is not the person of the cell, with any encoding before."""
+    """The address of a copy in a mail link is not the cell's person, however it is encoded."""
     assert of.keys.email([f"mailto:a%40x.example?{query}"]).tolist() == ["a@x.example"]
 
 
 @pytest.mark.filterwarnings(QUIET)
 @pytest.mark.parametrize("separator", ["; ", ", ", " ", "|", "\n", ";", " / ", ""])
 def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
-    """A cell with several URLs stands for each, and a certain one makes the others weak."""
+    """A cell with several URLs matches by each; if one is certain, weak ones do not count."""
     cell = separator.join([f"{URL}/b", f"{WEAK_URL}", f"https://www.{URL[8:]}/C/."])
     other = pd.DataFrame({"profnet_url": [cell]})
     urls = [f"{URL}/a", f"<{URL}/b>", f"Profile: {URL}/c,", WEAK_URL]
@@ -406,7 +406,7 @@ def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
 
 
 def test_cells_that_cannot_be_read_are_counted_once() -> None:
-    """One warning names table, column, an example and its row; placeholders are no matter."""
+    """One warning names table, column and an example with its row; placeholders do not count."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame(
         {
@@ -440,7 +440,7 @@ def test_cells_that_cannot_be_read_are_counted_once() -> None:
 
 
 def test_match_compares_one_address_per_cell() -> None:
-    """A cell with several addresses matches nothing, which is said; one in any notation matches."""
+    """A cell with several addresses matches nothing, with a warning; one in any notation does."""
     frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})
     other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
     message = (
@@ -454,7 +454,7 @@ def test_match_compares_one_address_per_cell() -> None:
     "name", ["Email", "E-Mail", "e mail", "E_MAIL", "\ufeffemail", "E\u2011Mail"]
 )
 def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
-    """Case, blanks, hyphens and underscores are no matter, unless a column has the exact name."""
+    """Case, blanks, hyphens and underscores are ignored, unless a column has the exact name."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({name: ["A@x.example"], "Profnet-URL": [f"{URL}/b"]})
     assert frame.outreach.without(other).empty
@@ -468,7 +468,7 @@ def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
 
 
 def test_a_table_without_an_email_column_is_named() -> None:
-    """What was compared by what is said where one table has emails and the other has none."""
+    """A warning names the compared keys if only one table has emails."""
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
     message = (
@@ -492,7 +492,7 @@ def test_a_page_below_a_profile_is_counted(page: str) -> None:
 
 
 def test_on_is_an_error_that_says_what_to_write() -> None:
-    """The parameter of pandas, and a column that is not there, are answered with those that are."""
+    """`on=` and a missing column are errors that name the valid parameters and columns."""
     people = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     crm = pd.DataFrame({"E-Mail Address": ["a@x.example"], "Owner": ["Cem"]})
     for compare in (people.outreach.without, people.outreach.match):

@@ -1,4 +1,4 @@
-"""How many companies one search asks for, and how many a row's detail names."""
+"""The maximum numbers of companies in one search and in a row's detail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scripted import scripted
 
 
 def test_a_search_asks_for_at_most_500_companies() -> None:
-    """The companies of a long table are spread over searches that the service can take."""
+    """The companies of a long table are split into searches that the service accepts."""
     accounts = pd.DataFrame({"site": [f"firm{number}.example" for number in range(1001)]})
     nobody = result([], total=0, page=1, page_size=100, total_pages=0)
     with scripted(lambda _: nobody) as service, connected(service):
@@ -22,7 +22,7 @@ def test_a_search_asks_for_at_most_500_companies() -> None:
 
 @pytest.mark.parametrize(("firms", "ending"), [(3, "Acme 3"), (4, "Acme 3, ...")])
 def test_a_detail_names_three_companies(firms: int, ending: str) -> None:
-    """Where one name finds several companies, the detail counts them and names the first three."""
+    """If a name finds several companies, the detail counts them and names the first three."""
     numbers = range(1, firms + 1)
     world = World([Firm(one, f"a{one}.example", f"Acme {one}", ["vp"]) for one in numbers])
     everybody = result([person for _, person in world.people])

@@ -24,7 +24,7 @@ FILTERS = {
 class Firm:
     """A company: its number, its domain and name, and the seniorities of its people, in order.
 
-    `found_by` are more domains that find its people, as a parent's finds those of a subsidiary.
+    `found_by` has further domains that find its people, such as the domain of a parent.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Firm:
         return f"https://profnet.example/company/{self.number}"
 
     def is_meant(self, filters: Mapping[str, Any]) -> bool:
-        """Whether a search's filters are about this company."""
+        """Whether a search's filters name this company."""
         for name, attribute in FILTERS.items():
             known = [getattr(self, attribute), *(self.found_by if attribute == "domain" else ())]
             if name in filters and not set(known) & set(filters[name]):
@@ -52,7 +52,7 @@ class Firm:
         return True
 
     def resource(self) -> dict[str, Any]:
-        """Return the company as a person has it."""
+        """Return the company as part of a person."""
         site = f"https://www.{self.domain}/" if self.domain else None
         return {"id": self.id, "name": self.name, "website": site, "profnet_url": self.profnet_url}
 
@@ -104,7 +104,7 @@ class World:
 
 
 def world_of(sizes: Mapping[str, int]) -> World:
-    """Make companies of these sizes, whose people are mixed."""
+    """Make companies of these sizes, with their people in mixed order."""
     firms = [
         Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
         for number, (domain, size) in enumerate(sizes.items(), 1)

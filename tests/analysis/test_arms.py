@@ -152,9 +152,9 @@ def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
 
 
 def test_keys_that_differ_in_case_alone_are_counted() -> None:
-    """Case counts in a key, and a warning says how many keys have a twin in another case."""
+    """Case counts in a key, and a warning counts the keys that differ only in case."""
     series = pd.Series(["Acme", "acme", "acme", "Bo"], name="k")
-    with pytest.warns(OutreachWarning, match="^1 key differs in by, 'k' from another in case"):
+    with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another only in case"):
         series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
 
 

@@ -1,9 +1,9 @@
 """Exports people again and again, each time in a process that may be killed.
 
-Starting Python takes longer than a whole export of the tests may: this one imports once, and forks
-a process for each. Every line that it is told names a path, behind a number that tells at which
-file operation the export kills itself; `reap` waits for the end of the last export. It responds
-with the process's id, and with how it ended.
+Starting Python takes longer than a whole export in the tests may take: this process imports once,
+and forks a process per export. An input line is a number and a path: the export to that path kills
+itself at the file operation of that number. `reap` waits for the end of the last export. The output
+has each process's id, and how it ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from outreach_frames.client.client import Client
 
 
 def main(url: str) -> None:
-    """Obey."""
+    """Run the commands from standard input."""
     of.export_people  # noqa: B018 - loads what an export needs
     warnings.simplefilter("ignore")
     say("ready")
@@ -50,7 +50,7 @@ def main(url: str) -> None:
 
 
 def killer(operation: int) -> Callable[[str, tuple[object, ...]], None]:
-    """Kill this process before the n-th time that it renames or deletes a file; 0 never does."""
+    """Kill this process before its n-th rename or deletion of a file; 0 means never."""
     count = 0
 
     def hook(event: str, _: tuple[object, ...]) -> None:
@@ -64,7 +64,7 @@ def killer(operation: int) -> Callable[[str, tuple[object, ...]], None]:
 
 
 def say(what: str) -> None:
-    """Respond with one line, at once."""
+    """Print one line at once."""
     os.write(1, f"{what}\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""A checkpoint whose stored progress was damaged is an error that says what to do."""
+"""A checkpoint with damaged progress is an error with advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.scripted import Received, Reply, passed_on, respond, scripted
 
 
 def test_damaged_progress_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Whichever part of it is missing; starting over works."""
+    """Whichever part is missing, starting over works."""
     path = tmp_path / "people.csv"
 
     def reply(request: Received) -> Reply:

@@ -1,4 +1,4 @@
-"""Killed at any moment, again and again: an export is whole in the end, and reads no page twice."""
+"""An export that is killed again and again is complete in the end, and reads no page twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LONG = 60.0
 
 
 def reply(request: Received, there: int = PEOPLE) -> Reply:
-    """Respond with people who have a field that nobody knows from the middle on."""
+    """Reply with people who have an undocumented field from the middle on."""
     if not request.body:
         return reset()  # whoever asked was killed
     size, page = request.json["page_size"], request.json["page"]
@@ -56,13 +56,13 @@ def reply(request: Received, there: int = PEOPLE) -> Reply:
 
 
 class Runner:
-    """Runs exports in processes that it kills."""
+    """Runs exports in processes, and kills them."""
 
     def __init__(self, process: subprocess.Popen[str], events: queue.Queue[str]) -> None:
         self._process, self._events = process, events
 
     def run(self, path: Path, delay: float, operation: int = 0) -> str:
-        """Export, kill after some seconds or before a file operation, and say how it ended."""
+        """Export, kill after some seconds or before a file operation, and return how it ended."""
         pid = int(self._tell(f"{operation} {path}"))
         ended = "killed"
         try:
@@ -110,7 +110,7 @@ def running(url: str) -> Iterator[Runner]:
 
 
 def pages_kept(path: Path) -> int:
-    """Return the last page that the journal of an export has, if its rows are there too."""
+    """Return the last page in an export's journal, if its rows are stored too."""
     folder = path.with_name(f".{path.name}.partial")
     if not all((folder / file).exists() for file in ("journal.sqlite", "rows")):
         return 0  # killed before the first page, or after the rows were moved to the target
@@ -122,7 +122,7 @@ def pages_kept(path: Path) -> int:
 
 
 def last_page(journal: Path) -> int:
-    """Return the last page that a journal has."""
+    """Return the last page in a journal."""
     with closing(sqlite3.connect(journal)) as connection:
         try:
             query = "SELECT state FROM parts ORDER BY number DESC LIMIT 1"
@@ -133,7 +133,7 @@ def last_page(journal: Path) -> int:
 
 
 def hear_all(service: Service) -> None:
-    """Wait until the service has read whatever processes had sent that were killed."""
+    """Wait until the service has read all requests of killed processes."""
     host, _, port = service.url.removeprefix("http://").partition(":")
     # It takes connections in turn: once it replies to this one, it has all those before.
     with socket.create_connection((host, int(port))) as connection, suppress(ConnectionError):
@@ -148,7 +148,7 @@ def hear_all(service: Service) -> None:
 def export_with_kills(
     runner: Runner, service: Service, path: Path, rng: random.Random, most: int
 ) -> int:
-    """Export to a path, killing up to `most` runs, and return how many were killed."""
+    """Export to a path, killing up to `most` runs, and return the number of killed runs."""
     kills = 0
     while True:
         kept = pages_kept(path)
@@ -169,7 +169,7 @@ def export_with_kills(
     "kills", [2, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
 )
 def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
-    """In every format the end is that of one run, and no page that is kept is asked for again."""
+    """In every format the result is that of one run, and no stored page is requested again."""
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")
     rng = random.Random(seed)
@@ -194,7 +194,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def few() -> Iterator[tuple[Service, Runner]]:
-    """Serve a few people, and start one process that forks the exports of all formats."""
+    """Serve a few people, and start a process that forks the exports of all formats."""
     with scripted(partial(reply, there=FEW)) as service, running(service.url) as runner:
         yield service, runner
 
@@ -204,7 +204,7 @@ def few() -> Iterator[tuple[Service, Runner]]:
 def test_killed_before_each_file_operation(
     few: tuple[Service, Runner], name: str, step: int, tmp_path: Path
 ) -> None:
-    """Wherever finishing and tidying up is broken off, no page that is kept is asked for again."""
+    """Wherever the end of an export is interrupted, no stored page is requested again."""
     service, runner = few
     # Four operations make the journal; the fifth is that of an export that has read all.
     (tmp_path / "read").mkdir()

@@ -1,4 +1,4 @@
-"""Exports of people: what search_people gives, in any format, whole, once, and on from a stop."""
+"""Exports of people: those of search_people, in any format, complete, once, and resumable."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ TOKEN = "a-token-that-no-file-may-hold"
 
 
 def partial_of(path: Path) -> Path:
-    """Return the folder in which an export keeps what it has read."""
+    """Return the folder that holds an export's checkpoint."""
     return path.with_name(f".{path.name}.partial")
 
 
 def names_of(name: str) -> list[str]:
-    """Return the names of the files that an export to a name leaves."""
+    """Return the names of the files that an export writes."""
     return [name, f"{name}-metadata.json"] if name.endswith((".csv", ".ndjson")) else [name]
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names of what is in a folder, sorted."""
+    """Return the sorted names of a folder's entries."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def pages_asked(service: Service) -> list[int]:
-    """Return the pages of all requests so far, sorted, and forget them."""
+    """Return the pages of all requests so far, sorted, and clear them."""
     pages = sorted(request.json["page"] for request in service.requests)
     service.requests.clear()
     return pages
@@ -96,7 +96,7 @@ def service_that_mends(
 
 
 def with_fields(there: int, fields: Callable[[int], dict[str, Any]]) -> Callable[[Received], Reply]:
-    """Return a script that pages through people with some further fields."""
+    """Return a script that pages through people with additional fields."""
 
     def reply(request: Received) -> Reply:
         size, page = request.json["page_size"], request.json["page"]
@@ -111,7 +111,7 @@ def with_fields(there: int, fields: Callable[[int], dict[str, Any]]) -> Callable
 def test_an_export_is_what_a_search_gives(
     client: Client, people: pd.DataFrame, tmp_path: Path, name: str
 ) -> None:
-    """Every format, read again, is the frame of the same search; nothing else is left behind."""
+    """Every format, read back, is the frame of the same search; no other files remain."""
     path = of.export_people(tmp_path / name, page_size=90)
     assert path == tmp_path / name
     assert names_in(tmp_path) == names_of(name)
@@ -120,7 +120,7 @@ def test_an_export_is_what_a_search_gives(
 
 @pytest.mark.parametrize("name", ["people.parquet", "people"])
 def test_filters_can_be_left_out_of_parquet(client: Client, tmp_path: Path, name: str) -> None:
-    """With attrs=False no filter is in the file; by default `.attrs` are those of a search."""
+    """With attrs=False the file has no filters; by default its `.attrs` are those of a search."""
     filters = {"person_seniorities": ["director", "vp"]}
     path = of.export_people(tmp_path / name, filters)
     assert of.read_prospects(path).attrs["filters"] == filters
@@ -131,14 +131,14 @@ def test_filters_can_be_left_out_of_parquet(client: Client, tmp_path: Path, name
 
 
 def test_the_csv_is_that_of_to_csv(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:
-    """A CSV export has the bytes that to_csv writes of the same people."""
+    """A CSV export has the bytes that to_csv writes for the same people."""
     exported = of.export_people(tmp_path / "exported.csv", page_size=90)
     written = people.outreach.to_csv(tmp_path / "written.csv")
     assert exported.read_bytes() == written.read_bytes()
 
 
 def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
-    """NDJSON has every person's own bytes: unknown fields, long numbers and escapes included."""
+    """NDJSON has the bytes that the service sent: unknown fields, long numbers and escapes too."""
     people = [
         b'{"id":"1","name":"A \\"},{\\"id\\": b","new":1.10,"big":123456789012345678901234567890}',
         b'{"id":"2","more":[{"id":"x"},{"id":"y"}],"empty":{}}',
@@ -171,7 +171,7 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
     ],
 )
 def test_people_are_cut_out_of_any_response(body: bytes) -> None:
-    """Wherever people stand in a response and however it is spaced, each is one line of JSON."""
+    """Wherever people are in a response, and however it is formatted, each is one line of JSON."""
     page = as_one_page(read_people_lines([body, body]))
     assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
     assert page.pagination == {"total": 2}
@@ -200,7 +200,7 @@ def test_no_people_are_cut_out_of_a_broken_response(body: bytes) -> None:
 
 
 def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None:
-    """Whatever the service has among its people, the file can be read, as what a search gives."""
+    """An entry that is not an object becomes one, and the file reads back like the search."""
     body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
     with scripted(lambda _: respond(body)) as service, connected(service):
         path = of.export_people(tmp_path / "people.ndjson")
@@ -210,7 +210,7 @@ def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str) -> None:
-    """Fields of late pages only, with types that change, are what search_people makes of them."""
+    """Fields of late pages only, with changing types, are those that search_people returns."""
 
     def fields(number: int) -> dict[str, Any]:
         more: dict[str, Any] = {"experiences": [{"title": f"T{number}"}]}
@@ -234,7 +234,7 @@ def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nobody_is_a_file_with_columns(client: Client, tmp_path: Path, name: str) -> None:
-    """An export of nobody is a file that reads as a frame with no row and all columns."""
+    """An export without people reads back as a frame without rows and with all columns."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         path = of.export_people(tmp_path / name, person_name="nobody has this name")
     with pytest.warns(OutreachWarning, match="Nobody matches"):
@@ -252,14 +252,14 @@ def test_nobody_is_a_file_with_columns(client: Client, tmp_path: Path, name: str
     ],
 )
 def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str, limit: int) -> None:
-    """Exactly `limit` people are written, and a warning says how many there are."""
+    """Exactly `limit` people are written, and a warning gives the total."""
     with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
         path = of.export_people(tmp_path / name, limit=limit)
     assert len(of.read_prospects(path)) == limit
 
 
 def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
-    """A folder has one Parquet file for every 10,000 people, and the rest in the last."""
+    """A folder has a Parquet file per 10,000 people, and the remaining people in the last one."""
     with scripted(service_of(20_001)) as service, connected(service):
         path = of.export_people(f"{tmp_path}/people.d/")
     parts = sorted(path.iterdir())
@@ -269,7 +269,7 @@ def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_parts_is_replaced_and_no_other(client: Client, tmp_path: Path) -> None:
-    """An earlier export's folder is replaced; one with anything else in it is refused."""
+    """An earlier export's folder is replaced; a folder with any other file is rejected."""
     folder = tmp_path / "people"
     of.export_people(folder)
     with pytest.warns(OutreachWarning, match="limit=None"):
@@ -284,14 +284,14 @@ def test_a_folder_of_parts_is_replaced_and_no_other(client: Client, tmp_path: Pa
 
 
 def test_a_folder_keeps_its_permissions(client: Client, tmp_path: Path) -> None:
-    """Who may not look into an earlier export's folder may not look into the new one."""
+    """The new folder has the permissions of the earlier export's folder."""
     folder = of.export_people(tmp_path / "people")
     folder.chmod(0o700)
     assert stat.S_IMODE(of.export_people(folder).stat().st_mode) == 0o700
 
 
 def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Path) -> None:
-    """A kill between the old folder's move and the new one's loses nothing, whatever comes next."""
+    """A kill between moving the old folder and the new one loses nothing, whatever follows."""
     folder = of.export_people(tmp_path / "people")
     partial_of(folder).mkdir()
     folder.rename(partial_of(folder) / "old.tmp")
@@ -304,7 +304,7 @@ def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
 def test_other_endings_are_refused(client: Client, tmp_path: Path, name: str) -> None:
-    """A path of another kind is an error that names the four there are; nothing is asked."""
+    """A path with another ending is an error that names the four valid kinds; nothing is sent."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"\.csv, \.ndjson or \.parquet, or a folder"):
             of.export_people(tmp_path / name)
@@ -312,7 +312,7 @@ def test_other_endings_are_refused(client: Client, tmp_path: Path, name: str) ->
 
 
 def test_a_folder_that_is_not_there_is_told_before_any_request(tmp_path: Path) -> None:
-    """Where the file could not be written, nothing is asked."""
+    """If the file cannot be written, nothing is requested."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"the folder .* does not exist"):
             of.export_people(tmp_path / "nowhere" / "people.csv")
@@ -329,7 +329,7 @@ def test_a_folder_that_is_not_there_is_told_before_any_request(tmp_path: Path) -
 def test_a_failed_export_goes_on_where_it_stopped(
     tmp_path: Path, name: str, failure: Reply, kind: type[Exception]
 ) -> None:
-    """After an error nothing that is kept is asked for again, and the end is as of one run."""
+    """After an error, no stored page is requested again, and the result is that of one run."""
     path = tmp_path / name
     with (
         service_that_mends(service_of(205), 15, failure) as (service, mended),
@@ -353,7 +353,7 @@ def test_a_failed_export_goes_on_where_it_stopped(
 
 
 def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
-    """Where the first page already fails, no folder stays."""
+    """If the first page fails, no folder remains."""
     with scripted([json({}, 401)]) as service, connected(service):
         with pytest.raises(AuthenticationError):
             of.export_people(tmp_path / "people.csv")
@@ -361,7 +361,7 @@ def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_was_read(tmp_path: Path) -> None:
-    """Ctrl-C ends an export with a note, and the same call goes on."""
+    """Ctrl-C ends an export with a note, and the same call resumes."""
     path = tmp_path / "people.csv"
     pages = service_of(300)
 
@@ -381,7 +381,7 @@ def test_ctrl_c_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 def stopped_export(path: Path, service: Service, **options: Any) -> None:
-    """Begin an export that fails."""
+    """Start an export that fails."""
     with pytest.raises(ServerError):
         of.export_people(path, **({"page_size": 10} | options))
 
@@ -397,7 +397,7 @@ def stopped_export(path: Path, service: Service, **options: Any) -> None:
 def test_what_is_kept_of_another_export_is_not_mixed_in(
     tmp_path: Path, options: dict[str, Any], words: str
 ) -> None:
-    """Another search is refused before any request, says what differs, and may start anew."""
+    """Another search is rejected before any request, with the differences; starting over works."""
     path = tmp_path / "people.csv"
     with (
         service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
@@ -419,7 +419,7 @@ def test_what_is_kept_of_another_export_is_not_mixed_in(
 
 
 def test_another_service_is_another_export(tmp_path: Path) -> None:
-    """What one service sent is not mixed with another's."""
+    """Checkpoints of different services are not mixed."""
     path = tmp_path / "people.csv"
     broken = failing_at(12, service_of(200), json({}, 500))
     with scripted(broken) as service, connected(service, max_wait=0, workers=1):
@@ -437,7 +437,7 @@ def test_another_service_is_another_export(tmp_path: Path) -> None:
 def test_another_account_is_another_export(
     tmp_path: Path, api_key: str, options: dict[str, Any], words: str
 ) -> None:
-    """What one account was sent is not mixed with another's, nor fields under two names."""
+    """Checkpoints of different accounts, or with different field names, are not mixed."""
     path = tmp_path / "people.csv"
     broken = failing_at(12, service_of(200), json({}, 500))
     with scripted(broken) as service:
@@ -451,28 +451,28 @@ def test_another_account_is_another_export(
 
 
 def damage_nothing(folder: Path) -> None:
-    """Leave all as it is."""
+    """Change nothing."""
 
 
 def cut_rows(folder: Path) -> None:
-    """Lose the end of the rows."""
+    """Cut off the end of the rows."""
     rows = folder / "rows"
     os.truncate(rows, rows.stat().st_size - 100)
 
 
 def lose_rows(folder: Path) -> None:
-    """Lose all rows."""
+    """Delete all rows."""
     (folder / "rows").unlink()
 
 
 def add_to_rows(folder: Path) -> None:
-    """Have half a page more, as a kill in the middle of a write leaves it."""
+    """Append half a page, as a kill in the middle of a write does."""
     with (folder / "rows").open("ab") as rows:
         rows.write(b"half a page" * 100_000)
 
 
 def change_rows(folder: Path) -> None:
-    """Have other bytes in the middle, as a power failure may leave them."""
+    """Change bytes in the middle, as a power failure may."""
     with (folder / "rows").open("r+b") as rows:
         rows.seek((folder / "rows").stat().st_size // 2)
         rows.write(bytes(50))
@@ -483,7 +483,7 @@ def change_rows(folder: Path) -> None:
 def test_torn_parts_are_read_again(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
-    """Whatever a kill left of a page is dropped, and everybody is there once in the end."""
+    """Incomplete pages of a killed run are dropped, and each person is exported once."""
     path = tmp_path / name
     with (
         service_that_mends(service_of(205), 18, json({}, 500)) as (service, mended),
@@ -497,7 +497,7 @@ def test_torn_parts_are_read_again(
 
 
 def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
-    """A journal that cannot be read is an error that says how to start anew, which then works."""
+    """An unreadable journal is an error with advice to start over, and the advice works."""
     path = tmp_path / "people.csv"
     with (
         service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
@@ -514,7 +514,7 @@ def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
 
 
 def test_another_versions_journal_is_told(tmp_path: Path) -> None:
-    """What another version of the package left is not guessed at."""
+    """A checkpoint of another version of the package is rejected."""
     path = tmp_path / "people.csv"
     broken = failing_at(12, service_of(200), json({}, 500))
     with scripted(broken) as service, connected(service, max_wait=0, workers=1):
@@ -527,7 +527,7 @@ def test_another_versions_journal_is_told(tmp_path: Path) -> None:
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    """While one export runs, another to the same file is refused and disturbs nothing."""
+    """While an export runs, another one to the same file is rejected, and does not disturb it."""
     path = tmp_path / "people.csv"
     pages = service_of(200)
     refused: list[Exception] = []
@@ -548,7 +548,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path) -> None:
-    """A lock file that a killed run left does not stop the next one; one that is held does."""
+    """The lock file of a killed run does not stop the next one; a held lock does."""
     path = tmp_path / "people.csv"
     folder = partial_of(path)
     folder.mkdir()
@@ -561,7 +561,7 @@ def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path)
 
 
 def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> None:
-    """Where a link stands for the folder of parts, nothing that it leads to is touched."""
+    """If the checkpoint's folder is a link, its target stays unchanged."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.tmp").write_text("mine")
     partial_of(tmp_path / "people.csv").symlink_to(tmp_path / "mine")
@@ -571,7 +571,7 @@ def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> 
 
 
 def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
-    """Where pages shift, also across a stop, everybody is there once, and a warning says so."""
+    """If pages shift, also after a resume, each person is written once, with a warning."""
     path = tmp_path / "people.ndjson"
 
     def drifting(request: Received) -> Reply:
@@ -594,14 +594,14 @@ def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
 
 
 def test_a_service_that_counts_more_than_it_has_is_told(tmp_path: Path) -> None:
-    """Fewer people than the service counts is a warning, as in a search."""
+    """A warning says if the service returns fewer people than it counts, as in a search."""
     with scripted(service_of(50, total=80, total_pages=5)) as service, connected(service):
         with pytest.warns(OutreachWarning, match="counts 80 people but returned 50"):
             of.export_people(tmp_path / "people.csv", page_size=10)
 
 
 def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
-    """What the service reports on any page is warned about, and a Parquet file's frame has it."""
+    """Errors that the service reports on any page cause a warning, and are in a Parquet file."""
 
     def reply(request: Received) -> Reply:
         page = request.json["page"]
@@ -627,7 +627,7 @@ def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
 
 
 def test_a_broken_response_is_asked_for_again(tmp_path: Path) -> None:
-    """A page that is cut off once is whole in the end, in every format."""
+    """A truncated page is requested again, and is complete in the end, in every format."""
     for name in FORMATS:
         pages = service_of(100)
         broken = iter([respond(b'{"results":[{"id"'), json([])])
@@ -648,7 +648,7 @@ def test_a_broken_response_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_private_and_has_no_token(tmp_path: Path) -> None:
-    """Nobody else can read what is kept, and the token is in no file."""
+    """Other users cannot read the checkpoint, and no file has the token."""
     for name in FORMATS:
         path = tmp_path / name
         broken = failing_at(12, service_of(200), json({}, 500))
@@ -666,7 +666,7 @@ def test_what_is_kept_is_private_and_has_no_token(tmp_path: Path) -> None:
 
 
 def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    """A failed export leaves the file of the last one, a complete one keeps its permissions."""
+    """A failed export leaves the earlier file; a complete one keeps its permissions."""
     path = tmp_path / "people.csv"
     path.write_text("old")
     path.chmod(0o640)
@@ -683,7 +683,7 @@ def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> Non
 
 
 def test_responses_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path) -> None:
-    """An export puts nothing into the cache, and takes from it what a search put there."""
+    """An export adds nothing to the cache, but reads the responses that a search stored there."""
     with (
         scripted(service_of(120)) as service,
         of.connect(service.url, "token", cache=tmp_path / "cache"),
@@ -702,7 +702,7 @@ def test_responses_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path)
 def test_the_bar_begins_at_what_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A progress bar has the total, and on resume starts with the people that are kept."""
+    """The progress bar has the total, and on resume starts with the stored people."""
     path = tmp_path / "people.csv"
     with (
         service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
@@ -719,7 +719,7 @@ def test_the_bar_begins_at_what_is_there(
 
 
 def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
-    """When no more can be written the error says so and what to do, and what is kept stays."""
+    """If the disk is full, the error says so with advice, and the checkpoint stays."""
     code = """if True:
         import resource, signal, sys, warnings
         import outreach_frames as of
@@ -743,7 +743,7 @@ def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
     ("people", "luck"), [(8_000, 75), pytest.param(20_000, 150, marks=pytest.mark.slow)]
 )
 def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck: int) -> None:
-    """Ten times as many people, 80 or 200 MB, take no more memory than some megabytes of luck."""
+    """Ten times as many people, 80 or 200 MB, take only a few megabytes more memory."""
     code = """if True:
         import resource, sys
         import outreach_frames as of
@@ -772,7 +772,7 @@ def test_the_command_line_exports(
     capsys: pytest.CaptureFixture[str],
     name: str,
 ) -> None:
-    """`export FILE` writes everybody who matches, and says where."""
+    """`export FILE` writes all matching people, and prints the path."""
     monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
     monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
     path = tmp_path / name
@@ -792,7 +792,7 @@ def test_the_command_line_exports(
 def test_the_command_line_says_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed `export` says on the next line that the same command goes on."""
+    """A failed `export` prints that the same command resumes."""
     broken = failing_at(30, service_of(4000), json({}, 401))
     with scripted(broken) as service:
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)

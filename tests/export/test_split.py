@@ -1,4 +1,4 @@
-"""Exports of a search that is split by a filter's values."""
+"""Exports of a search that is split by the values of a filter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEARCH: dict[str, Any] = {"person_titles": list(FOUND), "split_by": "person_titl
 
 
 def page_of(request: Received) -> Reply:
-    """Reply with the people of the titles asked for, ten a page."""
+    """Reply with the people who have the requested titles, ten per page."""
     body = request.json
     numbers = sorted({number for title in body["person_titles"] for number in FOUND[title]})
     begin = (body["page"] - 1) * body["page_size"]
@@ -38,7 +38,7 @@ def page_of(request: Received) -> Reply:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, name: str) -> None:
-    """The people, their order and their values are those of the frame; NDJSON has plain text."""
+    """People, order and values equal those of the frame; NDJSON has plain text."""
     search: dict[str, Any] = {
         "person_titles": ["Head", "Manager", "of"],
         "split_by": "person_titles",
@@ -69,7 +69,7 @@ def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, n
 def test_a_split_export_goes_on_in_the_value_where_it_stopped(
     tmp_path: Path, name: str, failing: int
 ) -> None:
-    """Whichever request fails, the same call later has everybody once, with the first value."""
+    """Whichever request fails, the repeated call exports each person once, with the first value."""
     left = iter(range(1, failing))
 
     def reply(request: Received) -> Reply:
@@ -90,7 +90,7 @@ def test_a_split_export_goes_on_in_the_value_where_it_stopped(
 
 
 def test_another_split_is_another_export(tmp_path: Path) -> None:
-    """What is kept of a split export is not mixed with one that is not split."""
+    """Checkpoints of split and unsplit exports are not mixed."""
     left = iter(range(3))
 
     def reply(request: Received) -> Reply:

@@ -26,7 +26,7 @@ def assert_same(read: pd.DataFrame, written: pd.DataFrame) -> None:
 
 
 def round_trip(frame: pd.DataFrame, path: Path, **options: object) -> pd.DataFrame:
-    """Write a frame and read it back, and see that it was left alone."""
+    """Write a frame and read it back; check that the frame did not change."""
     before = frame.copy(deep=True)
     write = write_csv if path.suffix == ".csv" else write_parquet
     assert write(frame, path, **options) == path
@@ -59,7 +59,7 @@ PERSON = {
 
 
 def prospects(rows: int, backend: str = "numpy_nullable") -> pd.DataFrame:
-    """Make people, every other one with nothing but an id."""
+    """Make people; every other one has only an id."""
     persons = [PERSON if number % 2 == 0 else {"id": ""} for number in range(rows)]
     return people_frame([read_people_page(body(*persons))], backend)
 
@@ -155,5 +155,5 @@ INDEXES = {
 
 
 def write(frame: pd.DataFrame, path: Path) -> Path:
-    """Write by the file's ending."""
+    """Write a file in the format of its ending."""
     return (write_csv if path.suffix == ".csv" else write_parquet)(frame, path)

@@ -1,4 +1,4 @@
-"""CSV files come back with every value, dtype and missing cell, and hold no formula."""
+"""CSV files restore every value, dtype and missing cell, and hold no formula."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def cells(path: Path) -> list[str]:
 
 
 def is_live(text: str) -> bool:
-    """Say whether a spreadsheet may run a text, written apart from the package's own rule."""
+    """Return whether a spreadsheet may run a text, by a rule independent of the package."""
     dropped = "".join(c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Zs", "Zl", "Zp"})
     start = text.lstrip(dropped) if dropped else text
     return text[:1] in {"\t", "\r", "\n", "\x00"} or start[:1] in set(f"=+-@{FULL_WIDTH}")
 
 
 def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
-    """A frame straight from a search is read without its metadata file, small resources too."""
+    """A frame of a search is restored without its metadata file, and so are small resources."""
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
         path = write_csv(frame, tmp_path / "people.csv")
@@ -79,7 +79,7 @@ def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
 
 
 def test_both_backends_write_the_same_bytes(tmp_path):
-    """A pyarrow-backed frame and the default one make the same CSV."""
+    """Frames of both backends give the same CSV file."""
     write_csv(prospects(3), tmp_path / "a.csv")
     write_csv(prospects(3, "pyarrow"), tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -88,7 +88,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
 @share_of_examples(2)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
 def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
-    """Any text, as a cell and as a column name, comes back; no cell of the file is a formula."""
+    """Any text is restored as a cell and as a column name; no cell of the file is a formula."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, excel=excel), frame)
@@ -97,7 +97,7 @@ def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
 
 @given(st.lists(st.none() | TEXTS, max_size=6))
 def test_formulas_can_be_kept(tmp_path, texts):
-    """With formulas="keep" the cells are the texts themselves, and come back too."""
+    """With formulas="keep" the cells are the unchanged texts, and are restored too."""
     frame = pd.DataFrame({"=name": pd.Series(texts, dtype="str"), "n": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, formulas="keep"), frame)
@@ -113,7 +113,7 @@ TEXT_DTYPES = {
 
 @pytest.mark.parametrize("dtype", TEXT_DTYPES)
 def test_tricky_texts_come_back(tmp_path, dtype):
-    """Missing, empty, NA, leading zeros, quotes and line breaks stay apart in every text dtype."""
+    """Missing, empty, NA, leading zeros, quotes and line breaks stay distinct in every dtype."""
     frame = pd.DataFrame(
         {
             f"t{number}": pd.Series([text, "x", None], dtype=TEXT_DTYPES[dtype])
@@ -125,13 +125,13 @@ def test_tricky_texts_come_back(tmp_path, dtype):
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_a_tricky_text_alone_comes_back(tmp_path, text):
-    """A text that is a whole line of the file comes back too, a blank line among them."""
+    """A text that fills a whole line of the file is restored, also a blank line."""
     frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
 
 
 def test_live_text_has_one_apostrophe_in_front(tmp_path):
-    """Formulas in cells, headers and an index get one apostrophe, even behind white space."""
+    """Formulas in cells, headers and an index get one apostrophe, also after white space."""
     frame = pd.DataFrame(
         {"=h": ["=1", "'=1", " +x", "plain"]}, index=pd.Index(["@i", "j", "-", "'"])
     )
@@ -151,14 +151,14 @@ def test_missing_and_empty_are_written_apart(tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
 @pytest.mark.parametrize("rows", ["all", "none"])
 def test_every_dtype_comes_back_from_csv(tmp_path, kind, rows):
-    """A column of any dtype has its values, dtype and missing cells back."""
+    """A column of any dtype has its values, dtype and missing cells restored."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
     frame = frame if rows == "all" else frame.iloc[:0].reset_index(drop=True)
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
 
 
 def test_periods_come_back_as_text(tmp_path):
-    """Periods, of which a CSV notes no dtype, are text as they are shown."""
+    """Periods, whose dtype a CSV file does not record, become their text."""
     frame = pd.DataFrame({"x": COLUMNS["periods"]})
     text = pd.DataFrame({"x": pd.Series(["2024-01", None, "2024-03"], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "x.csv"), text)
@@ -167,7 +167,7 @@ def test_periods_come_back_as_text(tmp_path):
 
 
 def test_dates_are_written_as_iso(tmp_path):
-    """Days are YYYY-MM-DD, moments ISO 8601, and moments with a zone are in UTC."""
+    """Dates are YYYY-MM-DD, times ISO 8601, and zoned times are in UTC."""
     frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})
     write_csv(frame, tmp_path / "d.csv")
     assert cells(tmp_path / "d.csv")[3:6] == [
@@ -178,13 +178,13 @@ def test_dates_are_written_as_iso(tmp_path):
 
 
 def test_arrays_in_cells_are_written_as_lists(tmp_path):
-    """numpy arrays and scalars in cells are JSON, and come back as plain lists and numbers."""
+    """numpy arrays and scalars in cells are JSON, and are read as plain lists and numbers."""
     frame = pd.DataFrame({"x": pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)})
     assert round_trip_values(frame, tmp_path / "x.csv") == [[1, 2], 3, [4, "a"]]
 
 
 def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
-    """Give the first column's values after a CSV."""
+    """Return the first column's values after a round trip through CSV."""
     write_csv(frame, path)
     return read_prospects(path).iloc[:, 0].tolist()
 
@@ -207,7 +207,7 @@ def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
     ],
 )
 def test_what_csv_cannot_hold_is_refused(tmp_path, values):
-    """A column that could not come back is an error which names it, and no file is written."""
+    """A column that could not be restored is an error that names it, and no file is written."""
     series = pd.Series(values, dtype=object if isinstance(values, list) else None)
     with pytest.raises(InvalidInputError, match="'odd column'"):
         write_csv(pd.DataFrame({"odd column": series}), tmp_path / "x.csv")
@@ -219,7 +219,7 @@ def test_what_csv_cannot_hold_is_refused(tmp_path, values):
     [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
 )
 def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
-    """A cell that was changed to what its dtype cannot hold is an error, not a missing cell."""
+    """An edited cell that its dtype cannot hold is an error, not a missing cell."""
     path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
     path.write_text(path.read_text().replace(f"{before},", f"{after},"))
     with pytest.raises(InvalidInputError, match="'x'"):
@@ -227,7 +227,7 @@ def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, 
 
 
 def test_a_name_of_the_columns_comes_back(tmp_path):
-    """The name of the columns axis, as a pivot leaves it, comes back."""
+    """The name of the columns axis, such as a pivot's, is restored."""
     frame = pd.DataFrame({"a": [1]}).rename_axis(columns="what")
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
 
@@ -235,7 +235,7 @@ def test_a_name_of_the_columns_comes_back(tmp_path):
 @pytest.mark.parametrize("rows", [0, 3])
 @pytest.mark.parametrize("excel", [False, True])
 def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
-    """A frame with no columns is the same afterwards."""
+    """A frame without columns keeps its rows."""
     frame = pd.DataFrame(index=pd.RangeIndex(rows))
     write_csv(frame, tmp_path / "x.csv", excel=excel)
     assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
@@ -254,7 +254,7 @@ def test_the_file_beside_the_csv_is_that_of_its_content(tmp_path):
 
 
 def test_without_the_metadata_other_columns_are_text(tmp_path):
-    """A CSV that lost its metadata file is read: known columns typed, all others text."""
+    """Without the metadata file, documented columns are typed, and all others are text."""
     path = tmp_path / "x.csv"
     write_csv(prospects(2).assign(score=[1, 2]), path)
     metadata_of(path).unlink()
@@ -262,7 +262,7 @@ def test_without_the_metadata_other_columns_are_text(tmp_path):
 
 
 def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
-    """A CSV of another program has its text, its known columns typed, and its gaps missing."""
+    """Another program's CSV file has typed documented columns, text and missing cells."""
     path = tmp_path / "x.csv"
     path.write_bytes(b"id,name,company_followers,zip\r\n1,Ada,12,00123\r\n2,,,NA\r\n")
     frame = read_prospects(path)
@@ -284,7 +284,7 @@ def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
     ],
 )
 def test_what_cannot_be_read_is_a_clear_error(tmp_path, content):
-    """A CSV that does not fit is an error which names the file."""
+    """A CSV file that cannot be read is an error that names the file."""
     path = tmp_path / "odd.csv"
     path.write_bytes(content)
     with pytest.raises(InvalidInputError, match=re.escape(str(path))):
@@ -292,7 +292,7 @@ def test_what_cannot_be_read_is_a_clear_error(tmp_path, content):
 
 
 def test_a_row_of_any_length_is_read(tmp_path):
-    """A cell of many megabytes comes back."""
+    """A cell of many megabytes is restored."""
     frame = pd.DataFrame({"a": ["x" * 20_000_000, "y\n"], "b": ["1", None]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
 
@@ -300,7 +300,7 @@ def test_a_row_of_any_length_is_read(tmp_path):
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
 def test_rows_come_back_by_their_columns(people):
-    """Rows without a header, of people with anything in them, are read as the table they were."""
+    """Rows without a header, of people with any values, are read as the table that they were."""
     sent = orjson.dumps({"results": people, "_pagination": {}})
     table = read_people_page(sent).people
     assert read_csv_rows(pa.py_buffer(csv_rows(table)), table.schema).equals(table)
@@ -308,14 +308,14 @@ def test_rows_come_back_by_their_columns(people):
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
 def test_every_separator_comes_back(tmp_path, texts, name, sep):
-    """Whatever stands between the columns, the file reads back as it was."""
+    """A file with any separator is restored."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})
     assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
 
 
 @pytest.mark.parametrize("sep", [";", "\t", "|"])
 def test_separators_of_other_programs_are_seen(tmp_path, sep):
-    """A header with no quotes and no comma tells what stands between the columns."""
+    """A header without quotes and commas shows the separator."""
     (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
     assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
         "id": ["00123"],
@@ -324,13 +324,13 @@ def test_separators_of_other_programs_are_seen(tmp_path, sep):
 
 
 def test_other_separators_are_refused(tmp_path):
-    """A separator that could be part of a number or word is an error."""
+    """A separator that could be part of a number or word is rejected."""
     with pytest.raises(InvalidInputError, match="sep is"):
         write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
 
 
 def test_index_can_be_left_out_or_asked_for(tmp_path):
-    """index=False leaves labels out, index=True writes row numbers too; the default says which."""
+    """index=False drops labels, index=True writes row numbers too; the default depends on them."""
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     assert_same(round_trip(frame, tmp_path / "x.csv", index=False), frame.reset_index(drop=True))
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
@@ -344,20 +344,20 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
 def test_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
-    """Labels in equal steps come back in their own dtype, not as row numbers of 64 bits."""
+    """Labels in equal steps keep their dtype, and do not become 64-bit row numbers."""
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 7], dtype=dtype))
     assert round_trip(frame, tmp_path / "x.csv").index.dtype == dtype
 
 
 def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
-    """A decimal that is not a number is no missing cell, and its digits are written as given."""
+    """A decimal NaN is not a missing cell, and its digits are written as given."""
     cells = [decimal.Decimal("NaN"), None, decimal.Decimal("1.5")]
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
     assert list(map(str, round_trip(frame, tmp_path / "x.csv")["a"])) == ["NaN", "None", "1.5"]
 
 
 def test_excel_gets_a_byte_order_mark(tmp_path):
-    """With excel=True the file begins with a byte order mark; without it does not."""
+    """The file begins with a byte order mark only with excel=True."""
     write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv", excel=True)
     assert (tmp_path / "x.csv").read_bytes() == '\ufeff"a"\n"ü"\n'.encode()
     write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv")
@@ -365,7 +365,7 @@ def test_excel_gets_a_byte_order_mark(tmp_path):
 
 
 def test_excel_limits_are_warned_of(tmp_path):
-    """With excel=True too long a cell, or too many rows, is a warning; without it is none."""
+    """Too long a cell, or too many rows, causes a warning only with excel=True."""
     long = pd.DataFrame({"text": ["x" * 32_768]})
     with pytest.warns(OutreachWarning, match="'text' .* cuts cells at 32,767"):
         write_csv(long, tmp_path / "x.csv", excel=True)
@@ -385,7 +385,7 @@ def test_other_ways_with_formulas_are_refused(tmp_path, formulas):
 
 
 def test_names_that_no_file_holds_are_refused(tmp_path):
-    """Half a surrogate pair in a name of a column, index or axis is an error that shows it."""
+    """Half a surrogate pair in the name of a column, index or axis is an error that shows it."""
     names = pd.Index(["\ud800"], dtype=object)
     frames = [
         pd.DataFrame([[1]], columns=names),
@@ -398,7 +398,7 @@ def test_names_that_no_file_holds_are_refused(tmp_path):
 
 
 class NamelessZone(datetime.tzinfo):
-    """An hour ahead of UTC, under no name."""
+    """A zone one hour ahead of UTC, without a name."""
 
     def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
         """Return one hour."""
@@ -413,7 +413,7 @@ class NamelessZone(datetime.tzinfo):
 
 
 def test_a_time_zone_without_a_name_is_refused(tmp_path):
-    """Moments whose zone could not be named in the file are an error, not an unreadable file."""
+    """Times whose zone has no name to write are an error, not an unreadable file."""
     moments = pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone()))
     with pytest.raises(InvalidInputError, match="time zone"):
         write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")

@@ -1,4 +1,4 @@
-"""Whatever is noted on a file's dtypes, reading it gives a frame or one clear error."""
+"""Whatever a file's notes on dtypes are, reading it gives a frame or one clear error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def damaged(notes: Any, data: st.DataObject) -> Any:
-    """Change one or two values, or leave them out."""
+    """Change or drop one or two values."""
     changed = copy.deepcopy(notes)
     for _ in range(data.draw(st.integers(1, 2))):
         container, key = data.draw(st.sampled_from(list(places(changed)) or [([0], 0)]))
@@ -73,7 +73,7 @@ def damaged(notes: Any, data: st.DataObject) -> Any:
 
 
 def read_or_refuse(path: Path) -> None:
-    """Read a file, or see that the error names it."""
+    """Read a file, or check that the error names it."""
     try:
         problem = f"{path.name} gave {type(read_prospects(path))}"
     except InvalidInputError as error:
@@ -84,7 +84,7 @@ def read_or_refuse(path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(list(FRAMES)), st.data())
 def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
-    """A CSV is read, or refused with the name of its notes, whatever somebody wrote in there."""
+    """A CSV file is read, or rejected with the name of its notes, whatever the notes hold."""
     path = write_csv(FRAMES[name], tmp_path / "x.csv")
     notes = metadata_of(path)
     if notes.is_file():
@@ -93,7 +93,7 @@ def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
 
 
 def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
-    """Damage what is noted of the columns: bytes anywhere, or the names of dtypes."""
+    """Damage the models of columns: any bytes, or the names of dtypes."""
     content = bytearray(base64.b64decode(notes["models"]))
     if data.draw(st.booleans()):
         for _ in range(data.draw(st.integers(1, 3))):
@@ -114,7 +114,7 @@ def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(list(FRAMES)), st.data())
 def test_models_of_columns_may_hold_anything(tmp_path, name, data):
-    """A CSV is read or refused, whatever became of the types and dtypes that are noted."""
+    """A CSV file is read or rejected, whatever its recorded types and dtypes."""
     path = write_csv(FRAMES[name], tmp_path / "x.csv")
     notes = metadata_of(path)
     noted = json.loads(notes.read_text()) if notes.is_file() else {}
@@ -127,7 +127,7 @@ def test_models_of_columns_may_hold_anything(tmp_path, name, data):
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(PARQUET), st.data())
 def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
-    """A Parquet file is read or refused, whatever its metadata say."""
+    """A Parquet file is read or rejected, whatever its metadata."""
     path = tmp_path / "x.parquet"
     try:
         write_parquet(FRAMES[name], path)
@@ -155,7 +155,7 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     ],
 )  # fmt: skip
 def test_damaged_metadata_is_an_error(tmp_path, content):
-    """Notes that are damaged, or not ours, are named in the error."""
+    """The error names notes that are damaged or not ours."""
     path = write_csv(pd.DataFrame({"n": [1]}), tmp_path / "x.csv")
     metadata_of(path).write_text(content, encoding="latin-1")
     with pytest.raises(InvalidInputError, match="metadata"):

@@ -1,4 +1,4 @@
-"""The first line that Excel reads as the separator of a CSV file is not its header."""
+"""The line that Excel reads as a CSV file's separator is not its header."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT = "sep=;\r\nname;email, work\r\nAda;ada@x.example\r\n"
     ],
 )
 def test_a_declared_separator(text: str, encoding: str | None, tmp_path: Path) -> None:
-    """It separates the columns, whatever else is in the header."""
+    """The declared separator is used, whatever else the header has."""
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode(encoding or "utf-8"))
     found = of.read_prospects(path, encoding=encoding)
@@ -34,7 +34,7 @@ def test_a_declared_separator(text: str, encoding: str | None, tmp_path: Path) -
 
 
 def test_a_column_may_be_called_so(tmp_path: Path) -> None:
-    """Only the exact line declares a separator; lines of errors are counted with it."""
+    """Only the exact line declares a separator; it counts in the line numbers of errors."""
     path = tmp_path / "x.csv"
     pd.DataFrame({"sep=x": ["a"], "b": ["c"]}).to_csv(path, index=False)
     assert of.read_prospects(path).columns.tolist() == ["sep=x", "b"]

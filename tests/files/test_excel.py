@@ -1,4 +1,4 @@
-"""Excel workbooks: what a person sees on the sheets is what the frame holds."""
+"""Excel workbooks: the sheets show what the frame holds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def column_of(frame: pd.DataFrame, path: Path, **options: Any) -> list[Any]:
 
 
 def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
-    """Text comes out as the same text, whatever a spreadsheet could make of it."""
+    """Text stays the same text, whatever a spreadsheet could convert it to."""
     frame = pd.DataFrame({"text": TRICKY})
     path = write_excel(frame, tmp_path / "text.xlsx")
     cells = [row[0] for row in sheet_of(path).iter_rows(min_row=2)]
@@ -60,14 +60,14 @@ def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))))
 def test_any_text_makes_a_sound_workbook(tmp_path: Path, texts: list[str]) -> None:
-    """No text breaks the workbook's XML or comes out as another."""
+    """No text breaks the workbook's XML or changes."""
     texts = [text.replace("\ufffe", "").replace("\uffff", "") for text in texts]
     shown = column_of(pd.DataFrame({"a": pd.Series(texts, dtype="str")}), tmp_path / "x.xlsx")
     assert [text.replace("_x005F_", "_") for text in shown] == texts
 
 
 def test_a_formula_in_a_header_or_index_is_text(tmp_path: Path) -> None:
-    """Headers, index names and labels are text as cells are."""
+    """Headers, index names and labels are text, like cells."""
     frame = pd.DataFrame({"=1": [1], "<r>b</r>": [2]}, index=pd.Index(["=2"], name="=3"))
     rows = list(sheet_of(write_excel(frame, tmp_path / "x.xlsx")).iter_rows())
     assert [cell.value for cell in rows[0]] == ["=3", "=1", "<r>b</r>"]
@@ -77,7 +77,7 @@ def test_a_formula_in_a_header_or_index_is_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_people_are_written_whole(tmp_path: Path, client: Client, backend: Any) -> None:
-    """Every cell of a search is on the sheet: numbers and dates as such, lists joined."""
+    """Every value of a search is on the sheet: numbers and dates typed, lists joined."""
     people = of.search_people(limit=None, client=client, dtype_backend=backend).head(30)
     sheet = sheet_of(people.outreach.to_excel(tmp_path / "people.xlsx"))
     rows = list(sheet.iter_rows(values_only=True))
@@ -95,7 +95,7 @@ def test_people_are_written_whole(tmp_path: Path, client: Client, backend: Any) 
 
 
 def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
-    """A time with a zone is converted, and its cell names the zone; one without stays."""
+    """A zoned time is converted, and its cell names the zone; other times stay unchanged."""
     frame = pd.DataFrame(
         {
             "zoned": pd.to_datetime(["2026-07-01T12:00:00Z", None]),
@@ -139,7 +139,7 @@ def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:
-    """A cell holds the value, or as text what a cell would round or cannot hold."""
+    """A cell holds the value, or text if the cell would round or cannot hold the value."""
     assert column_of(pd.DataFrame({"a": values}), tmp_path / "x.xlsx", index=False) == cells
 
 
@@ -151,7 +151,7 @@ def test_durations_are_hours(tmp_path: Path) -> None:
 
 
 def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
-    """What XML cannot hold becomes a symbol, and a warning counts the cells by column."""
+    """Characters that XML cannot hold become symbols, and a warning counts them per column."""
     frame = pd.DataFrame({"a": ["x\x0by", "fine", "\x00\uffff"], "b": ["a\r\nb\rc", "\t", "\x7f"]})
     with pytest.warns(OutreachWarning, match="2 in 'a', 1 in 'b'"):
         write_excel(frame, tmp_path / "x.xlsx")
@@ -171,7 +171,7 @@ def test_long_cells_are_cut_and_said(tmp_path: Path) -> None:
 
 
 def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
-    """The header stays in sight, each column has a filter and a width that suits its text."""
+    """The header is frozen, and each column has a filter and a width that fits its text."""
     frame = pd.DataFrame({"short": ["a"], "long": ["b" * 40], "longest": ["c" * 400]})
     sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
     assert sheet.freeze_panes == "A2"
@@ -183,7 +183,7 @@ def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
 
 
 def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
-    """A column has its longest line or formatted number and a space, a minimum and a maximum."""
+    """A column is as wide as its longest line or number and a space, between two limits."""
     frame = pd.DataFrame(
         {
             "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
@@ -223,13 +223,13 @@ def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> 
     ],
 )
 def test_index_comes_in_front(tmp_path: Path, index: Any, wanted: Any, header: list[str]) -> None:
-    """The index is written where it is wanted, and by default where it says anything."""
+    """The index is written on request, and by default if it is more than row numbers."""
     path = write_excel(pd.DataFrame({"a": [1]}, index=index), tmp_path / "x.xlsx", index=wanted)
     assert [cell.value for cell in sheet_of(path)[1]] == header
 
 
 def test_column_names_of_any_kind(tmp_path: Path) -> None:
-    """Names of several levels are joined; names that are numbers or twice there are written."""
+    """Names of several levels are joined; names that are numbers or repeated are written."""
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "")]))
     assert [cell.value for cell in sheet_of(write_excel(levels, tmp_path / "x.xlsx"))[1]] == [
         "a_b",
@@ -243,13 +243,13 @@ def test_column_names_of_any_kind(tmp_path: Path) -> None:
 
 
 def test_empty_frames(tmp_path: Path) -> None:
-    """A frame with no rows has its header, one with no columns an empty sheet."""
+    """A frame without rows has its header, one without columns an empty sheet."""
     assert sheet_of(write_excel(pd.DataFrame({"a": []}), tmp_path / "x.xlsx"))["A1"].value == "a"
     assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
 
 
 def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
-    """Sheets keep their order; names that Excel refuses become close ones, no two alike."""
+    """Sheets keep their order; names that Excel rejects become similar, unique names."""
     frame = pd.DataFrame({"a": [1]})
     names = ["a/b", "A_B", "x" * 40, "x" * 50, "History", "'", ""]
     path = write_sheets(dict.fromkeys(names, frame), tmp_path / "x.xlsx")
@@ -271,7 +271,7 @@ def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
 def test_what_a_sheet_cannot_hold_is_an_error(
     tmp_path: Path, frame: pd.DataFrame, options: Any, message: str
 ) -> None:
-    """Too many rows or columns and unknown zones are refused, and the old file stays."""
+    """Too many rows or columns and unknown zones are rejected, and the old file stays."""
     path = tmp_path / "x.xlsx"
     path.write_bytes(b"old")
     with pytest.raises(InvalidInputError, match=message):
@@ -294,14 +294,14 @@ def test_what_a_sheet_cannot_hold_is_an_error(
     ],
 )
 def test_an_ending_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
-    """No writer writes its format under the name of another, and the error names the right one."""
+    """No writer accepts the ending of another format, and the error names the right one."""
     with pytest.raises(InvalidInputError, match=r"Give a name that ends in \."):
         getattr(pd.DataFrame({"a": [1]}).outreach, method)(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
-    """Every part of a workbook parses, and nothing of the machine or its user is in it."""
+    """Every part of a workbook parses, and none names the machine or its user."""
     boxes = of.mailboxes(client=client, progress=False)
     with zipfile.ZipFile(boxes.outreach.to_excel(tmp_path / "x.xlsx")) as book:
         parts = {name: book.read(name) for name in book.namelist()}
@@ -311,7 +311,7 @@ def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Clien
 
 
 def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
-    """Every row is on exactly one sheet of its kind; the summary and the notes are there too."""
+    """Every row is on exactly one sheet of its kind; summary and notes are sheets too."""
     frame = pd.DataFrame({"email": ["a@x.example", "=b@x.example", "c@x.example"]})
     rows = pd.DataFrame({"index": range(3), "status": ["added", "recently_contacted", "invalid"]})
     report = SubmissionReport(
@@ -335,7 +335,7 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
 
 
 def test_report_keeps_labels_that_say_something(tmp_path: Path) -> None:
-    """Labels of the input come in front on each sheet, and numbers from 0 on on none."""
+    """Labels of the input come first on each sheet; row numbers from 0 are not written."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])
     rows = pd.DataFrame({"index": ["k", "l"], "status": ["added", "invalid"]})
     report = SubmissionReport(frame, rows, sequence_id="s")

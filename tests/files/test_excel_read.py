@@ -1,4 +1,4 @@
-"""Excel workbooks read back: our own with their dtypes, others with what their cells hold."""
+"""Excel workbooks read back: ours with their dtypes, others with the values of their cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.examples import share_of_examples
 
 
 def book(path: Path, *rows: list[Any], name: str = "People") -> Path:
-    """Write a workbook as another program does."""
+    """Write a workbook like another program."""
     made = openpyxl.Workbook()
     made.active.title = name
     for row in rows:
@@ -36,7 +36,7 @@ def book(path: Path, *rows: list[Any], name: str = "People") -> Path:
 
 
 def changed(path: Path, change: Callable[[Any], object]) -> Path:
-    """Change the workbook at a path with another program."""
+    """Change a workbook with another program."""
     made = openpyxl.load_workbook(path)
     change(made)
     made.save(path)
@@ -61,7 +61,7 @@ def warned(path: Path, **options: Any) -> tuple[pd.DataFrame, str]:
 
 
 def test_our_workbook_comes_back_with_its_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
-    """All columns of a search have their dtypes and values, but records, which are named."""
+    """All columns of a search keep their dtypes and values, except records, which are named."""
     people = people.head(40)
     for backend in ("numpy_nullable", "pyarrow"):
         people = people.convert_dtypes(dtype_backend=backend) if backend == "pyarrow" else people
@@ -125,7 +125,7 @@ def test_any_dtype_comes_back(tmp_path: Path, tz: str) -> None:
 )
 @share_of_examples(0.5)
 def test_any_text_comes_back(tmp_path: Path, texts: list[str | None]) -> None:
-    """Texts are read as they were written, in a column where none is missing or none is blank."""
+    """Texts are restored, in a column without missing or without blank texts."""
     texts = [text or None for text in texts]
     frame = pd.DataFrame({"text": pd.Series(texts, dtype="str")})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
@@ -133,7 +133,7 @@ def test_any_text_comes_back(tmp_path: Path, texts: list[str | None]) -> None:
 
 
 def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
-    """Cut cells, symbols, entries with the separator and more are named with their columns."""
+    """A warning names columns with cut cells, symbols, entries with the separator and more."""
     frame = pd.DataFrame(
         {
             "cut": ["x" * 40_000, "y"],
@@ -158,14 +158,14 @@ def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
 
 
 def test_categories_without_a_row_stay_at_home(tmp_path: Path) -> None:
-    """A workbook has no trace of the values of rows that were filtered out."""
+    """A workbook has no trace of categories whose rows were filtered out."""
     frame = pd.DataFrame({"owner": pd.Categorical(["Ada", "Bo"])}).iloc[:1]
     again = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx"))
     assert list(again["owner"].cat.categories) == ["Ada"]
 
 
 def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> None:
-    """Columns keep their dtypes after others changed; a value of another type is said."""
+    """Columns keep their dtypes after foreign changes; a warning names values of other types."""
     frame = pd.DataFrame({"size": pd.Categorical(["a", "b"]), "n": [1, 2], "gone": [1, 2]})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
 
@@ -210,7 +210,7 @@ def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
 
 
 def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
-    """Errors, formulas without a value, rounded ids, hidden rows and merged cells are counted."""
+    """A warning counts errors, formulas without a value, rounded ids, hidden and merged cells."""
     path = book(
         tmp_path / "x.xlsx",
         ["a", "b", "id", "c"],
@@ -246,7 +246,7 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
 
 
 def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) -> None:
-    """A library stores 0 for each formula, which a warning counts."""
+    """A library stores 0 for each formula, and a warning counts the formulas."""
     import xlsxwriter
 
     with xlsxwriter.Workbook(tmp_path / "x.xlsx") as made:
@@ -257,7 +257,7 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
 
 
 def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
-    """A code that Excel shows as 00501 is the number 501, which a warning says."""
+    """A code that Excel shows as 00501 is the number 501, and a warning says so."""
     path = book(tmp_path / "x.xlsx", ["zip"], [501])
     changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
     frame, said = warned(path)
@@ -278,7 +278,7 @@ def test_rows_deleted_by_another_program_do_not_come_back(tmp_path: Path) -> Non
 def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
     tmp_path: Path, people: pd.DataFrame
 ) -> None:
-    """What a sheet does not hold is no change, and the comparison names these columns."""
+    """Values that a sheet cannot hold are not changes, and the comparison names their columns."""
     people = people.head(40)
     workbook = people.outreach.to_excel(tmp_path / "x.xlsx")
     for other in (
@@ -335,7 +335,7 @@ def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
 
 
 def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
-    """Sheets have notes of their own; a frame with no columns or rows comes back too."""
+    """Each sheet has separate notes; a frame without columns or rows is restored too."""
     frames = {
         "one": pd.DataFrame({"n": pd.array([1], "Int8")}),
         "two": pd.DataFrame({"n": pd.array([1.5], "Float32")}),
@@ -355,7 +355,7 @@ def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
 def test_a_header_without_names_is_an_error(
     tmp_path: Path, header: list[Any], message: str
 ) -> None:
-    """Two columns of one name, or a line above the header, are refused with the row's number."""
+    """Two columns of one name, or a line above the header, are rejected with the row's number."""
     path = book(tmp_path / "x.xlsx", header, [1, 2, 3], [4, 5, 6])
     if header == [None, None]:
         path = book(path, [], [None, None, "c"], [1, 2, 3])
@@ -368,7 +368,7 @@ def test_a_header_without_names_is_an_error(
 
 
 def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
-    """The column keeps its cells, and the warning names it and its dtype, but no value."""
+    """The column keeps its cells; the warning names it and its dtype, but no value."""
     path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
     frame, said = warned(path)
     assert "as on the sheet: 'company_followers' (Int64)." in said
@@ -377,7 +377,7 @@ def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) ->
 
 
 def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
-    """Empty, damaged, encrypted, old and foreign files, bombs and lying names are refused."""
+    """Empty, damaged, encrypted, old and foreign files, bombs and false names are rejected."""
     path = tmp_path / "x.xlsx"
     good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -430,7 +430,7 @@ def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
 def test_sheets_are_named_after_their_rows(
     tmp_path: Path, people: pd.DataFrame, client: Client
 ) -> None:
-    """A sheet has the name of the table in `of.columns`, or that of the file."""
+    """A sheet is named after its table in `of.columns`, or after the file."""
     path, people = tmp_path / "Q3 [leads].xlsx", people.head(5)
     for frame, name in (
         (people, "people"), (people.outreach.brief(), "people"),

@@ -1,4 +1,4 @@
-"""Parquet files come back with every dtype, and other tools read them."""
+"""Parquet files restore every dtype, and other tools read them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PARQUET = [
 
 @pytest.mark.parametrize("kind", PARQUET)
 def test_every_dtype_comes_back_from_parquet(tmp_path, kind):
-    """Parquet gives back every dtype that pandas can note there."""
+    """Parquet restores every dtype that pandas can record in it."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
     assert_same(round_trip(frame, tmp_path / "x.parquet"), frame)
 
 
 def test_mixed_columns_are_refused_by_parquet(tmp_path):
-    """Parquet cannot hold a column of several types; the error names it."""
+    """A column of several types is an error that names the column."""
     frame = pd.DataFrame({"odd": pd.Series([1, "x", {}], dtype=object)})
     with pytest.raises(InvalidInputError, match="odd"):
         write_parquet(frame, tmp_path / "x.parquet")
@@ -71,7 +71,7 @@ def test_parquet_is_compressed_with_zstd(tmp_path):
     ],
 )
 def test_what_parquet_cannot_hold_is_refused(tmp_path, values):
-    """A column that Parquet has no place for is an error, and no file is written."""
+    """A column that Parquet cannot hold is an error, and no file is written."""
     with pytest.raises(InvalidInputError, match="frame"):
         write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
@@ -81,7 +81,7 @@ LISTS = pd.Index([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
 
 
 def test_an_index_of_lists_is_refused(tmp_path):
-    """An index of lists, which could not be read again, is an error that says what to do."""
+    """An index of lists, which could not be restored, is an error with advice."""
     with pytest.raises(InvalidInputError, match="reset_index"):
         write_parquet(pd.DataFrame({"a": [1, 2]}, index=LISTS), tmp_path / "x.parquet")
 
@@ -98,7 +98,7 @@ def test_an_index_of_lists_is_refused(tmp_path):
     ],
 )
 def test_frames_with_hardly_a_column_come_back(tmp_path, frame):
-    """Rows without columns, and an index that shares a column's name, are not lost."""
+    """Rows without columns, and an index with the name of a column, are restored."""
     frame.attrs = {"total": 3}
     read = round_trip(frame, tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(read, frame, check_column_type=False)
@@ -106,7 +106,7 @@ def test_frames_with_hardly_a_column_come_back(tmp_path, frame):
 
 
 def test_filters_can_be_left_out(tmp_path):
-    """With attrs=False no filter is anywhere in the file; by default it is in the metadata."""
+    """With attrs=False the file has no filters; by default its metadata has them."""
     frame = prospects(2)
     frame.attrs = {"filters": {"profnet_networks": ["colleague@example.com"]}}
     path = write_parquet(frame, tmp_path / "x.parquet")

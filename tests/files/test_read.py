@@ -1,4 +1,4 @@
-"""Files of prospects come back as they were, and what cannot be read or written is told."""
+"""Files of prospects are restored; files that cannot be read or written are errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
-    """People of any number and either backend are the same after a CSV and a Parquet file."""
+    """Any number of people, with either backend, are the same after CSV and Parquet."""
     frame = prospects(rows, backend)
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
@@ -47,7 +47,7 @@ def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
 @share_of_examples(0.2)
 @given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
 def test_any_people_come_back(tmp_path, persons, suffix):
-    """Whatever people hold comes back from both kinds of file."""
+    """Any values of people are restored from both kinds of file."""
     frame = people_frame([read_people_page(body(*persons))])
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
@@ -55,7 +55,7 @@ def test_any_people_come_back(tmp_path, persons, suffix):
 @pytest.mark.parametrize("kind", INDEXES)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_an_index_is_not_lost(tmp_path, kind, suffix):
-    """An index that is more than row numbers is in the file, and is the index again."""
+    """An index other than row numbers is written to the file and restored."""
     frame = pd.DataFrame({"name": ["x", "y"]}, index=INDEXES[kind])
     if suffix == ".parquet" and kind == "number as name":
         frame.index = frame.index.rename("other")
@@ -68,14 +68,14 @@ def test_an_index_is_not_lost(tmp_path, kind, suffix):
 )
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_unclear_column_names_are_refused(tmp_path, columns, write):
-    """Column names that are repeated, not text, or of several levels are an error that says so."""
+    """Column names that are repeated, not text, or of several levels are an error."""
     frame = pd.DataFrame([[1, 2]], columns=columns)
     with pytest.raises(InvalidInputError, match=r"[Cc]olumn"):
         write(frame, tmp_path / "x.csv")
 
 
 def test_attrs_do_not_get_in_the_way(tmp_path):
-    """`.attrs` may hold anything, and stays on the frame."""
+    """`.attrs` may hold anything, and stay on the frame."""
     frame = pd.DataFrame({"a": ["x"]})
     frame.attrs = {"odd": object(), "filters": {"person_name": "Ada"}}
     for suffix in (".csv", ".parquet"):
@@ -128,7 +128,7 @@ def test_files_that_cannot_be_read_are_clear_errors(tmp_path, name):
 
 
 def test_a_folder_in_place_of_a_part_is_told(tmp_path):
-    """A folder that is named like a part is an error, not a part without rows."""
+    """A folder with the name of a part is an error, not a part without rows."""
     (tmp_path / "part-00001.parquet").mkdir()
     with pytest.raises(InvalidInputError, match=r"part-00001\.parquet is a folder"):
         read_prospects(tmp_path)
@@ -139,7 +139,7 @@ def test_a_folder_in_place_of_a_part_is_told(tmp_path):
 )
 @pytest.mark.parametrize("read", [read_prospects, read_as_text])
 def test_a_spreadsheet_is_told_by_what_it_holds(tmp_path, name, read):
-    """A workbook is not taken for text, whatever its name is."""
+    """A workbook is not read as text, whatever its name."""
     path = tmp_path / f"book{name}"
     path.write_bytes(b"PK\x03\x04 and so on")
     with pytest.raises(InvalidInputError, match=r"\.xlsx"):
@@ -147,7 +147,7 @@ def test_a_spreadsheet_is_told_by_what_it_holds(tmp_path, name, read):
 
 
 def test_a_header_that_never_ends_is_told(tmp_path):
-    """A quotation mark that is opened in the header and not closed is what the error names."""
+    """The error names a quotation mark in the header that is never closed."""
     path = tmp_path / "x.csv"
     path.write_text('email,"name\n' + "ada@brightforge.example,Ada\n" * 10_000)
     with pytest.raises(InvalidInputError, match="quotation mark") as caught:
@@ -156,7 +156,7 @@ def test_a_header_that_never_ends_is_told(tmp_path):
 
 
 def test_a_pipe_that_is_open_is_read_whole():
-    """What a shell pipes in is read from its first byte on."""
+    """A pipe from the shell is read from its first byte."""
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb") as writer:
         writer.write(b"email\nada@brightforge.example\n")
@@ -183,7 +183,7 @@ def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
-    """When no more can be written, the old file stays and nothing else is left."""
+    """If the disk is full, the old file stays and no other file remains."""
     old = pd.DataFrame({"a": ["old"], "n": [1]})
     path = write(old, tmp_path / f"x{suffix}")
     before = sorted(tmp_path.iterdir())
@@ -246,7 +246,7 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
 
 @pytest.mark.parametrize("row", ["y@x.example,secret,c", "secret"])
 def test_a_row_of_another_length_is_numbered_and_not_shown(tmp_path, row):
-    """The error says which row differs, and nothing of what is in it."""
+    """The error names the row that differs, but shows nothing of its cells."""
     path = tmp_path / "x.csv"
     path.write_text(f"email,a\nx@x.example,1\n{row}\n")
     with pytest.raises(InvalidInputError, match=r"Row #3: Expected 2 columns") as caught:
@@ -286,7 +286,7 @@ UNCERTAIN = {
 
 
 def test_both_lines_of_a_stray_quotation_mark_are_named(tmp_path):
-    """The last cell in quotation marks may be open, or the stray one is wrong: both are named."""
+    """The error names two lines: that of the last quoted cell and that of the stray mark."""
     path = tmp_path / "x.csv"
     for last in ('"a@x.example",b\nb@x.example,c', '"a\n""b"" c",d'):
         path.write_text(f'email,note\n{last}\nc@x.example,5" screen\n')
@@ -296,7 +296,7 @@ def test_both_lines_of_a_stray_quotation_mark_are_named(tmp_path):
 
 @pytest.mark.parametrize("case", UNCERTAIN)
 def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
-    """Where a quotation mark could merge rows or cells, every reader names the line and no cell."""
+    """If a quotation mark could merge rows or cells, every reader names the line but no cell."""
     text, words = UNCERTAIN[case]
     path = tmp_path / "x.csv"
     path.write_text(text, newline="")
@@ -317,7 +317,7 @@ def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_cells_of_several_lines_are_read_as_excel_writes_them(tmp_path, cell, end):
-    """Line breaks, separators and doubled quotation marks in a quoted cell are its text."""
+    """Line breaks, separators and doubled quotation marks are part of a quoted cell's text."""
     path = tmp_path / "x.csv"
     path.write_text(f'email,note{end}a@x.example,"{cell}"{end}b@x.example,c{end}', newline="")
     assert read_prospects(path)["note"].tolist() == [cell.replace('""', '"'), "c"]
@@ -325,7 +325,7 @@ def test_cells_of_several_lines_are_read_as_excel_writes_them(tmp_path, cell, en
 
 @given(st.lists(st.text('a@x.e,;"\r\n\t\0', max_size=30) | st.none(), max_size=4), st.booleans())
 def test_rows_within_a_cell_of_our_own_come_back(tmp_path, texts, alone):
-    """Whatever is in the cells, to_csv writes what is read, one column and all separators too."""
+    """Whatever the cells, to_csv writes a readable file, also for one column and any separator."""
     note = ["x\nb@x.example,c\nd@x.example,e", *texts]
     frame = pd.DataFrame({"note": pd.Series(note, dtype="str")})
     frame = frame if alone else frame.assign(email="a@x.example")
@@ -335,7 +335,7 @@ def test_rows_within_a_cell_of_our_own_come_back(tmp_path, texts, alone):
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_a_file_cut_off_anywhere_in_a_cell_is_refused(tmp_path, columns):
-    """Every beginning of a file that ends within a quoted cell is an error."""
+    """A file cut off anywhere in a quoted cell is an error."""
     text = 'He said ""Zoë, 東京"",\n""go""'
     path = tmp_path / "x.csv"
     frame = pd.DataFrame({"email": ["a@x.example"], "note": [text.replace('""', '"')]})
@@ -348,7 +348,7 @@ def test_a_file_cut_off_anywhere_in_a_cell_is_refused(tmp_path, columns):
 
 
 def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
-    """A quoted cell at the very end of another program's file may lack its rest."""
+    """A warning says if another program's file ends in a quoted cell, which may be cut off."""
     path = tmp_path / "x.csv"
     path.write_text('email,note\na@x.example,"He said "')
     with pytest.warns(OutreachWarning, match="no line break"):
@@ -358,7 +358,7 @@ def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", ["email,note", '"email","note"'])
 def test_blank_lines_are_no_rows(tmp_path, header, end):
-    """Blank lines anywhere are skipped, and lines of blanks at the end."""
+    """Blank lines anywhere are skipped, and so are lines of blanks at the end."""
     path = tmp_path / "x.csv"
     lines = ["", header, "", "a@x.example,1", "", "", "b@x.example,2", "", "  ", ""]
     path.write_text(end.join(lines) + end, newline="")
@@ -370,7 +370,7 @@ def test_blank_lines_are_no_rows(tmp_path, header, end):
 
 
 def test_blank_lines_in_a_single_column_are_counted(tmp_path):
-    """There a blank line may be a missing cell: behind the rows it is none, between them told."""
+    """Blank lines after the rows are not missing cells; those between them cause a warning."""
     path = tmp_path / "x.csv"
     path.write_text("email\na@x.example\nb@x.example\n\n\n")
     assert len(read_prospects(path)) == 2
@@ -381,7 +381,7 @@ def test_blank_lines_in_a_single_column_are_counted(tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
 def test_a_single_column_of_any_dtype_comes_back(tmp_path, kind):
-    """Missing cells of a frame of one column are no blank lines."""
+    """Missing cells of a frame with one column are not blank lines."""
     frame = pd.DataFrame({"x": COLUMNS[kind]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
     assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
@@ -393,7 +393,7 @@ ENCODINGS = ["cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("suffix", [".csv", ".ndjson"])
 def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
-    """Without encoding= the error names the likely one; with it each character comes back."""
+    """Without encoding= the error names the likely one; with it each character is restored."""
     path = tmp_path / f"x{suffix}"
     text = "id,name\n1,Zoë\n" if suffix == ".csv" else '{"id": "1", "name": "Zoë"}\n'
     path.write_bytes(text.encode(encoding))
@@ -410,7 +410,7 @@ def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
 )
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_wrong_encoding_is_an_error(tmp_path, encoding, words, mark):
-    """Text that would come out garbled is refused, and so are unknown names."""
+    """Text that would be garbled is rejected, and so are unknown encodings."""
     path = tmp_path / "x.csv"
     path.write_text(f"{mark}id,name\n1,Zoë!\n", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=words):
@@ -442,7 +442,7 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
-    """No reader of a missing file, by any kind of path, speaks of making a folder."""
+    """No error about a missing file, by any kind of path, mentions creating a folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in (tmp_path / "x", "~/x"):
         with pytest.raises(InvalidInputError, match=f"{tmp_path}/x.*: not found") as caught:
@@ -452,7 +452,7 @@ def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
 
 @pytest.mark.parametrize("name", ["x.csv", "x.txt", "x.parquet"])
 def test_an_empty_file_is_no_table(tmp_path, name):
-    """A file without a header is refused, and of a web address is said what it is."""
+    """A file without a header is rejected, and so is a web address, with the reason."""
     (tmp_path / name).touch()
     with pytest.raises(InvalidInputError, match="is empty"):
         read_prospects(tmp_path / name)

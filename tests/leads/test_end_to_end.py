@@ -1,4 +1,4 @@
-"""Whole submissions into a real service, and what is in its database afterwards."""
+"""Whole submissions into a real service, checked against its database."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def client(sandbox: Sandbox) -> Iterator[Client]:
-    """Connect to it with no pause before a retry, and leave it well-behaved."""
+    """Connect without pauses before retries, and remove faults afterwards."""
     with Client(sandbox.url, sandbox.api_key, cache=None, backoff=0) as connected:
         yield connected
     sandbox.faults = ()
 
 
 def people(rows: int) -> pd.DataFrame:
-    """Make leads that nobody knows yet, of which some have only one identifier."""
+    """Make leads that are new to the service; some have only one identifier."""
     numbers = [next(NUMBERS) for _ in range(rows)]
     return pd.DataFrame(
         {
@@ -89,7 +89,7 @@ def stored(sandbox: Sandbox, shows: str) -> list[tuple[str | None, str | None]]:
 def submit(
     frame: pd.DataFrame, client: Client, sandbox: Sandbox, shows: str, **options: Any
 ) -> SubmissionReport:
-    """Submit a frame, and hold what is `added` against the database: these leads and no other."""
+    """Submit a frame; check that the database has exactly the `added` leads."""
     before = stored(sandbox, shows)
     plan = make_plan(frame, sandbox.sequence_ids[shows], client=client, **options)
     report = plan.submit(progress=False)
@@ -102,7 +102,7 @@ def submit(
 
 
 def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
-    """Each listed lead has its list's status, in its own row, among leads that are added."""
+    """Each listed lead has its list's status in its row, and all others are added."""
     here = people(3)
     submit(here, client, sandbox, "accepts_any")
     parts = {"added": people(40), "already_in_sequence": here}
@@ -118,14 +118,14 @@ def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
 
 
 def keys(lead: tuple[str | None, str | None]) -> set[str]:
-    """Return what a lead is compared by."""
+    """Return the keys of a lead."""
     email, url = lead
     return {*([email_key(email)] if email else []), *([profnet_url_key(url)] if url else [])}
 
 
 @pytest.mark.parametrize("status", LISTED)
 def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
-    """A lead behind a check is skipped, and added with that check's override and no other."""
+    """A lead behind a check is skipped, and is added only with that check's override."""
     override = spec.CHECK_OVERRIDES[f"{status}{spec.SKIPPED_SUFFIX}"]
     others = {field.name: True for field in spec.OVERRIDES if field.name != override}
     frame = pd.DataFrame(getattr(sandbox, LISTED[status])[:3])
@@ -138,7 +138,7 @@ def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
 
 
 def test_a_lead_known_in_another_form(client: Client, sandbox: Sandbox) -> None:
-    """A lead that the service knows in another case is skipped, and its row says so."""
+    """A lead that the service has in another case is skipped, and its row says so."""
     frame = pd.DataFrame(sandbox.exclusion_list[:4])
     frame["email"] = frame["email"].str.upper()
     frame["profnet_url"] = frame["profnet_url"].str.replace("https://", "HTTP://www.") + "/"
@@ -149,7 +149,7 @@ def test_a_lead_known_in_another_form(client: Client, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> None:
-    """After any 422 nothing is stored, and every row says why, or was never sent."""
+    """After any 422 nothing is stored, and every row has a reason, or was never sent."""
     frame = people(4).assign(email=[f"{code}.{number}@example.com" for number in range(4)])
     report = submit(frame, client, sandbox, code, chunk_size=2)
     rows = report.rows
@@ -165,7 +165,7 @@ def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> N
 
 
 def test_a_field_that_some_rows_lack(client: Client, sandbox: Sandbox) -> None:
-    """Only the rows without a field that the sequence needs are rejected, the others are added."""
+    """Only the rows without a field that the sequence needs are rejected; others are added."""
     frame = people(30).assign(first="Ada", company="Acme Example")
     frame["email"] = [f"field{next(NUMBERS)}@example.com" for _ in range(30)]
     frame.loc[::4, "first"] = None
@@ -181,7 +181,7 @@ def test_a_field_that_some_rows_lack(client: Client, sandbox: Sandbox) -> None:
 
 
 def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
-    """Rows with nothing but a profile URL are rejected where every lead must have an email."""
+    """Rows with only a profile URL are rejected if every lead must have an email."""
     frame = people(20)
     report = submit(frame, client, sandbox, "needs_email")
     expected = ["rejected" if pd.isna(email) else "added" for email in frame["email"]]
@@ -189,7 +189,7 @@ def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
 
 
 def test_a_sequence_that_fills_up(client: Client, sandbox: Sandbox) -> None:
-    """Where the sequence is full the run stops: nothing beyond that is sent."""
+    """If the sequence is full, the run stops, and nothing more is sent."""
     frame = people(20).assign(email=[f"full{number}@example.com" for number in range(20)])
     with pytest.warns(OutreachWarning, match="max_leads_threshold_reached"):
         report = submit(frame, client, sandbox, "nearly_full", chunk_size=4)
@@ -199,7 +199,7 @@ def test_a_sequence_that_fills_up(client: Client, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None:
-    """Leads are spread over mailboxes in use, and rejected with any other."""
+    """Leads are shared by active mailboxes, and rejected with any other."""
     mailbox = of.mailboxes(status=status, client=client)["email"].iloc[0]
     settings = {"leads_distribution": "custom_mailboxes", "mailboxes": [mailbox]}
     report = submit(people(3), client, sandbox, "accepts_any", **settings)
@@ -210,14 +210,14 @@ def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None
 
 
 def test_a_malformed_chunk(sandbox: Sandbox) -> None:
-    """A 400 rejects the rows of its own request; those before and after it are added."""
+    """A 400 rejects the rows of its request; those of other requests are added."""
     frame = people(9)
     spoiled = frame["profnet_url"].fillna(frame["email"]).iloc[4]
 
     with Api(sandbox) as api:
 
         def pass_on(received: Received) -> Reply:
-            """Hand a request to the sandbox, with one lead made into what it refuses."""
+            """Pass a request to the sandbox, with one lead made invalid."""
             body = received.body.replace(orjson.dumps(spoiled), b"7")
             response = api.send(received.method, received.target, data=body)
             return respond(response.content, response.status_code)
@@ -232,7 +232,7 @@ def test_a_malformed_chunk(sandbox: Sandbox) -> None:
 
 
 def messy(seed: int) -> pd.DataFrame:
-    """Make 400 rows of which many are duplicates of each other in some form, or invalid."""
+    """Make 400 rows; many are duplicates of each other in some form, or invalid."""
     draw = random.Random(seed)
     frame = people(260)
     again = frame.sample(100, random_state=seed)
@@ -251,7 +251,7 @@ def messy(seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("size", [1, 7, 250])
 def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: int) -> None:
-    """Of any frame each person is added once, and each row is in one file with its outcome."""
+    """Each person of a frame is added once, and each row is in one file with its outcome."""
     frame = messy(size).iloc[: 40 if size == 1 else None]
     report = submit(frame, client, sandbox, "accepts_any", chunk_size=size)
     counts = Counter(report.rows["status"])
@@ -273,7 +273,7 @@ def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: i
 
 @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit", "server_error"])
 def test_a_fault_and_another_try(client: Client, sandbox: Sandbox, kind: str) -> None:
-    """Rows whose response is lost are `unknown`, whatever was done; another try settles them."""
+    """Rows whose response is lost are `unknown`; a second try finds their outcomes."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     frame = people(12)
     before = stored(sandbox, "accepts_any")

@@ -29,7 +29,7 @@ def groups(first: int, stories: int, size: int) -> list[range]:
     ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}",
 )
 def test_histories(seeds: range, tmp_path: Path) -> None:
-    """Nobody is sent twice, and every outcome is what the requests and replies prove."""
+    """Nobody is sent twice, and every outcome is proven by the requests and replies."""
     for seed in seeds:
         story = make_story(seed)
         folder = tmp_path / f"{seed}"

@@ -56,7 +56,7 @@ def listed(boxes: list[tuple[str, str, str, str]]) -> list[dict[str, Any]]:
 
 
 class Account:
-    """A service with mailboxes, which can change, and turns for the requests that add leads."""
+    """A service with mailboxes, which can change, and scripted replies to new leads."""
 
     def __init__(self, *turns: Any) -> None:
         self.turns, self.boxes = list(turns), LISTED
@@ -88,7 +88,7 @@ def leads(*mailboxes: str | None, first: int = 0) -> pd.DataFrame:
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> Any:
-    """Add leads from their mailboxes, with no word about what goes wrong."""
+    """Add leads from their mailboxes, ignoring warnings."""
     sent_before.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
@@ -108,7 +108,7 @@ def boxes(service: Service) -> list[Any]:
 
 
 def test_requests_per_mailbox() -> None:
-    """Rows of one mailbox share requests with it alone; outcomes are by position."""
+    """Only rows of one mailbox share requests; outcomes are by position."""
     owners = ["a@x.example", None, " B@X.example ", "bob@x.example", "n/a", "a@x.example", ""]
     skips = [
         script.json(
@@ -134,7 +134,7 @@ def test_requests_per_mailbox() -> None:
 
 
 def test_problems_of_their_rows() -> None:
-    """A mailbox that cannot be used is a problem of its row, and is looked up once, uncached."""
+    """An unusable mailbox is a problem of its row; mailboxes are listed once, uncached."""
     owners = {
         "nobody@x.example": "unknown_mailbox",
         "off@x.example": "mailbox_unusable",
@@ -168,7 +168,7 @@ def test_problems_of_their_rows() -> None:
 
 
 def test_a_plan_shows_its_mailboxes() -> None:
-    """The number of leads per mailbox is in `mailboxes` and in what a person sees."""
+    """The number of leads per mailbox is in `mailboxes` and on the card."""
     with serving() as (account, _, client):
         owners = ["a@x.example", "b@x.example", "b@x.example", None]
         plan = leads(*owners).outreach.plan("s1", mailbox="owner", client=client)
@@ -197,7 +197,7 @@ def test_a_plan_shows_its_mailboxes() -> None:
     ],
 )
 def test_contradictions(options: dict[str, Any], words: str) -> None:
-    """What cannot be meant raises before the first request, in every function."""
+    """Contradictory arguments are errors before the first request, in every function."""
     options = {"mailbox": "owner", **options}
     with serving() as (_, service, client):
         for call in ("plan", "add_to_sequence"):
@@ -209,7 +209,7 @@ def test_contradictions(options: dict[str, Any], words: str) -> None:
 
 
 def test_without_the_mailboxes() -> None:
-    """Without a service, or where it does not list its mailboxes, nothing is sent."""
+    """Without a service, or without its list of mailboxes, nothing is sent."""
     with pytest.raises(ConfigurationError):
         leads("a@x.example").outreach.plan("s1", mailbox="owner")
     with scripted([script.json({}, 401)]) as service, connected(service) as client:
@@ -235,7 +235,7 @@ def find(boxes: list[tuple[str, str, str, str]], emails: list[str], owner: str) 
 
 @given(st.integers(2, 6), st.randoms(use_true_random=False))
 def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
-    """One of a user's mailboxes, whatever the order and the other rows; few move if one comes."""
+    """A person keeps one of a user's mailboxes, in any order of rows; a new mailbox moves few."""
     own = [(f"m{number}@x.example", "una@x.example", "u", "active") for number in range(count + 1)]
     emails = [f"p{number}@example.com" for number in range(60)]
     before = find(own[:count], emails, "una@x.example")
@@ -254,7 +254,7 @@ def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
 
 
 def test_a_mailbox_that_changed(tmp_path: Path) -> None:
-    """Who was sent is not sent again from another mailbox, and the detail says so."""
+    """A recorded person is not sent again from another mailbox, and the detail says so."""
     with serving(added, refused("brand_new"), added, script.reset()) as (account, service, client):
         journal = tmp_path / "j"
         owners = ["a@x.example", "b@x.example", None, "una1@x.example"]
@@ -285,7 +285,7 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
 
 
 def test_recorded_rows_whose_mailbox_is_gone(tmp_path: Path) -> None:
-    """An outcome stays what it was; only rows that would be sent are invalid."""
+    """A recorded outcome stays; only rows that would be sent are invalid."""
     with serving() as (account, service, client):
         add(leads("a@x.example", "b@x.example"), client, journal=tmp_path / "j")
         account.boxes = LISTED[1:]
@@ -296,7 +296,7 @@ def test_recorded_rows_whose_mailbox_is_gone(tmp_path: Path) -> None:
 
 
 def test_the_column_forgotten(tmp_path: Path) -> None:
-    """A run that began with mailboxes does not go on without; one without may go on with them."""
+    """A run with mailboxes cannot resume without them; one without may resume with them."""
     with serving() as (_, service, client):
         add(leads("a@x.example"), client, journal=tmp_path / "j")
         more = leads("a@x.example", "b@x.example")
@@ -312,7 +312,7 @@ def test_the_column_forgotten(tmp_path: Path) -> None:
 
 
 def test_one_person_with_two_owners(tmp_path: Path) -> None:
-    """Duplicates across mailboxes are one person, also where a row only links two others."""
+    """Duplicates across mailboxes are one person, also if a row only links two others."""
     url = "https://profnet.example/in/ada"
     frame = pd.DataFrame(
         {
@@ -350,7 +350,7 @@ def test_the_row_of_the_mailbox_keeps_its_outcome(tmp_path: Path) -> None:
 
 
 def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
-    """The other mailboxes' rows are sent; those of the refused one are tried again later."""
+    """Rows of other mailboxes are sent; those of the refused one are sent again later."""
     unusable = refused("mailbox_unusable")
     owners = ["a@x.example", "b@x.example"] * 4
     with serving(unusable, added, added) as (_, service, client):
@@ -393,7 +393,7 @@ def test_needed_fields_within_a_mailbox() -> None:
 
 @pytest.mark.parametrize("dtype", ["object", "str", "category", "float64", "string[pyarrow]"])
 def test_columns_of_any_type(dtype: str) -> None:
-    """Missing cells of any type are missing, with no rows too."""
+    """Missing cells of any type are missing, also without rows."""
     with serving() as (_, _, client):
         for cells in ([None, None], [], ["a@x.example", None])[: 2 if dtype == "float64" else 3]:
             frame = leads(*cells).astype({"owner": dtype})
@@ -403,7 +403,7 @@ def test_columns_of_any_type(dtype: str) -> None:
 
 
 def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
-    """Real rows go by mailboxes and users in any spelling; the sandbox accepts each request."""
+    """Rows are sent by mailboxes and users in any spelling; the sandbox accepts each request."""
     listed = of.mailboxes(client=client)
     usable = listed[listed["status"] == "active"]
     frame = leads(*usable["email"].str.upper(), *listed["user_email"], None)
@@ -418,7 +418,7 @@ def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
 
 
 class History:
-    """A service that judges runs with one journal: a lead is (email, URL, mailbox).
+    """A service that checks runs with one journal: a lead is (email, URL, mailbox).
 
     Rows with a long note are invalid, and link their person nevertheless.
     """
@@ -439,13 +439,13 @@ class History:
         self.present = [(email_of(email), url_of(url)) for email, url in rows]
 
     def end(self) -> None:
-        """Remember whom the run may have reached."""
+        """Record the people that the run may have reached."""
         known = Persons([*self.recorded, *self.present])
         reached = {known[pair_of(lead)] for lead, _ in self.sent}
         self.recorded += [pair for pair in self.present if known[pair] in reached]
 
     def __call__(self, received: Received) -> Reply:
-        """Judge a request, and suffer a fate."""
+        """Check a request, and reply or fail at random."""
         (box,) = received.json.get("settings", {}).get("mailboxes", [None])
         if box not in (None, "a@x.example", "b@x.example", "una1@x.example", "una2@x.example"):
             self.broken.append(f"sent from {box}")
@@ -466,12 +466,12 @@ class History:
 
 
 def pair_of(lead: Lead) -> Pair:
-    """Return whom a lead is about."""
+    """Return the person of a lead."""
     return email_of(lead[0]), url_of(lead[1])
 
 
 def random_frame(rng: random.Random) -> pd.DataFrame:
-    """Make rows of some people, in any combination of their identifiers, with any owner."""
+    """Make rows of some people, with any of their identifiers and any owner."""
     rows: list[Lead] = []
     owners = ["a@x.example", "b@x.example", "una@x.example", None, "off@x.example", "no"]
     for who in rng.sample(range(6), rng.randint(2, 6)):
@@ -486,7 +486,7 @@ def random_frame(rng: random.Random) -> pd.DataFrame:
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 500), marks=pytest.mark.slow)])
 def test_histories_of_owners(seeds: range, tmp_path: Path) -> None:
-    """Over runs whose owners change, nobody is sent twice, nor again from another mailbox."""
+    """Over runs with changing owners, no person is sent twice, also from another mailbox."""
     for seed in seeds:
         rng = random.Random(seed)
         history = History(rng)

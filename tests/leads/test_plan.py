@@ -1,4 +1,4 @@
-"""A plan says of every row whether it is sent, and is exactly what is sent."""
+"""A plan has the status of every row, and sends exactly what it shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXT_DTYPES = ["object", "str", "string[python]", "string[pyarrow]", "category"]
 
 
 def people(rows: int) -> pd.DataFrame:
-    """Make rows of people with nothing wrong in them."""
+    """Make valid rows of people."""
     return pd.DataFrame(
         {
             "email": pd.Series([f"p{row}@x.example" for row in range(rows)], dtype="str"),
@@ -53,13 +53,13 @@ def test_rows_make_requests_of_at_most_the_limit(rows: int, requests: int) -> No
 
 
 def test_a_smaller_chunk_size_makes_smaller_requests() -> None:
-    """The analyst may ask for fewer leads per request."""
+    """The caller may request fewer leads per request."""
     chunks = make_plan(people(7), SEQUENCE, chunk_size=3).chunks()
     assert [chunk.tolist() for chunk in chunks] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 def test_positions_are_those_of_the_frame_whatever_its_labels() -> None:
-    """Duplicate labels and labels of several levels change nothing of what is sent."""
+    """Duplicate labels and labels of several levels do not change the leads."""
     frame = people(3)
     frame.loc[1, "email"] = None
     expected = list(make_plan(frame, SEQUENCE).payloads())
@@ -72,7 +72,7 @@ def test_positions_are_those_of_the_frame_whatever_its_labels() -> None:
 
 
 def test_a_lead_has_what_the_analyst_mapped_and_nothing_else() -> None:
-    """Identifiers are at the top, the data named as asked and in that order, missing left out."""
+    """Identifiers are at the top level, data has the requested names and order, without missing."""
     frame = pd.DataFrame(
         {
             "E-Mail": ["anna@x.example", "ben@x.example"],
@@ -105,7 +105,7 @@ def test_a_lead_has_what_the_analyst_mapped_and_nothing_else() -> None:
 
 
 def test_a_lead_without_data_takes_nobody_elses() -> None:
-    """Rows with no data or no override between others shift nothing."""
+    """Rows with no data or no override between others do not shift values."""
     frame = people(4).assign(name=[None, "B", None, "D"], flag=[True, None, None, True])
     plan = make_plan(frame, SEQUENCE, data=["name"], overrides={OVERRIDE: "flag"})
     assert plan.leads(plan.positions) == [
@@ -147,7 +147,7 @@ def test_rows_that_are_not_sent_say_why() -> None:
 
 
 def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
-    """A plan leaves the frame alone, and stays what it was when the frame is edited."""
+    """A plan does not change the frame, and does not change when the frame is edited."""
     frame = people(3)
     before = frame.copy()
     plan = make_plan(frame, SEQUENCE, data=["name"])
@@ -161,7 +161,7 @@ def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
 
 
 def test_a_plan_cannot_be_changed() -> None:
-    """Neither its parts nor what it hands out lead back into what is sent."""
+    """Neither its attributes nor its results give access to the leads that are sent."""
     plan = make_plan(
         people(2),
         SEQUENCE,
@@ -185,7 +185,7 @@ def test_a_plan_cannot_be_changed() -> None:
 
 
 def test_an_invalid_row_has_no_lead() -> None:
-    """Asking for the lead of a row that must not be sent is an error, whatever is asked of it."""
+    """Building the lead of an invalid row is an error, by every method."""
     frame = people(2)
     frame.loc[1, "email"] = "n/a"
     plan = make_plan(frame, SEQUENCE)
@@ -219,14 +219,14 @@ def digests_of(columns: dict[str, Any], arguments: dict[str, Any]) -> dict[str, 
 def test_a_fingerprint_is_of_the_sequence_and_the_settings(
     parts: set[str], columns: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
-    """Another sequence or other settings change it; other rows are the same submission."""
+    """Another sequence or other settings change it; other rows do not."""
     before, after = digests_of({}, {}), digests_of(columns, arguments)
     assert {name for name in before if before[name] != after[name]} == parts
     assert before.keys() == after.keys()
 
 
 def test_a_fingerprint_tells_nothing() -> None:
-    """Digests are hexadecimal, whatever a sequence is called."""
+    """Digests are hexadecimal, whatever the name of the sequence."""
     digests = digests_of({}, {"sequence_id": "Zoë's list"})
     assert set(digests) == {"sequence", "settings"}
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
@@ -234,7 +234,7 @@ def test_a_fingerprint_tells_nothing() -> None:
 
 @st.composite
 def frames(draw: st.DrawFn) -> pd.DataFrame:
-    """Make frames with few and many of the things that people write into cells."""
+    """Make frames with few and many of the values that people write into cells."""
     text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     emails = (
         st.none()
@@ -270,7 +270,7 @@ def plan_of(frame: pd.DataFrame, sequence_id: str = SEQUENCE) -> SubmissionPlan:
 
 @given(frames())
 def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> None:
-    """Of any frame each row is sent, invalid or a duplicate: exactly one of these."""
+    """Each row of any frame is exactly one of sent, invalid and duplicate."""
     plan = plan_of(frame)
     unsent = plan.outcome_of_unsent()
     assert sorted([*plan.positions.tolist(), *unsent["position"]]) == list(range(len(frame)))
@@ -285,7 +285,7 @@ def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> N
 @share_of_examples(0.3)
 @given(frames())
 def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> None:
-    """The same cells in columns of another dtype give the same bytes and the same problems."""
+    """Equal cells in columns of different dtypes give the same bytes and the same problems."""
     expected = plan_of(frame)
     years = ["object", "float64", "Int64", "int64[pyarrow]", "category"]
     for text, year in zip(TEXT_DTYPES, years, strict=True):
@@ -297,7 +297,7 @@ def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> N
 
 @given(frames())
 def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
-    """No text comes from a missing cell: each value is its cell's text, each cell's is there."""
+    """Each sent value is its cell's text, each cell's text is sent, and missing cells send none."""
     plan = plan_of(frame)
     for position, lead in zip(plan.positions, plan.leads(plan.positions), strict=True):
         row = frame.iloc[position]
@@ -313,7 +313,7 @@ def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
 def test_the_service_finds_nothing_malformed_in_what_is_sent(
     client: Client, sandbox: Sandbox, frame: pd.DataFrame
 ) -> None:
-    """Whatever the frame, a sequence that takes any lead takes or skips each lead of the plan."""
+    """A sequence that accepts any lead adds or skips each lead of the plan, whatever the frame."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     for body in plan_of(frame, sequence_id).payloads():
         response = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
@@ -321,7 +321,7 @@ def test_the_service_finds_nothing_malformed_in_what_is_sent(
 
 
 def test_a_plan_reads_in_a_terminal() -> None:
-    """The text says what is sent and what is not, and shows the first lead."""
+    """The text shows the rows to send and the others, and the first lead."""
     frame = people(4)
     frame["email"] = ["p0@x.example", "P0@x.example", "unknown", "p3@"]
     text = repr(
@@ -346,7 +346,7 @@ def test_a_plan_reads_in_a_terminal() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 300])
 def test_a_plan_reads_for_any_number_of_rows(rows: int) -> None:
-    """With no row and with many, text and HTML are there and stay short."""
+    """With no rows and with many, text and HTML are short."""
     frame = people(rows).assign(name="a" * 1000)
     plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
     for view in (repr(plan), plan._repr_html_()):
@@ -355,7 +355,7 @@ def test_a_plan_reads_for_any_number_of_rows(rows: int) -> None:
 
 
 def test_markup_in_a_plan_is_text(client: Client) -> None:
-    """Nothing from cells, names or settings is markup in a notebook, and no token is shown."""
+    """Cells, names and settings are escaped in a notebook, and no token is shown."""
     frame = pd.DataFrame({"email": ["a@x.example"], "name": ["<script>alert(1)</script>"]})
     with pytest.warns(OutreachWarning):
         plan = make_plan(frame, "<b>id</b>", data=["name"], client=client)
@@ -366,7 +366,7 @@ def test_markup_in_a_plan_is_text(client: Client) -> None:
 
 
 def test_no_token_is_in_a_plan() -> None:
-    """A plan that knows its client shows nothing of the token, a refused one neither."""
+    """A plan that holds its client shows no token, and neither does a rejected one."""
     token = "a-secret-token"
     refused = scripted.json({"error": {"message": f"bad token {token}"}}, status=401)
     with (
@@ -379,7 +379,7 @@ def test_no_token_is_in_a_plan() -> None:
 
 @pytest.mark.parametrize("shows", ["accepts_any", "paused"])
 def test_a_sequence_that_takes_leads_is_named(client: Client, sandbox: Sandbox, shows: str) -> None:
-    """With a service connected, the plan knows the sequence's name and status."""
+    """With a service connected, the plan has the sequence's name and status."""
     plan = make_plan(people(1), sandbox.sequence_ids[shows])
     status = "paused" if shows == "paused" else "active"
     assert plan.sequence.status == status
@@ -387,7 +387,7 @@ def test_a_sequence_that_takes_leads_is_named(client: Client, sandbox: Sandbox, 
 
 
 def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """A draft is planned for all the same, with a warning that says which statuses take leads."""
+    """Planning for a draft sequence works, with a warning that names the open statuses."""
     sequence_id = sandbox.sequence_ids["invalid_sequence_status"]
     with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
         plan = make_plan(people(1), sequence_id, client=client)
@@ -395,7 +395,7 @@ def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox:
 
 
 def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """An id that is not among the sequences is planned for, with a warning and a suggestion."""
+    """Planning for an unknown id works, with a warning and a suggestion."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     with pytest.warns(OutreachWarning, match=f"Did you mean '{sequence_id}'"):
         plan = make_plan(people(1), f"{sequence_id}x", client=client)
@@ -403,7 +403,7 @@ def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -
 
 
 def test_a_service_that_fails_does_not_stop_a_plan() -> None:
-    """Where the sequences cannot be listed, the plan says so and is made."""
+    """If the sequences cannot be listed, the plan says so."""
     with (
         scripted.scripted([scripted.json({}, status=401)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -448,7 +448,7 @@ LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
 def test_the_look_up_takes_few_requests(
     replies: list[scripted.Reply], most: int, words: str
 ) -> None:
-    """Five requests are sent at most, and the plan says what it knows."""
+    """At most five requests are sent, and the plan shows the result so far."""
     with (
         scripted.scripted(replies) as service,
         Client(service.url, "token", cache=None, backoff=0) as client,
@@ -464,7 +464,7 @@ def test_the_look_up_takes_few_requests(
     ids=["nothing", "drips"],
 )
 def test_the_look_up_does_not_wait(reply: scripted.Reply) -> None:
-    """A service that takes its time makes no plan wait for it."""
+    """A slow service does not delay a plan."""
     with (
         scripted.scripted([reply]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -473,7 +473,7 @@ def test_the_look_up_does_not_wait(reply: scripted.Reply) -> None:
 
 
 def test_a_long_wait_is_not_waited_out() -> None:
-    """A service that asks to wait is obeyed by what is sent later, not by the look-up."""
+    """A requested wait delays later requests, but not the look-up."""
     later = scripted.json({}, 429, {"Retry-After": "60"})
     with (
         scripted.scripted([later]) as service,
@@ -484,7 +484,7 @@ def test_a_long_wait_is_not_waited_out() -> None:
 
 
 def test_a_name_in_place_of_an_id_is_refused() -> None:
-    """A sequence's name gets an error with its id; no plan is made for what is not an id."""
+    """A sequence's name is an error that has the id; no plan is made for a name."""
     with (
         scripted.scripted([sequence_page(4, last=True)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -496,7 +496,7 @@ def test_a_name_in_place_of_an_id_is_refused() -> None:
 
 
 def test_of_many_sequences_none_is_suggested_at_length() -> None:
-    """One huge page is compared with as little as small ones."""
+    """Comparing a huge page for suggestions takes no longer than comparing small pages."""
     with (
         scripted.scripted([sequence_page(4, last=True, size=20_000)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -506,7 +506,7 @@ def test_of_many_sequences_none_is_suggested_at_length() -> None:
 
 
 def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> None:
-    """The default client of the time of planning is the plan's own, whatever is connected later."""
+    """A plan keeps the default client of its time, whatever is connected later."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as first:
         plan = make_plan(people(1), sandbox.sequence_ids["accepts_any"])
         with scripted.scripted([]) as other, of.connect(other.url, "token", cache=None):
@@ -515,7 +515,7 @@ def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> N
 
 @pytest.mark.parametrize("name", ["Email", "E-Mail", "e_mail", " email"])
 def test_a_similar_column_is_proposed_and_not_guessed(name: str) -> None:
-    """Where a default column is spelt in another way, nobody is planned without it in silence."""
+    """If a column's name only resembles a default column, the error proposes the column."""
     frame = pd.DataFrame({name: ["a@x.example"], "profnet_url": ["https://profnet.example/in/a"]})
     for call in (partial(make_plan, frame, SEQUENCE), frame.outreach.validate):
         with pytest.raises(InvalidInputError, match=re.escape(f"Pass email={name!r}")):

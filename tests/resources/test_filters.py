@@ -254,5 +254,5 @@ def test_find_people_names_its_columns_for_a_filter_of_companies() -> None:
 
 def test_known_values_in_one_text_are_told_apart(client: Client) -> None:
     """Known values joined by commas match nobody, and the warning gives each of its own."""
-    with pytest.warns(OutreachWarning, match="Pass 'vp' 'director', each as a value of its own"):
+    with pytest.warns(OutreachWarning, match="Pass 'vp' 'director', each as a separate value"):
         assert of.search_people(person_seniorities=["vp, director"]).empty

@@ -73,7 +73,7 @@ class CheckedRows:
     data: Mapping[str, pa.Array]
     # The overrides of each row as JSON; missing where it has none.
     overrides: pa.Array
-    # The mailbox of each row; missing where it has none, None where no row has one.
+    # The mailbox of each row; missing where it has none; None if no row has one.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
     # Whether each row is sent, and whether its identifiers are valid: they link a person's rows

@@ -244,7 +244,7 @@ def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
         )
     if not is_field_name(field):
         raise InvalidInputError(
-            f"{quoted(field)} is not a valid name of a data field. Valid are lowercase letters, "
+            f"{quoted(field)} is not a valid name of a data field. Use lowercase letters, "
             f"digits and underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
             f"characters.{_suggest_field(field, columns)}"
         )

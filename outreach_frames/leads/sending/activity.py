@@ -75,8 +75,8 @@ def read_activity(
     people["asked"] = people.groupby("key")["email"].transform("first")
     if since is not None and (undated := int(people["since"].isna().sum())):
         raise InvalidInputError(
-            f"No time of sending is known of {plural(undated, 'row')} of this report. Pass "
-            "since=None for all activity, or a day."
+            f"{plural(undated, 'row of this report has', 'rows of this report have')} no sent_at. "
+            "Pass since=None for all activity, or a day."
         )
     if len(sent) > len(people) == 0:
         warn(
@@ -98,7 +98,7 @@ def read_activity(
         raise
     if len(read) and not read["found"].any():
         addresses = plural(len(read), "address", "addresses")
-        warn(f"None of {addresses} is that of a contact. Check which account is connected.")
+        warn(f"None of {addresses} belongs to a contact. Check which account is connected.")
     return build(read)
 
 
@@ -119,7 +119,7 @@ def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
-    """Return the events of rows since their times; events without a time are kept."""
+    """Return the events of rows after their times; events without a time are kept."""
     at, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
     _warn_of_unreadable(read, events)
@@ -130,7 +130,7 @@ def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
 
 
 def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Warn of events without a time or type, and of what the frames leave out."""
+    """Warn of events without a time or type, and of data that the frames leave out."""
     see = "of.contacts(emails=...) returns"
     for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
         if lacking := int(events[name].isna().sum()):

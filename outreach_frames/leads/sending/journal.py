@@ -41,7 +41,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
-    DO_NOT_START_ANEW,
+    KEEP_OLD_JOURNAL,
     WHAT,
     JournalPlace,
     locate,
@@ -159,7 +159,7 @@ class Journal:
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
-        """Raise if a plan without a column of mailboxes would resume a run that had one."""
+        """Raise if a plan without a column of mailboxes would resume a run with such a column."""
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
@@ -272,14 +272,14 @@ class Journal:
         if self.path.exists():
             raise OutreachError(
                 f"The journal {self.path} was replaced by another file during the run. "
-                f"{DO_NOT_START_ANEW}"
+                f"{KEEP_OLD_JOURNAL}"
             )
         try:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
                 f"The journal {self.path} was removed during the run and cannot be restored "
-                f"({error}). {DO_NOT_START_ANEW}"
+                f"({error}). {KEEP_OLD_JOURNAL}"
             ) from error
         self.is_lost = False
         lost.discard(self.path)
@@ -397,7 +397,7 @@ class ReachedPeople(NamedTuple):
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of identifiers that any of them has; all if there is nobody."""
+        """The kinds of identifiers that these people have; all kinds if there are no people."""
         email, *urls = map(len, self.hashes)
         known = zip(spec.LEAD_IDENTIFIERS, (email, sum(urls)), strict=True)
         return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)

@@ -167,7 +167,7 @@ def _read_lists(
 
 
 def _status(name: str) -> str:
-    """Return the status of the leads in a list; empty if the field is not such a list."""
+    """Return the status of the leads in a list; empty for any other field."""
     if name == _DUPLICATE_EMAILS or re.fullmatch(spec.DUPLICATE_URLS_PATTERN, name):
         return statuses.DUPLICATE_IN_REQUEST
     if not name.endswith(spec.SKIPPED_SUFFIX):

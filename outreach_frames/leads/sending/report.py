@@ -61,7 +61,8 @@ class SubmissionReport(Result):
     dry_run : bool
         Whether the report is of a dry run.
     retry : callable, optional
-        Resends the unknown rows and returns the new report; takes `watch` and `client` as `submit`.
+        Resends the unknown rows and returns the new report; takes `watch` and `client` like
+        `submit`.
     journal : Path, optional
         The journal that the report was read from.
     emails : Array, optional
@@ -233,7 +234,7 @@ class SubmissionReport(Result):
         Returns
         -------
         SubmissionReport
-            A new report of all rows, with the new outcomes of these.
+            A new report of all rows, with the new outcomes of the resent ones.
 
         Raises
         ------
@@ -262,8 +263,8 @@ class SubmissionReport(Result):
     ) -> pd.DataFrame:
         """Return the recent activity of the people who are or may be in the sequence.
 
-        Read by address, one request per person, of rows `added`, `present`, `unknown` and
-        `already_in_sequence`; never from the cache.
+        Contacts of rows `added`, `present`, `unknown` and `already_in_sequence` are read by
+        address, one request per person; never from the cache.
 
         Parameters
         ----------
@@ -280,7 +281,7 @@ class SubmissionReport(Result):
         DataFrame
             One row per event, by row and newest first: row (Int64, the position in `.rows`),
             contact_id, email (str, the row's address), event_at (datetime64, UTC), event_type,
-            sequence_type, sequence_name (str). Silent rows are only in `activity_counts`.
+            sequence_type, sequence_name (str). Rows without events are only in `activity_counts`.
 
         Raises
         ------
@@ -334,8 +335,8 @@ class SubmissionReport(Result):
         DataFrame
             All of `.rows`, then contact_found (boolean, missing where the row has no address or was
             certainly not added) and, for each event type that occurs, `events_<event_type>` (Int64,
-            missing where contact_found is). Silent rows have 0. This is the one frame whose columns
-            depend on the data: the interface does not list the event types.
+            missing where contact_found is). Rows without events have 0. This is the one frame whose
+            columns depend on the data: the interface does not list the event types.
 
         Raises
         ------
@@ -353,7 +354,7 @@ class SubmissionReport(Result):
         Notes
         -----
         Interface: GET /contacts/email/{email}, `recent_activity`, which holds recent events only. A
-        type that nobody has yet has no column: `counts.get("events_replied", 0)`.
+        type that has not occurred has no column: `counts.get("events_replied", 0)`.
 
         Examples
         --------
@@ -442,7 +443,7 @@ def make_rows(
 ) -> pd.DataFrame:
     """Build `SubmissionReport.rows` from the entries by position.
 
-    Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's own.
+    Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's `kept`.
     """
     values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0, None)] * len(
         plan.frame

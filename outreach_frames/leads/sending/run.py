@@ -30,7 +30,7 @@ from outreach_frames.leads.sending.outcome import (
 from outreach_frames.leads.sending.resume import Entry
 
 _LOGGER: Final = logging.getLogger(__name__)
-# After so many equal failures in a row the service is down or refuses everything.
+# After this many equal failures in a row, the service is down or refuses everything.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
 _NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")

@@ -87,7 +87,7 @@ def submit(
 def preview(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
 ) -> Resumption:
-    """Decide for every row what a run would do, without any change."""
+    """Report the outcome that every row would have in a run, without any change."""
     place = None if journal is None else _place(journal)
     if first := plan.submissions.get("first"):
         place = _require_same_journal(first, client, place)
@@ -102,7 +102,7 @@ def preview(
 def _dry_run(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None
 ) -> SubmissionReport:
-    """Report every row with its recorded outcome, or what a run would do."""
+    """Report every row with its recorded outcome, or the one of a dry run."""
     found = preview(plan, journal, client)
     ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: it would be sent."), None, 0)
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), ready)}
@@ -112,7 +112,7 @@ def _dry_run(
 
 
 def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
-    """Report what a journal records of a plan's rows, without any change."""
+    """Report a journal's records of a plan's rows, without any change."""
     with read_only(journal) as opened:
         found = opened.resume(plan, resend_unknown=False, dry_run=True)
         notes, path = opened.notes, opened.path
@@ -146,7 +146,7 @@ class _Submission:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nothing was sent, for certain."""
+        """Whether certainly nothing was sent."""
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
@@ -258,8 +258,8 @@ def _warn_of_sent_before(task: _Submission, rows: Positions) -> None:
         leads = plural(len(rows), "lead")
         warn(
             f"This Python process sent {before:,} of {leads} to this sequence before. The service "
-            "skips leads in it only if email and profile URL are the same. Pass the same journal= "
-            "to every call, so that nobody is sent twice."
+            "skips leads already in it only if email and profile URL are the same. Pass the same "
+            "journal= to every call, so that nobody is sent twice."
         )
 
 
@@ -349,7 +349,7 @@ def _count_incomplete(status: pd.Series[str]) -> str:
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Return what to do next; `is_safe` if a journal has the outcomes."""
+    """Return the advice to resume; `is_safe` if a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:

@@ -1,7 +1,7 @@
-"""Judges requests and reports by the specification, knowing only what was sent and replied.
+"""Checks requests and reports against the specification, by what was sent and replied only.
 
-Two kinds of persons: those over present and recorded rows, who may not be sent twice; and those
-over all rows ever seen, among whose leads every outcome must have its reason.
+There are two kinds of persons. Those formed by present and recorded rows must not be sent twice.
+Those formed by all rows ever seen must explain every outcome by one of their leads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Broken(NamedTuple):
 
 @dataclass
 class Sent:
-    """A lead in a request; `known` is what the client can know of it, "" if that is nothing."""
+    """A lead in a request; `known` is its outcome as far as the client can know, or ""."""
 
     run: int
     texts: Pair
@@ -58,11 +58,11 @@ class Oracle:
     run, number : Run and int
         The run under way.
     is_clean : bool
-        Whether the service did what it should, so far in this run.
+        Whether the service has worked without faults so far in this run.
     sent : list of Sent
         All leads in all requests.
     recorded : list of pair
-        Rows of persons who may have been reached.
+        Rows of persons that requests may have reached.
     seen : list of pair
         All rows.
     broken : list of Broken
@@ -84,18 +84,18 @@ class Oracle:
         self.run, self.number, self.is_clean = run, self.number + 1, True
 
     def fail(self, rule: str, words: str) -> None:
-        """Note that a rule is broken."""
+        """Record a broken rule."""
         self.broken.append(Broken(rule, self.number, words))
 
     def receive(self, leads: Iterable[Sent]) -> None:
-        """Judge the leads of a request before it is replied to."""
+        """Check the leads of a request before the reply."""
         known = Persons([*self.recorded, *self._pairs])
         for lead in leads:
             self._judge_lead(lead, known)
             self.sent.append(lead)
 
     def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
-        """Judge the report, if there is one, and remember who is recorded."""
+        """Check the report, if there is one, and record the people it reached."""
         if self.run.how == "dry":
             return
         self.seen += self._pairs
@@ -109,7 +109,7 @@ class Oracle:
         self.recorded += [pair for pair in self._pairs if known[pair] in reached]
 
     def end_without_run(self) -> None:
-        """Judge that nothing was sent and nothing recorded."""
+        """Check that nothing was sent and nothing recorded."""
         self._judge_missing(Persons([*self.seen, *self._pairs]))
 
     @property
@@ -143,7 +143,7 @@ class Oracle:
                 self.fail("one lead", f"{lead.texts} and {one.texts} in one run")
 
     def _judge_skipped(self, lead: Sent, earlier: Sequence[Sent]) -> None:
-        """Allow another request for who was skipped only with the override for that list."""
+        """Allow another request for a skipped person only with the override for that list."""
         skipped = {one.known for one in earlier if one.is_skipped}
         carried = {status for status, name in OVERRIDES.items() if name in lead.carries}
         if earlier and earlier[-1].is_skipped and not skipped & carried:
@@ -170,7 +170,7 @@ class Oracle:
             self._judge_restored(statuses)
 
     def _judge_row(self, row: Row, status: str, sent: Sequence[Sent], of_person: set[str]) -> None:
-        """Hold a row's status to what was sent of its person."""
+        """Check a row's status against the requests with its person."""
         own = [one for one in sent if one.pair == row.pair]
         allowed = outcomes(own)
         if not any(one.may_have_acted for one in own):
@@ -193,13 +193,13 @@ class Oracle:
             self._in_sequence[row.pair] = status
 
     def _judge_detail(self, row: Row, status: str, detail: str) -> None:
-        """Require a reason where no identifier of a row was ever sent."""
+        """Require a reason if no identifier of a row was ever sent."""
         was_sent = {key for one in self.sent for key in one.pair} - {None}
         if status not in RETRYABLE and not was_sent & set(row.pair) and not detail:
             self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
 
     def _judge_missing(self, everybody: Persons) -> None:
-        """Require that a run without trouble has sent everybody whom it may send."""
+        """Require that a run without faults has sent everybody it may send."""
         groups: dict[str | None, list[Row]] = {}
         for row in self._rows:
             groups.setdefault(everybody[row.pair], []).append(row)
@@ -220,7 +220,7 @@ class Oracle:
                 self.fail("missing", f"{[row.texts for row in rows]} was not sent")
 
     def _judge_unchanged(self, statuses: Sequence[str], everybody: Persons) -> None:
-        """Require that the same rows in any order send nothing, and change only who is the lead."""
+        """Require that the same rows in any order send nothing, and change only the lead's row."""
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
         if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
@@ -236,7 +236,7 @@ class Oracle:
             self.fail("permuted", f"{before} became {statuses}")
 
     def _judge_restored(self, statuses: Sequence[str]) -> None:
-        """Require that a column that was shifted for one run changed no outcome from before."""
+        """Require that a column that was shifted for one run changed no earlier outcome."""
         run, before = self._reports.get(self.number - self.run.restores, (Run(""), ()))
         if run.rows != self.run.rows[: len(run.rows)]:
             return
@@ -255,7 +255,7 @@ class Oracle:
 
 
 def outcomes(sent: Sequence[Sent]) -> set[str]:
-    """Return the status that a lead has after it was sent so, if it was.
+    """Return the status of a lead after it was sent with this result, if it was.
 
     After a request that may have acted, no later refusal proves that it had not.
     """

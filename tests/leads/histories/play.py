@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def play(story: Story, folder: Path) -> list[Broken]:
-    """Play a story, and return what it broke."""
+    """Play a story, and return the rules that it broke."""
     oracle = Oracle()
     books = LeadService(story, oracle)
     with scripted(books) as service, warnings.catch_warnings():
@@ -48,7 +48,7 @@ def play(story: Story, folder: Path) -> list[Broken]:
 
 
 class _Player:
-    """Takes the steps of a story."""
+    """Performs the steps of a story."""
 
     def __init__(self, oracle: Oracle, books: LeadService, service: Service, folder: Path) -> None:
         self.oracle, self.books, self.service = oracle, books, service
@@ -84,7 +84,7 @@ class _Player:
         self.end(run, plan.submit(journal=self.journal, progress=False))
 
     def again(self, run: Run, client: Client) -> None:
-        """Submit a former plan once more, of the frame as it was."""
+        """Submit an earlier plan again, of the unchanged frame."""
         if self.plans:
             former, plan = self.plans[run.pick % len(self.plans)]
             run = run._replace(rows=former.rows)
@@ -92,7 +92,7 @@ class _Player:
             self.end(run, plan.submit(journal=self.journal, progress=False, client=client))
 
     def retry(self, run: Run, client: Client) -> None:
-        """Send the unknown rows of a former report again."""
+        """Resend the unknown rows of an earlier report."""
         open_ends = [one for one in self.reports if "unknown" in set(one[1].rows["status"])]
         if open_ends:
             former, report = open_ends[run.pick % len(open_ends)]
@@ -116,7 +116,7 @@ class _Player:
                 self.oracle.fail("report of the journal", "the journal's report is another")
 
     def widget(self, run: Run, client: Client) -> None:
-        """Check and send by hand, twice, and send what is unknown again."""
+        """Check and send in the widget, twice, and resend the unknown rows."""
 
         async def clicks() -> None:
             page = Page(frame_of(run), client, journal=self.journal)
@@ -142,7 +142,7 @@ class _Player:
         asyncio.run(clicks())
 
     def killed(self, run: Run, _client: Client) -> None:
-        """Kill the process of a run at a request; if none is left, let it end."""
+        """Kill the process of a run at a request; if no request remains, let it end."""
         result = self.folder / "report.json"
         result.write_text("[[], []]")
         arguments = (self.service.url, run, self.journal, result)
@@ -172,7 +172,7 @@ def add(run: Run, client: Client, journal: Path, **more: Any) -> Any:
 
 
 def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
-    """Be the process that is killed."""
+    """Submit in the process that is killed."""
     warnings.simplefilter("ignore")
     # Locks that are made now leave nothing behind that must be cleaned up.
     multiprocessing.set_start_method("fork", force=True)
@@ -183,14 +183,14 @@ def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
 
 @cache
 def forkserver() -> ForkServerContext:
-    """Return what starts processes that have imported everything already."""
+    """Return a server that starts processes with all imports done."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     return context
 
 
 def shrunk(story: Story, rule: str, folder: Path, tries: int = 1000) -> Story:
-    """Return a story with as little in it as still breaks the rule."""
+    """Return a minimal story that still breaks the rule."""
     number = 0
     progress = True
     while progress and number < tries:

@@ -1,4 +1,4 @@
-"""A service that adds every lead it has not in the same words, and suffers a fate per request."""
+"""A service that adds every lead it does not have in the same words, and fails at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONG = "10000"
 
 
 class LeadService:
-    """Takes leads, and shows each request to the oracle before it replies."""
+    """Accepts leads, and shows each request to the oracle before it replies."""
 
     def __init__(self, story: Story, oracle: Oracle) -> None:
         self.story, self.oracle = story, oracle
@@ -59,7 +59,7 @@ class LeadService:
         return _LOST.get(fate) or script.json({"error": "oops"}, int(fate))
 
     def _add(self, leads: list[Sent], *, is_told: bool) -> Reply:
-        """Add who may be added; `is_told`: the client gets the reply."""
+        """Add the leads that may be added; `is_told`: the client gets the reply."""
         result: dict[str, object] = {"total": len(leads)}
         added = 0
         for lead in leads:
@@ -98,7 +98,7 @@ _AFTER: dict[str, Callable[[Reply], Reply]] = {
 
 
 def _refusal(fate: str) -> Reply:
-    """Reply that nothing was done."""
+    """Reply that certainly nothing was done."""
     status, _, more = fate.partition(" ")
     wait = {"stop": _LONG, "wait": "0"}.get(more, "")
     if status == "422":

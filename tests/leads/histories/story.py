@@ -40,23 +40,23 @@ class Row(NamedTuple):
 
     @property
     def pair(self) -> Pair:
-        """Who the row is about, whatever the spelling."""
+        """The person of the row, whatever the spelling."""
         return email_of(self.email), url_of(self.url)
 
     @property
     def is_valid(self) -> bool:
-        """Whether the row identifies somebody."""
+        """Whether the row identifies a person."""
         return self.pair != (None, None) and self.email != NO_ADDRESS
 
     @property
     def texts(self) -> Pair:
-        """What is sent: the cells as they are, without placeholders."""
+        """The texts that are sent: the cells unchanged, without placeholders."""
         email, url = self.pair
         return self.email if email else None, self.url if url else None
 
 
 class Run(NamedTuple):
-    """One step of a story: what is done with which rows, and how the service fares meanwhile."""
+    """One step of a story: an action with rows, and the service's behaviour meanwhile."""
 
     how: str
     rows: tuple[Row, ...] = ()
@@ -71,7 +71,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Story:
-    """Runs with one journal, and what the service knew before."""
+    """Runs with one journal, and the service's earlier leads."""
 
     runs: tuple[Run, ...]
     skips: tuple[tuple[str, str], ...] = ()
@@ -88,19 +88,19 @@ class Story:
 
 
 def email_of(text: str | None) -> str | None:
-    """Return whom an address is of: `p3a` for `P3A@example.com`."""
+    """Return the person of an address: `p3a` for `P3A@example.com`."""
     found = re.fullmatch(r"(p\d[ab])@example\.com", (text or "").lower())
     return found and found[1]
 
 
 def url_of(text: str | None) -> str | None:
-    """Return whom a URL is of: `in/p3` for a profile, `company/w1` for a weak URL."""
+    """Return the person of a URL: `in/p3` for a profile, `company/w1` for a weak URL."""
     found = re.search(r"(in/p\d|company/w\d)", (text or "").lower())
     return found and found[1]
 
 
 class Persons:
-    """Persons that rows form; a row belongs to none if it shares no identifier with any of them.
+    """The persons that rows form; a row that shares no identifier with them belongs to none.
 
     >>> found = Persons([("p1a", "in/p1"), ("p1b", "in/p1"), ("p2a", "company/w1")])
     >>> found["p1b", None], found["p2a", None], found[None, "company/w1"]
@@ -121,7 +121,7 @@ class Persons:
 
 
 def _identifiers(pair: Pair) -> set[str]:
-    """Return what identifies a row: a weak URL does only where there is nothing else."""
+    """Return the identifiers of a row; a weak URL only if there is no other."""
     known = {one for one in pair if one}
     return {one for one in known if not one.startswith("company/")} or known
 
@@ -135,7 +135,7 @@ FATES = {
 
 
 class _Author:
-    """Makes up a story."""
+    """Generates a story."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -216,7 +216,7 @@ class _Author:
         return f"https://profnet.example/{end}"
 
     def spelled(self, row: Row) -> Row:
-        """Write the same identifiers in another way."""
+        """Spell the same identifiers differently."""
         email, url = row.email, row.url
         if email_of(email):
             assert email is not None
@@ -259,7 +259,7 @@ class _Author:
         return [self.spelled(row) if self.rng.random() < 0.3 else row for row in rows]
 
     def split(self, rows: list[Row]) -> list[Row]:
-        """Give each identifier of some rows a row."""
+        """Split some rows into one row per identifier."""
         parts: list[Row] = []
         for row in rows:
             is_split = all(row.pair) and self.rng.random() < 0.5
@@ -267,7 +267,7 @@ class _Author:
         return parts
 
     def merged(self, rows: list[Row]) -> list[Row]:
-        """Put two rows into one, be they of one person or not."""
+        """Merge two rows, of one person or not."""
         ones, others = [row for row in rows if row.email], [row for row in rows if row.url]
         if not ones or not others:
             return rows
@@ -276,7 +276,7 @@ class _Author:
         return [row._replace(url=other.url) if row is one else row for row in kept]
 
     def corrected(self, rows: list[Row]) -> list[Row]:
-        """Change one cell of a row, add it, or take it away."""
+        """Change, add or remove one cell of a row."""
         if not rows:
             return rows
         place, new = self.rng.randrange(len(rows)), self.row()
@@ -303,7 +303,7 @@ DTYPES: dict[str, Any] = {
 
 
 def frame_of(run: Run) -> Any:
-    """Make a run's rows a frame of its library; its labels identify no row."""
+    """Convert a run's rows to a frame of its library; its labels identify no row."""
     dtype = DTYPES.get(run.library, "str")
     frame = pd.DataFrame(
         {
@@ -319,7 +319,7 @@ def frame_of(run: Run) -> Any:
 
 
 def shorter(story: Story) -> Iterator[Story]:
-    """Return stories that are simpler by one thing each."""
+    """Return stories that are simpler by one step each."""
     runs = story.runs
     for number in range(len(runs)):
         yield replace(story, runs=runs[:number] + runs[number + 1 :])

@@ -1,4 +1,4 @@
-"""Every argument and every row is checked before a request, and all that is wrong is said."""
+"""Every argument and every row is checked before a request, and all problems are reported."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
 def test_data_the_wrong_way_round_is_told_the_right_way(
     data: dict[Any, Any], right: dict[str, Any] | str
 ) -> None:
-    """Pairs of column and field are an error that shows the pairs of field and column."""
+    """The error for pairs of column and field shows the pairs of field and column."""
     said = right if isinstance(right, str) else f"Pass data={right}."
     with pytest.raises(InvalidInputError, match=re.escape(said)):
         FRAME.assign(**{"5": 1}).rename(columns={"5": 5}).outreach.plan(SEQUENCE, data=data)
@@ -105,7 +105,7 @@ def test_data_the_wrong_way_round_is_told_the_right_way(
 def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
     arguments: dict[str, Any], message: str
 ) -> None:
-    """Each wrong argument is named, with what to write instead."""
+    """The error names each wrong argument and a valid value."""
     given_arguments: dict[str, Any] = {"sequence_id": SEQUENCE, **arguments}
     with pytest.raises(ValueError, match=message):
         make_plan(FRAME, **given_arguments)
@@ -113,13 +113,13 @@ def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
 
 @pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
 def test_only_frames_have_rows(frame: Any) -> None:
-    """Anything but a frame is an error that says what it is."""
+    """Anything except a frame is an error that names its type."""
     with pytest.raises(InvalidInputError, match=type(frame).__name__):
         make_plan(frame, SEQUENCE)
 
 
 def test_a_default_column_may_be_absent_and_a_named_one_may_not() -> None:
-    """Either default column is enough; the same name given on purpose must be there."""
+    """Either default column is enough; a column that was passed must exist."""
     assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers([0]) == [(None, URL)]
     assert make_plan(FRAME[["email"]], SEQUENCE).identifiers([0]) == [(EMAIL, None)]
     with pytest.raises(InvalidInputError, match="no column 'email'"):
@@ -127,20 +127,20 @@ def test_a_default_column_may_be_absent_and_a_named_one_may_not() -> None:
 
 
 def test_the_column_that_may_be_meant_is_suggested() -> None:
-    """With neither default column there, one with a telling name is proposed."""
+    """If both default columns are missing, a column with a similar name is suggested."""
     with pytest.raises(InvalidInputError, match="email='E-Mail Address'"):
         make_plan(pd.DataFrame({"E-Mail Address": [EMAIL]}), SEQUENCE)
 
 
 def test_columns_of_several_levels_are_refused_with_the_way_out() -> None:
-    """A frame with several levels of columns is to be flattened first."""
+    """The error for columns of several levels advises to flatten them."""
     frame = pd.DataFrame({("a", "email"): [EMAIL]})
     with pytest.raises(InvalidInputError, match="several levels"):
         make_plan(frame, SEQUENCE)
 
 
 def test_a_column_that_is_there_twice_matters_only_where_it_is_used() -> None:
-    """Two columns of one name are an error if that name is used, and nothing otherwise."""
+    """Two columns of one name are an error only if that name is used."""
     frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
     assert len(make_plan(frame, SEQUENCE).positions) == 1
     with pytest.raises(InvalidInputError, match="2 columns 'n'"):
@@ -148,7 +148,7 @@ def test_a_column_that_is_there_twice_matters_only_where_it_is_used() -> None:
 
 
 def test_columns_may_have_labels_that_are_no_text() -> None:
-    """Integers name columns as well."""
+    """Integers can be column names too."""
     plan = make_plan(pd.DataFrame({0: [EMAIL], 1: [7]}), SEQUENCE, email=0, data={"number": 1})
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
 
@@ -158,19 +158,19 @@ def test_columns_may_have_labels_that_are_no_text() -> None:
     ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)],
 )
 def test_field_names_outside_the_rules_are_refused(name: str) -> None:
-    """A field name that the service would reject is an error that shows one that it takes."""
+    """The error for an invalid field name shows a valid one."""
     with pytest.raises(InvalidInputError, match=r"(?s)is not a valid name.*data=\{"):
         make_plan(FRAME, SEQUENCE, data={name: "n"})
 
 
 @pytest.mark.parametrize("name", ["a", "a1_", "a" * spec.MAX_DATA_NAME_LENGTH])
 def test_field_names_within_the_rules_are_taken(name: str) -> None:
-    """The longest name and the shortest are sent."""
+    """The longest and the shortest field name are accepted."""
     assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
 
 
 def test_the_number_of_fields_is_limited() -> None:
-    """A lead takes so many fields, besides its identifiers, and not one more."""
+    """A lead accepts the maximum number of fields, in addition to its identifiers, but no more."""
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
     with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
@@ -178,7 +178,7 @@ def test_the_number_of_fields_is_limited() -> None:
 
 
 def test_the_length_of_a_value_is_limited() -> None:
-    """The longest value is sent, one character more is a problem; characters count, not bytes."""
+    """The longest value is sent, a longer one is a problem; characters count, not bytes."""
     longest = "é" * spec.MAX_DATA_VALUE_LENGTH
     frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
     plan = make_plan(frame, SEQUENCE, data=["text"])
@@ -194,7 +194,7 @@ PLACEHOLDERS = ["unknown", "N/A", "n/a", "#N/A", "NA", "None", "NULL", "nan", "-
 @pytest.mark.parametrize("text", [*PLACEHOLDERS, "No Email", "xxx", "TBD", "not available"])
 @pytest.mark.parametrize("field", spec.LEAD_IDENTIFIERS)
 def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None:
-    """Placeholder text never leaves; the row does if its other identifier is there."""
+    """A placeholder is never sent; its row is, if the other identifier exists."""
     rows = {"email": [EMAIL, None], "profnet_url": [URL, None], field: [text, text]}
     plan = make_plan(pd.DataFrame(rows), SEQUENCE)
     other = {"email": EMAIL, "profnet_url": URL}
@@ -221,7 +221,7 @@ def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None
     ],
 )
 def test_a_placeholder_for_a_profile_is_missing_and_reported(url: str) -> None:
-    """A URL that identifies nobody never leaves, however written; its row may, by its email."""
+    """A placeholder URL is never sent, in any spelling; its row may be, by its email."""
     frame = pd.DataFrame({"email": [EMAIL, None], "profnet_url": [url, f" {url}\n"]})
     plan = make_plan(frame, SEQUENCE)
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL}]}]
@@ -237,7 +237,7 @@ def test_a_placeholder_for_a_profile_is_missing_and_reported(url: str) -> None:
 
 
 def test_a_placeholder_for_a_profile_makes_nobody_the_same_person() -> None:
-    """Rows that share it are all sent."""
+    """Rows that share a placeholder URL are all sent."""
     emails = [f"{name}@x.example" for name in "abc"]
     frame = pd.DataFrame({"email": emails, "profnet_url": "https://profnet.example/in/nan"})
     plan = make_plan(frame, SEQUENCE)
@@ -246,7 +246,7 @@ def test_a_placeholder_for_a_profile_makes_nobody_the_same_person() -> None:
 
 @pytest.mark.parametrize("name", ["na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x"])
 def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
-    """Profiles whose name only begins like one are sent, and so is /in/na."""
+    """Profile names that only begin like a placeholder are sent, and so is /in/na."""
     url = f"https://profnet.example/in/{name}"
     plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
     assert plan.leads([0]) == [{"profnet_url": url}]
@@ -254,7 +254,7 @@ def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
 
 
 def test_placeholder_text_in_data_is_text() -> None:
-    """What is not an identifier is sent as written."""
+    """Placeholder text in data is sent unchanged."""
     frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
     assert make_plan(frame, SEQUENCE, data=["country"]).leads([0])[0]["data"] == {"country": "NA"}
 
@@ -262,7 +262,7 @@ def test_placeholder_text_in_data_is_text() -> None:
 @pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"])
 @pytest.mark.parametrize("dtype", ["object", "str", "category"])
 def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> None:
-    """A data cell that only says that there is no value is left out and reported."""
+    """A data cell that programs write for a missing value is dropped and reported."""
     frame = pd.DataFrame({"email": [EMAIL], "name": pd.Series([text], dtype=dtype)})
     plan = make_plan(frame, SEQUENCE, data=["name"])
     assert plan.leads(plan.positions) == [{"email": EMAIL}]
@@ -273,7 +273,7 @@ def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> N
 
 @pytest.mark.parametrize("text", ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"])
 def test_other_words_are_data(text: str) -> None:
-    """Names and words that people write are sent as they are."""
+    """Names and words that people write are sent unchanged."""
     frame = pd.DataFrame({"email": [EMAIL], "name": [text]})
     plan = make_plan(frame, SEQUENCE, data=["name"])
     assert plan.leads([0]) == [{"email": EMAIL, "data": {"name": text}}]
@@ -302,7 +302,7 @@ def test_other_words_are_data(text: str) -> None:
     ],
 )
 def test_what_is_no_address_is_not_sent_even_with_a_profile(text: object, advice: str) -> None:
-    """A wrong address makes the row invalid, and the message says what to do about it."""
+    """An invalid address makes the row invalid, and the message has advice."""
     frame = pd.DataFrame({"email": [text], "profnet_url": [URL]})
     plan = make_plan(frame, SEQUENCE)
     (problem,) = plan.problems.to_dict("records")
@@ -323,7 +323,7 @@ def test_what_is_no_address_is_not_sent_even_with_a_profile(text: object, advice
     ],
 )
 def test_unusual_addresses_are_sent_as_written(text: str) -> None:
-    """What the library takes for an address is sent, in the case that it is written in."""
+    """Addresses that the library accepts are sent unchanged, including their case."""
     frame = pd.DataFrame({"email": [f"\u200b {text}\xa0"]})
     assert make_plan(frame, SEQUENCE).identifiers([0]) == [(text, None)]
 
@@ -339,7 +339,7 @@ def test_unusual_addresses_are_sent_as_written(text: str) -> None:
     ],
 )
 def test_profile_urls_are_sent_as_written(text: str) -> None:
-    """A profile's URL may come with a scheme or without."""
+    """Profile URLs are accepted with and without a scheme."""
     plan = make_plan(pd.DataFrame({"profnet_url": [text]}), SEQUENCE)
     assert plan.identifiers([0]) == [(None, text)]
 
@@ -364,7 +364,7 @@ def test_profile_urls_are_sent_as_written(text: str) -> None:
     ],
 )
 def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> None:
-    """A wrong URL makes the row invalid."""
+    """An invalid URL makes the row invalid, also with an address."""
     plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [text]}), SEQUENCE)
     (problem,) = plan.problems.to_dict("records")
     assert (problem["column"], problem["code"]) == ("profnet_url", "invalid_profnet_url")
@@ -374,21 +374,21 @@ def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> N
 
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True))
 def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
-    """The quick pattern takes nothing that the library refuses."""
+    """The fast pattern accepts no address that the library rejects."""
     if syntax.is_simple_email(pa.array([text], TEXT))[0].as_py():
         assert syntax.email_problem(text) is None
 
 
 @given(st.from_regex(syntax.SIMPLE_URL, fullmatch=True))
 def test_what_passes_for_a_profile_at_once_is_one_by_the_full_check(text: str) -> None:
-    """The quick pattern takes nothing that the full check refuses."""
+    """The fast pattern accepts no URL that the full check rejects."""
     is_simple = syntax.is_simple_url(pa.array([text], TEXT))[0].as_py()
     assert is_simple == (len(text) <= LONGEST_HOST)
     assert not is_simple or syntax.url_problem(text) is None
 
 
 def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
-    """Every problem of every row is there, with its place, dtype and index label."""
+    """Every problem of every row is reported, with its place, dtype and index label."""
     frame = pd.DataFrame(
         {
             "email": ["anna@", None, EMAIL],
@@ -418,14 +418,14 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
 
 
 def test_an_identifier_that_is_no_text_is_one_problem() -> None:
-    """A cell that cannot be read as text is not missing as well."""
+    """A cell that cannot be read as text is not also reported as missing."""
     problems = validate(pd.DataFrame({"email": [None, b"x"]}))
     assert list(problems["row"]) == [0, 1]
     assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
 def test_no_problem_is_a_frame_with_the_same_columns() -> None:
-    """With nothing wrong, and with no row at all, the columns are there."""
+    """Without problems, and without rows, the frame has the same columns."""
     names = ["row", "index", "column", "field", "code", "message"]
     for frame in (FRAME, FRAME.iloc[:0], FRAME.set_index(["n", "flag"])):
         problems = validate(frame)
@@ -434,20 +434,20 @@ def test_no_problem_is_a_frame_with_the_same_columns() -> None:
 
 
 def test_labels_of_several_levels_are_tuples() -> None:
-    """A row's label is its tuple where the index has levels."""
+    """With an index of several levels, a row's label is its tuple."""
     frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
     assert list(validate(frame)["index"]) == [(1, True)]
 
 
 def test_a_profile_url_in_the_data_alone_is_pointed_out() -> None:
-    """A row with a profile URL in its data but nothing that identifies it is told what to name."""
+    """If a row's only profile URL is in its data, the message advises to pass the column."""
     frame = pd.DataFrame({"email": [None], "Profile": [URL]})
     problems = validate(frame, data={"profile": "Profile"})
     assert "profnet_url='Profile'" in problems["message"][0]
 
 
 def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:
-    """Plan rows with a column of overrides: what each lead sends, and the codes of the problems."""
+    """Plan rows with a column of overrides; return each lead's overrides and the problem codes."""
     frame = pd.DataFrame(
         {"email": [f"p{row}@x.example" for row in range(len(column))], "flag": column}
     )
@@ -474,20 +474,20 @@ ALL = dict.fromkeys(OVERRIDE_NAMES, True)
     ids=str,
 )
 def test_overrides_for_all_rows(overrides: Any, sent: dict[str, bool] | None) -> None:
-    """A boolean is for all overrides, a dict for those that it names; only true ones are sent."""
+    """A boolean sets all overrides, a dict the named ones; only true ones are sent."""
     assert overrides_of([1], overrides) == ([sent], [])
 
 
 @pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
 def test_a_column_of_booleans_decides_row_by_row(dtype: str) -> None:
-    """Real booleans of every dtype count, and a missing one is not given."""
+    """Booleans of every dtype count, and a missing one sets no override."""
     column = pd.Series([True, False, None], dtype=dtype)
     assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
     assert overrides_of(column, "flag") == ([ALL, None, None], [])
 
 
 def test_a_column_of_dicts_decides_row_by_row() -> None:
-    """Each row may name its own overrides."""
+    """Each row may have its own dict of overrides."""
     column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
     assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
 
@@ -496,7 +496,7 @@ def test_a_column_of_dicts_decides_row_by_row() -> None:
     "cell", [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)], ids=repr
 )
 def test_nothing_but_a_boolean_is_true(cell: object) -> None:
-    """Anything else in a column is a problem of its row, which is not sent."""
+    """Any other value in a column is a problem of its row, which is not sent."""
     for overrides in ({OVERRIDE_NAMES[0]: "flag"}, "flag"):
         column = pd.Series([True, cell], dtype=object)
         sent, codes = overrides_of(column, overrides)
@@ -515,7 +515,7 @@ def test_nothing_but_a_boolean_is_true(cell: object) -> None:
 def test_an_override_that_is_not_a_boolean_is_explained(
     cell: object, overrides: Any, name: str, shown: str
 ) -> None:
-    """The problem names the row, the column, the override and the cell, and says what to do."""
+    """The problem names the row, column, override and cell, and has advice."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "flag": [True, cell]})
     (problem,) = validate(frame, overrides=overrides).to_dict("records")
     assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
@@ -527,7 +527,7 @@ def test_an_override_that_is_not_a_boolean_is_explained(
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
 def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) -> None:
-    """A column of a type that pandas knows little of is a problem of its rows, not a crash."""
+    """Values of rarely supported types are a problem of their rows, not a crash."""
     values = {pa.string_view(): "yes", pa.binary_view(): b"yes"}
     array = pa.array([values.get(kind, ["yes"]), None], kind)
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
@@ -538,7 +538,7 @@ def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) ->
 
 
 def test_dicts_with_other_names_or_values_are_problems() -> None:
-    """In a column of dicts a wrong name gets a suggestion, and a wrong value is not an override."""
+    """In a dict, a wrong name gets a suggestion, and a wrong value is a problem."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
@@ -561,7 +561,7 @@ def test_dicts_with_other_names_or_values_are_problems() -> None:
 def test_settings_are_sent_as_given(
     arguments: dict[str, Any], settings: dict[str, Any] | None
 ) -> None:
-    """The settings are part of each request, or left out where none is given."""
+    """The settings are part of each request, and omitted if none is passed."""
     (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
     assert body.get("settings") == settings
     assert ("settings" in body) == (settings is not None)
@@ -569,6 +569,6 @@ def test_settings_are_sent_as_given(
 
 @pytest.mark.long
 def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
-    """Those who only read need not wait until the syntax of addresses is loaded."""
+    """Functions that only read do not import the library for addresses."""
     code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""A scripted service that takes leads: its replies, and what it was sent."""
+"""A scripted service that accepts leads: its replies, and its requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def connected(service: Service, **options: Any) -> Iterator[Client]:
 
 
 def sent(service: Service) -> list[list[str]]:
-    """Return whom each request was about, in short."""
+    """Return the leads of each request, in short."""
     return [
         [
             (lead.get("email") or lead["profnet_url"]).rpartition("/")[2].partition(".")[0]
@@ -43,7 +43,7 @@ def sent(service: Service) -> list[list[str]]:
 
 
 def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
-    """Reply to the requests that add leads in turn; to others, there are two active sequences."""
+    """Reply in turn to requests that add leads; to others, list two active sequences."""
     rest = iter(turns)
 
     def turn(received: Received) -> Reply:

@@ -1,9 +1,9 @@
 """Submits one plan again and again, each time in a process that may be killed.
 
-Starting Python takes longer than a whole run of the tests may: this one imports and plans once, and
-forks a process for each run. It is told what to do line by line: `submit` or `retry` starts a run,
-`reap` waits for its end. It responds with the process's id, and with how it ended; a run that comes
-to its end says `ended`, and leaves its report in a file.
+Starting Python takes longer than a whole run in the tests may take: this process imports and plans
+once, and forks a process per run. Its input lines are commands: `submit` or `retry` starts a run,
+`reap` waits for its end. The output has each process's id, and how it ended; a run that reaches its
+end prints `ended`, and writes its report to a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) 
 
 
 def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
-    """Submit, or send what is unknown once more, and leave the report."""
+    """Submit, or resend the unknown rows, and write the report."""
     warnings.simplefilter("ignore")
     plan = dataclasses.replace(plan, client=client)
     report = submit(plan, journal=folder / "journal", progress=False)
@@ -63,7 +63,7 @@ def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
 
 
 def say(what: str) -> None:
-    """Respond with one line, at once."""
+    """Print one line at once."""
     os.write(1, f"{what}\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""What a report reads of its people's recent activity."""
+"""Recent activity of a report's people."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "n
 
 
 class Contacts:
-    """A service with contacts; it counts who was read."""
+    """A service with contacts, which counts the contacts that were read."""
 
     def __init__(self) -> None:
         self.events: dict[str, Any] = {}
@@ -87,7 +87,7 @@ def connection(
 
 @pytest.fixture
 def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> SubmissionReport:
-    """Return a report whose statuses and times a test may change, with no events yet."""
+    """Return a report whose statuses and times a test may change, without events."""
     service.events, service.asked, service.refused = {}, [], ""
     made = connection[1]
     made.rows["status"] = "added"
@@ -96,7 +96,7 @@ def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> Su
 
 
 def event(hours: float, kind: str = "opened", **more: Any) -> dict[str, Any]:
-    """Make an event so many hours after the leads were sent."""
+    """Make an event, in hours after the leads were sent."""
     at = (SENT_AT + timedelta(hours=hours)).isoformat()
     return {"event_at": at, "event_type": kind, "sequence_type": "outbound", **more}
 
@@ -169,7 +169,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
 
 
 def test_times(service: Contacts, report: SubmissionReport) -> None:
-    """`since` takes days and times of every kind, in UTC without a zone, and refuses the rest."""
+    """`since` accepts days and times of every kind, in UTC without a zone, and no other value."""
     service.events = {"a@example.com": [event(hours) for hours in (40, 15, 14.25, 0, -20)]}
     east = timezone(timedelta(hours=2))
     for since, number in {
@@ -192,13 +192,13 @@ def test_times(service: Contacts, report: SubmissionReport) -> None:
         with pytest.raises(InvalidInputError, match="is not a time"):
             report.activity_counts(since=since)
     report.rows.loc[0, "sent_at"] = pd.NaT
-    with pytest.raises(InvalidInputError, match="is known of 1 row of this report"):
+    with pytest.raises(InvalidInputError, match="1 row of this report has no sent_at"):
         report.recent_activity()
     assert service.asked == []
 
 
 def test_what_cannot_be_read_is_named(service: Contacts, report: SubmissionReport) -> None:
-    """Events without a time or type are kept; other activity is counted, and named."""
+    """Events without a time or type are kept; other activity is counted and named."""
     more = {"channel": "mail", "email": "x", "row": 7}
     service.events = {
         "a@example.com": [event(1), event(1) | {"event_at": "last week"}, event(1, **more)],
@@ -222,7 +222,7 @@ def test_what_cannot_be_read_is_named(service: Contacts, report: SubmissionRepor
 
 
 def test_an_error_carries_what_was_read(service: Contacts, report: SubmissionReport) -> None:
-    """The events and the rows read before an error are its `.partial`."""
+    """The `.partial` of an error has the events and rows read before it."""
     service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
     service.refused = "d@example.com"
     with pytest.raises(AuthenticationError) as raised:
@@ -242,7 +242,7 @@ def test_an_error_carries_what_was_read(service: Contacts, report: SubmissionRep
 
 
 def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -> None:
-    """Frames have their columns for no row, and nobody is asked."""
+    """Without rows, frames have their columns, and nothing is requested."""
     report.rows["status"] = "not_sent"
     events = report.recent_activity()
     assert events.dtypes.astype(str).to_dict() == DTYPES
@@ -268,7 +268,7 @@ def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -
 
 
 def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -> None:
-    """The report's own connection is, or the given one; a stored report has none of its own."""
+    """The report's connection is used, or the given one; a stored report has none."""
     service.events = {"a@example.com": [event(1)]}
     assert b"token" not in pickle.dumps(report).replace(b"CancellationToken", b"")
     stored = pickle.loads(pickle.dumps(report))  # noqa: S301
@@ -277,6 +277,6 @@ def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -
     with scripted([script.json({}, 404)] * 9) as other:
         with of.connect(other.url, "other", cache=None) as client:
             for made, options in ((stored, {}), (report, {"client": client})):
-                with pytest.warns(OutreachWarning, match="None of 4 addresses is that"):
+                with pytest.warns(OutreachWarning, match="None of 4 addresses belongs"):
                     assert not made.activity_counts(**options)["contact_found"].any()
             assert len(other.requests) == 8

@@ -1,4 +1,4 @@
-"""Looking for the fields that a sequence needs: few requests, and nobody is rejected by a guess."""
+"""Searching for the fields that a sequence needs takes few requests, and rejects no valid row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.scripted import Received, Reply, scripted
 
 
 class NeedingFields:
-    """A service that refuses a request in which any lead lacks a field."""
+    """A service that refuses a request if any lead lacks a field."""
 
     def __init__(self, *needed: str) -> None:
         self.needed = set(needed)
@@ -43,7 +43,7 @@ class NeedingFields:
 def submitted(
     service: NeedingFields, frame: pd.DataFrame, chunk_size: int = 250
 ) -> SubmissionReport:
-    """Submit a frame whose columns are all data but for the address."""
+    """Submit a frame whose columns are all data, except the address."""
     data = [name for name in frame.columns if name != "email"]
     with scripted(service) as running, connected(running) as client:
         # No look-up of the sequence: only what adds leads counts.
@@ -53,7 +53,7 @@ def submitted(
 
 
 def frame_of(rows: int, fields: int, share: float, seed: int = 1) -> pd.DataFrame:
-    """Make rows of which each brings a random part of the fields."""
+    """Make rows that each have a random part of the fields."""
     rng = random.Random(seed)
     columns: dict[str, list[Any]] = {"email": [f"lead{row}@example.com" for row in range(rows)]}
     for field in range(fields):
@@ -64,7 +64,7 @@ def frame_of(rows: int, fields: int, share: float, seed: int = 1) -> pd.DataFram
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("share", [0.5, 0.95])
 def test_one_field_among_hundreds_of_sets(share: float) -> None:
-    """A field that is missing somewhere among 1,000 rows is found in some 25 requests."""
+    """A field that some of 1,000 rows lack is found in about 25 requests."""
     frame = frame_of(1000, 30, share)
     service = NeedingFields("f7")
     report = submitted(service, frame)
@@ -76,7 +76,7 @@ def test_one_field_among_hundreds_of_sets(share: float) -> None:
 
 
 def test_what_was_learned_is_remembered() -> None:
-    """Later requests are sorted out before they are sent."""
+    """After one refusal, later requests are split before they are sent."""
     frame = frame_of(60, 1, 0.5)
     service = NeedingFields("f0")
     with pytest.warns(OutreachWarning, match="rejected"):
@@ -87,7 +87,7 @@ def test_what_was_learned_is_remembered() -> None:
 
 
 def test_a_field_that_nobody_brings() -> None:
-    """Where no row brings the field there is nothing to look for: three refusals stop the run."""
+    """If no row has the field, three refusals stop the run without a search."""
     service = NeedingFields("phone")
     with pytest.warns(OutreachWarning, match="not_sent"):
         report = submitted(service, frame_of(50, 0, 1), chunk_size=10)
@@ -96,7 +96,7 @@ def test_a_field_that_nobody_brings() -> None:
 
 
 def test_another_reason_ends_the_search() -> None:
-    """What waited for its turn in the search when the run stopped was not sent."""
+    """Rows that still waited in the search when the run stopped were not sent."""
     turns = iter([refused("missing_lead_field"), added, refused("missing_ai_credits")])
 
     def turn(received: Received) -> Reply:
@@ -118,7 +118,7 @@ def test_another_reason_ends_the_search() -> None:
 @pytest.mark.parametrize("answered", [1, 2, 3])
 @pytest.mark.parametrize("is_retry", [False, True])
 def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
-    """What waited for its turn was not sent; where it was sent before, it remains unknown."""
+    """Waiting rows were not sent; those that were sent before stay unknown."""
     frame, service = frame_of(40, 8, 0.5), NeedingFields("f3")
     first = [script.reset()] if is_retry else []
     turns = [*first, *[service] * answered, script.json({"error": "who?"}, 401)]
@@ -141,7 +141,7 @@ def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
 @share_of_examples(0.5)
 @given(data=st.data())
 def test_nobody_is_rejected_by_a_guess(data: st.DataObject) -> None:
-    """Whatever is needed and brought, just the rows that bring all of it are added, and once."""
+    """Exactly the rows that have all needed fields are added, and once."""
     fields = [f"f{number}" for number in range(data.draw(st.integers(1, 5)))]
     sets = data.draw(st.lists(st.sets(st.sampled_from(fields)), min_size=1, max_size=12))
     needed = data.draw(st.sets(st.sampled_from(fields), max_size=3))

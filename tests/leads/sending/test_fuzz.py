@@ -1,4 +1,4 @@
-"""Any runs of changing rows with one journal, at a service that fails anyhow, and its own books."""
+"""Random runs of changing rows with one journal, at a failing service that records all leads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAY_BE_THERE = {
 
 
 class Books:
-    """A service that takes every lead, does not look whether it has it, and keeps books."""
+    """A service that accepts every lead, also repeated ones, and records them."""
 
     def __init__(self) -> None:
         self.taken: Counter[str] = Counter()
@@ -58,7 +58,7 @@ class Books:
         self.faults: list[str] = []
 
     def __call__(self, received: Received) -> Reply:
-        """Take leads, unless the next fault comes before that."""
+        """Accept leads, unless the next fault comes first."""
         if received.method == "GET":
             return json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
         fault = self.faults.pop(0) if self.faults else ""
@@ -84,7 +84,7 @@ def frame_of(rows: list[tuple[int, str]]) -> pd.DataFrame:
 
 
 def check(report: SubmissionReport, rows: list[tuple[int, str]], books: Books) -> None:
-    """Hold a report to the books."""
+    """Check a report against the service's records."""
     frame = report.frame
     cells = frame[["email", "profnet_url"]].to_numpy().tolist()
     for (person, kind), row, status in zip(rows, cells, frame["status"], strict=True):
@@ -100,9 +100,9 @@ def check(report: SubmissionReport, rows: list[tuple[int, str]], books: Books) -
 def test_the_books_and_the_reports_agree(
     runs: list[Run],
 ) -> None:
-    """`added` was taken, what was taken is added or unknown, and nobody is taken twice.
+    """Accepted leads are `added` or unknown, `added` ones were accepted, and none is sent twice.
 
-    Once a row with both identifiers has met a lead that was taken, that person is complete.
+    After a row with both identifiers matched an accepted lead, its person has both.
     """
     books = Books()
     complete: set[int] = set()

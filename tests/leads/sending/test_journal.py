@@ -1,4 +1,4 @@
-"""The journal: what it remembers, what it refuses, and that it never says what is not so."""
+"""The journal: what it records, what it rejects, and that its records are true."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def opened(rows):
 
 
 def leads(rows: int) -> SubmissionPlan:
-    """Plan so many rows."""
+    """Plan a number of rows."""
     emails = [f"lead{row}@example.com" for row in range(rows)]
     return make_plan(pd.DataFrame({"email": emails}), "s1")
 
@@ -60,7 +60,7 @@ LEADS = leads(1000)
 
 
 def opened(path: Path, **changes: str) -> Journal:
-    """Open the journal of the one submission of these tests, or of another one."""
+    """Open the journal of these tests' one submission, or of another."""
     return Journal(JournalPlace(locate(path)), SUBMISSION | changes)
 
 
@@ -74,29 +74,29 @@ def resumed(
 
 
 def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
-    """Return what the journal has recorded of a plan's rows."""
+    """Return the recorded entries of a plan's rows."""
     with resumed(path, plan) as (_, found):
         return untimed(found)
 
 
 def untimed(found: Resumption) -> dict[int, Entry]:
-    """Return the entries without the times of sending."""
+    """Return the entries without their times."""
     return {row: entry._replace(sent_at=None) for row, entry in found.entries.items()}
 
 
 def script(code: str) -> str:
-    """Return a script that gets the journal's path."""
+    """Return a script that receives the journal's path."""
     return SETUP + textwrap.dedent(code)
 
 
 def run(code: str, path: Path) -> str:
-    """Run a script in a process of its own; return what it printed."""
+    """Run a script in a separate process; return its output."""
     return forked.run(script(code), path).stdout
 
 
 @contextmanager
 def process(code: str, path: Path) -> Iterator[forked.Process]:
-    """Let a script run beside the test."""
+    """Run a script in parallel to the test."""
     with forked.Process(script(code), path, stdout=subprocess.PIPE) as running:
         try:
             yield running
@@ -105,7 +105,7 @@ def process(code: str, path: Path) -> Iterator[forked.Process]:
 
 
 def limited(path: Path, more_bytes: int, code: str) -> str:
-    """Open the journal where no file can grow beyond its size and some bytes; return the output."""
+    """Open the journal with a limit on the size of files; return the output."""
     size = path.stat().st_size if path.exists() else 0
     setup = f"""
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size + more_bytes},) * 2)
@@ -120,23 +120,23 @@ except Exception as error:
 
 
 def change(path: Path, statement: str) -> None:
-    """Change a journal behind its back."""
+    """Change a journal outside of the package."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return where a journal may be."""
+    """Return a path for a journal."""
     return tmp_path / "leads.journal"
 
 
 @pytest.mark.long
 class TestMemory:
-    """What a journal says when it is opened again."""
+    """A journal has its records when it is opened again."""
 
     def test_a_new_one_is_empty(self, path: Path) -> None:
-        """A file that is missing is made, and knows of no row."""
+        """A missing file is created, and has no records."""
         with resumed(path) as (journal, found):
             assert found.entries == {}
             assert found.rows.tolist() == list(range(1000))
@@ -144,7 +144,7 @@ class TestMemory:
         assert path.exists()
 
     def test_outcomes_and_notes_stay(self, path: Path) -> None:
-        """Every field of an outcome, the chunk, the attempts and the notes come back."""
+        """Every field of an outcome, the chunk, the attempts and the notes are restored."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
@@ -158,7 +158,7 @@ class TestMemory:
             assert journal.last_chunk == 2
 
     def test_what_was_being_sent_is_unknown(self, path: Path) -> None:
-        """Rows that were begun and not finished are unknown from the next opening on."""
+        """Rows that were begun and not finished are unknown after the next opening."""
         with resumed(path) as (journal, _):
             journal.begin(1, [3, 4, 5])
             journal.finish({3: ADDED, 4: RowOutcome("rejected", "no phone", "missing_lead_field")})
@@ -172,7 +172,7 @@ class TestMemory:
             }
 
     def test_any_status_is_kept_as_it_is(self, path: Path) -> None:
-        """No status of the service's can be taken for the mark of rows being sent."""
+        """No status of the service is mistaken for the mark of rows being sent."""
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
             journal.finish({0: RowOutcome("sending"), 1: RowOutcome("")})
@@ -180,7 +180,7 @@ class TestMemory:
         assert [entries[row].outcome.status for row in (0, 1)] == ["sending", ""]
 
     def test_written_down_before_begin_returns(self, path: Path) -> None:
-        """What `begin` and `finish` write survives the process that does not live on."""
+        """Records of `begin` and `finish` survive the end of the process."""
         code = """
             journal = opened(1000)
             journal.begin(1, [1, 2])
@@ -194,7 +194,7 @@ class TestMemory:
         }
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
-        """The tables have no column that could hold a lead, and hashes differ between files."""
+        """The tables have no column for a lead, and hashes differ between files."""
         certain, weak = "https://profnet.example/in/lead1", "https://profnet.example/view?id=lead1"
         plan = planned(("lead1@example.com", certain), (None, weak))
         hashes: list[bytes] = []
@@ -250,10 +250,10 @@ class TestMemory:
 
 
 class TestFile:
-    """The file, those beside it, and who may read them."""
+    """The journal's file, the files beside it, and their permissions."""
 
     def test_for_the_owner_only(self, path: Path) -> None:
-        """Whatever the umask, nobody else can read the journal or a file beside it."""
+        """Whatever the umask, no other user can read the journal or a file beside it."""
         before = os.umask(0)
         try:
             with resumed(path) as (journal, _):
@@ -266,14 +266,14 @@ class TestFile:
         assert modes == {0o600}
 
     def test_a_readable_one_is_closed_again(self, path: Path) -> None:
-        """A journal that was copied so that all can read it is made the owner's own."""
+        """A journal that all can read becomes the owner's only."""
         opened(path).close()
         path.chmod(0o644)
         opened(path).close()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
     def test_complete_in_itself(self, path: Path, tmp_path: Path) -> None:
-        """After each transaction a copy of the one file has everything."""
+        """After each transaction, a copy of the one file is complete."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             journal.finish({1: ADDED})
@@ -281,7 +281,7 @@ class TestFile:
         assert entries_of(tmp_path / "copy") == {1: Entry(ADDED, 1, 1)}
 
     def test_leftovers_of_a_deleted_one(self, path: Path) -> None:
-        """A rollback journal of a file that somebody deleted does not get into the new one."""
+        """The rollback journal of a deleted file does not enter a new file."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(500))
         code = """
@@ -298,7 +298,7 @@ class TestFile:
         assert entries_of(path) == {}
 
     def test_the_path_may_be_odd(self, tmp_path: Path) -> None:
-        """A name that would mean something in an address is just a name."""
+        """A name with special characters of an address is only a name."""
         odd = tmp_path / "50% of a?b#c &d.journal"
         with resumed(odd) as (journal, _):
             journal.begin(1, [1])
@@ -311,7 +311,7 @@ class TestOwners:
     """One run at a time."""
 
     def test_a_second_one_is_refused(self, path: Path) -> None:
-        """While a journal is open, nobody else in this process gets it, and afterwards they do."""
+        """An open journal is locked in this process until it is closed."""
         with resumed(path) as (journal, _):
             with pytest.raises(InvalidInputError, match=r"leads\.journal is in use.*Nothing was"):
                 opened(path)
@@ -331,7 +331,7 @@ class TestOwners:
                 opened(other)
 
     def test_another_process_is_refused(self, path: Path) -> None:
-        """Another process is refused at once, and gets it once the first has died."""
+        """Another process is rejected at once, and can open it after the first has ended."""
         code = """
             journal = opened(1000)
             print("open", flush=True)
@@ -347,7 +347,7 @@ class TestOwners:
         opened(path).close()
 
     def test_another_program_that_reads_it(self, path: Path) -> None:
-        """A program that has the file open in the middle of something is waited out by its user."""
+        """While another program reads the file, opening it is an error: the file is in use."""
         opened(path).close()
         with closing(sqlite3.connect(path, isolation_level=None)) as browser:
             browser.execute("BEGIN")
@@ -357,7 +357,7 @@ class TestOwners:
         opened(path).close()
 
     def test_a_look_at_it_takes_no_lock(self, path: Path) -> None:
-        """A journal that is told from other files while it is open stays closed to programs."""
+        """Recognising an open journal does not unlock it for other programs."""
         code = """
             import sqlite3
             try:
@@ -372,7 +372,7 @@ class TestOwners:
                 assert other.communicate()[0] == "database is locked\n"
 
     def test_a_failed_opening_lets_go(self, path: Path) -> None:
-        """A journal that was refused is not left locked."""
+        """A rejected journal is not left locked."""
         opened(path).close()
         for _ in range(2):
             with pytest.raises(InvalidInputError, match="different settings"):
@@ -381,7 +381,7 @@ class TestOwners:
 
 
 class TestRefused:
-    """Files that are not a journal of this submission."""
+    """Files that are not a journal of this submission are rejected."""
 
     @pytest.mark.parametrize(
         ("changes", "said"),
@@ -394,7 +394,7 @@ class TestRefused:
         ],
     )
     def test_another_submission(self, path: Path, changes: dict[str, str], said: str) -> None:
-        """The journal of another submission is refused, saying what is different, and unchanged."""
+        """The journal of another submission is rejected, with the differences, and unchanged."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             journal.finish({1: ADDED})
@@ -409,7 +409,7 @@ class TestRefused:
         "content", [b"", b"x", b"email,name\n" * 500, b"SQLite format 3\0", b"\0" * 4096]
     )
     def test_something_else(self, path: Path, content: bytes) -> None:
-        """A file that is something else, or empty, is refused and left as it is."""
+        """Any other file, or an empty one, is rejected and unchanged."""
         path.write_bytes(content)
         with pytest.raises(
             InvalidInputError, match="not a journal of a submission, or it is damaged"
@@ -419,7 +419,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("mode", ["delete", "wal"])
     def test_a_database_of_something_else(self, path: Path, mode: str) -> None:
-        """Another program's database is refused and left as it is."""
+        """The database of another program is rejected and unchanged."""
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA journal_mode = {mode}")
             connection.execute("CREATE TABLE entries (position INTEGER)")
@@ -430,7 +430,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("version", [1, 2, 99])
     def test_another_format(self, path: Path, version: int) -> None:
-        """A journal of another version of the package is refused as that, and left as it is."""
+        """A journal of another version of the package is rejected as such, and unchanged."""
         opened(path).close()
         change(path, f"PRAGMA user_version = {version}")
         path.chmod(0o644)
@@ -465,7 +465,7 @@ class TestRefused:
         ],
     )
     def test_another_content(self, path: Path, damage: str) -> None:
-        """A journal whose tables or rows cannot be this package's is damaged."""
+        """A journal with invalid tables or rows is damaged."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
         change(path, damage)
@@ -473,7 +473,7 @@ class TestRefused:
             entries_of(path)
 
     def test_cut_off(self, path: Path) -> None:
-        """A journal that was cut off anywhere is refused, and never read in part."""
+        """A journal that was cut off anywhere is rejected, and never read in part."""
         with resumed(path) as (journal, _):
             for chunk in range(4):
                 rows = range(chunk * 250, chunk * 250 + 250)
@@ -489,7 +489,7 @@ class TestRefused:
         assert len(entries_of(path)) == 1000
 
     def test_overwritten_pages(self, path: Path) -> None:
-        """A journal with a page of zeros in it is refused."""
+        """A journal with a page of zeros is rejected."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(1000))
         whole = path.read_bytes()
@@ -499,12 +499,12 @@ class TestRefused:
                 opened(path)
 
     def test_a_folder(self, tmp_path: Path) -> None:
-        """A folder is refused as one."""
+        """A folder is rejected as a folder."""
         with pytest.raises(InvalidInputError, match="is a folder"):
             opened(tmp_path)
 
     def test_no_folder(self, tmp_path: Path) -> None:
-        """A folder that is not there is said so, rather than made."""
+        """A missing folder is an error, and is not created."""
         with pytest.raises(InvalidInputError, match=r"there is no folder .*missing"):
             opened(tmp_path / "missing" / "leads.journal")
         assert list(tmp_path.iterdir()) == []
@@ -524,7 +524,7 @@ class TestRefused:
 
 @pytest.mark.long
 def test_killed_within_a_commit(path: Path) -> None:
-    """A journal whose last commit reached only a part of the file is whole again when opened."""
+    """A journal whose last commit was written in part is restored when it is opened."""
     opened(path).close()
     killed = """
         journal = opened(20_000)
@@ -542,15 +542,15 @@ def test_killed_within_a_commit(path: Path) -> None:
 
 @pytest.mark.long
 class TestDisk:
-    """A disk that is full, or may not be written to."""
+    """A disk that is full, or read-only."""
 
     def test_full_before_anything(self, path: Path) -> None:
-        """With no room for a new journal there is none, and the error says what to do."""
+        """If a new journal cannot be written, the error has advice and no file remains."""
         assert "cannot be written" in limited(path, 100, "")
         assert not path.exists()
 
     def test_full_at_the_opening(self, path: Path) -> None:
-        """With no room for the first write, an existing journal is refused unchanged."""
+        """If the first write fails, an existing journal is rejected unchanged."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(1000))
         before = path.read_bytes()
@@ -558,7 +558,7 @@ class TestDisk:
         assert path.read_bytes() == before
 
     def test_full_in_the_middle(self, path: Path) -> None:
-        """A write that fails later is an error of the package; what was written before stays."""
+        """A later failed write is an error of the package; earlier records stay."""
         said = limited(
             path,
             100_000,
@@ -579,7 +579,7 @@ class TestDisk:
 
     @pytest.mark.parametrize("moment", ["begin", "finish"])
     def test_deleted_in_the_middle(self, path: Path, moment: str) -> None:
-        """A journal that was deleted in mid-run is written again with all it knew; the run ends."""
+        """A journal that was deleted during a run is restored with its records; the run ends."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             if moment == "begin":
@@ -592,7 +592,7 @@ class TestDisk:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
     def test_replaced_in_the_middle(self, path: Path) -> None:
-        """A journal that was replaced in mid-run is not begun anew: it would know of nobody."""
+        """A journal that was replaced during a run is not replaced by an empty one."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             content = path.read_bytes()
@@ -607,7 +607,7 @@ class TestDisk:
             path.unlink(missing_ok=True)
 
     def test_deleted_with_its_folder(self, tmp_path: Path) -> None:
-        """A journal that cannot be written again is not begun anew either."""
+        """A journal that cannot be restored is not replaced by an empty one either."""
         folder = tmp_path / "folder"
         folder.mkdir()
         with resumed(folder / "journal") as (journal, _):
@@ -641,14 +641,14 @@ class TestLeads:
 
     @staticmethod
     def after(path: Path, **sent: Row) -> None:
-        """Leave a journal that has these leads, each by its status."""
+        """Create a journal with these leads and their statuses."""
         with resumed(path, planned(*sent.values())) as (journal, _):
             journal.begin(1, range(len(sent)))
             journal.finish(dict(enumerate(map(RowOutcome, sent))))
 
     @staticmethod
     def known(path: Path, *rows: Row) -> list[str | None]:
-        """Return what is known of rows: a status, the number of the same person's row, or None."""
+        """Return each row's status, the number of the same person's row, or None."""
         plan = planned(*rows)
         with Journal(JournalPlace(locate(path)), SUBMISSION, dry_run=True) as journal:
             found = journal.resume(plan, resend_unknown=False, dry_run=True)
@@ -674,25 +674,25 @@ class TestLeads:
 
     @pytest.mark.parametrize("status", ["added", "recently_contacted", "unknown", "rejected"])
     def test_by_either_key(self, path: Path, status: str) -> None:
-        """A lead is known by its address and by its profile, wherever its row is."""
+        """A lead is recognised by its address and by its profile, in any row."""
         self.after(path, **{status: (A, PROFILE)})
         assert self.known(path, (B, None), (A, None)) == [None, status]
         assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == [status, None]
 
     def test_reordered_and_dropped(self, path: Path) -> None:
-        """Other rows in another order are what they are."""
+        """Other rows in another order keep their outcomes."""
         self.after(path, added=(A, None), in_exclusion_list=(B, None), rejected=(C, None))
         rows: list[Row] = [(C, None), ("new@x.example", None), (A, None)]
         assert self.known(path, *rows) == ["rejected", None, "added"]
 
     @pytest.mark.parametrize("status", ["added", "unknown"])
     def test_two_rows_of_one_recorded_lead(self, path: Path, status: str) -> None:
-        """Rows that only the journal can tell to be one person are sent once at the most."""
+        """Rows that are one person only by the journal are sent at most once."""
         self.after(path, **{status: (A, PROFILE)})
         assert self.known(path, (A, None), (B, PROFILE)) == [status, "0"]
 
     def test_a_refused_lead_binds_nobody(self, path: Path) -> None:
-        """What was never added does not make one person of two rows."""
+        """A lead that was never added does not link two rows to one person."""
         self.after(path, rejected=(A, PROFILE))
         assert self.known(path, (B, PROFILE), (A, None)) == ["rejected", None]
         with resumed(path, planned((B, PROFILE), (A, None))) as (journal, _):
@@ -702,7 +702,7 @@ class TestLeads:
         assert self.known(path, *rows) == ["rejected", "added", "1"]
 
     def test_the_email_s_lead_comes_first(self, path: Path) -> None:
-        """A row that is two leads has the outcome of its email's, or of the best of its person."""
+        """A row that matches two leads has the outcome of its email's, or the person's best one."""
         self.after(path, rejected=(A, None), unknown=(B, OTHER_PROFILE), added=(None, PROFILE))
         assert self.known(path, (A, PROFILE)) == ["added"]
         assert self.known(path, (B, PROFILE)) == ["unknown"]
@@ -711,20 +711,20 @@ class TestLeads:
         assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == ["unknown", "0"]
 
     def test_a_weak_url(self, path: Path) -> None:
-        """A URL that says little identifies no lead that has an address."""
+        """A weak URL does not identify a lead that has an address."""
         self.after(path, added=(A, WEAK), recently_contacted=(B, None))
         assert self.known(path, (C, WEAK)) == [None]
         assert self.known(path, (None, WEAK)) == [None]
         assert self.known(path, (A, OTHER_WEAK)) == ["added"]
 
     def test_a_weak_url_alone(self, path: Path) -> None:
-        """It identifies a lead that had nothing else, for rows that have nothing else."""
+        """It identifies a lead without other identifiers, for rows without other identifiers."""
         self.after(path, added=(None, WEAK))
         assert self.known(path, (A, WEAK), (B, WEAK)) == [None, None]
         assert self.known(path, (A, WEAK), (None, WEAK), (None, WEAK)) == [None, "added", "1"]
 
     def test_attempts_and_chunks_go_on(self, path: Path) -> None:
-        """A corrected row's attempts add up, and requests are numbered on."""
+        """A corrected row's attempts add up, and the numbers of requests continue."""
         self.after(path, rejected=(TYPO, PROFILE), added=(B, None))
         with resumed(path, planned((C, None), (A, PROFILE))) as (journal, _):
             assert journal.last_chunk == 1
@@ -734,7 +734,7 @@ class TestLeads:
         assert self.known(path, (TYPO, None)) == [None]
 
     def test_a_dry_run_changes_nothing(self, path: Path) -> None:
-        """It adds no run and no identifiers, makes no file, and needs no right to write."""
+        """It adds no run and no identifiers, creates no file, and needs no write permission."""
         self.after(path, added=(A, None), unknown=(B, None))
         path.with_name(f"{path.name}.lock").unlink()
         before = path.read_bytes()
@@ -748,19 +748,19 @@ class TestLeads:
 
 
 class TestPaths:
-    """Where a journal can be, and that it stays the same one."""
+    """Valid paths of a journal, and that a path stays the same journal."""
 
     @pytest.mark.parametrize(
         "odd", ["n\0ul", "x" * 300, "x" * 250, "/".join("x" * 5000), "~nobody-here/j", "", 7, None]
     )
     def test_impossible_ones(self, odd: Any, tmp_path: Path) -> None:
-        """A path that cannot be a file's is an error of the package."""
+        """A path that cannot be a file is an error of the package."""
         path = tmp_path / odd if isinstance(odd, str) and odd[:1] != "~" else odd
         with pytest.raises(InvalidInputError, match="Nothing was sent"):
             opened(path)
 
     def test_a_pipe(self, path: Path) -> None:
-        """What is not a regular file is refused, and not waited for."""
+        """A pipe or device is rejected at once."""
         os.mkfifo(path)
         with pytest.raises(InvalidInputError, match=r"not a regular file.*Nothing was sent"):
             opened(path)
@@ -768,7 +768,7 @@ class TestPaths:
     def test_a_relative_path_after_the_working_folder_changed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The same relative path in another folder does not begin a second journal."""
+        """The same relative path in another folder does not start a second journal."""
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
         monkeypatch.chdir(tmp_path / "a")
@@ -782,7 +782,7 @@ class TestPaths:
 
 
 class Resumed(RuleBasedStateMachine):
-    """Any order of begin, finish and reopening leaves each row's last word, and no other."""
+    """Any order of begin, finish and reopening keeps each row's last outcome."""
 
     @initialize()
     def open(self) -> None:
@@ -795,7 +795,7 @@ class Resumed(RuleBasedStateMachine):
         self.open_again(again=False)
 
     def open_again(self, *, again: bool) -> None:
-        """Open the journal, and compare what it has and lets be sent with the model."""
+        """Open the journal, and compare its entries and the rows to send with the model."""
         self.journal = opened(self.path)
         found = self.journal.resume(self.plan, resend_unknown=again)
         assert {row: self.bare(entry) for row, entry in found.entries.items()} == {
@@ -814,7 +814,7 @@ class Resumed(RuleBasedStateMachine):
     @precondition(lambda self: self.sendable)
     @rule(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        """Begin any rows that may be sent, also for another time."""
+        """Begin any rows that may be sent, also repeatedly."""
         rows = data.draw(st.lists(st.sampled_from(self.sendable), min_size=1, unique=True))
         self.number += 1
         self.journal.begin(self.number, rows)
@@ -826,7 +826,7 @@ class Resumed(RuleBasedStateMachine):
     @precondition(lambda self: self.begun)
     @rule(status=st.sampled_from(["added", "rejected", "unknown", "odd"]), data=st.data())
     def finish(self, status: str, data: st.DataObject) -> None:
-        """Finish some of the rows that are begun."""
+        """Finish some of the begun rows."""
         rows = data.draw(st.sets(st.sampled_from(sorted(self.begun))))
         self.journal.finish(dict.fromkeys(rows, RowOutcome(status, "said", "code")))
         for row in rows:
@@ -835,16 +835,16 @@ class Resumed(RuleBasedStateMachine):
 
     @rule(again=st.booleans())
     def reopen(self, again: bool) -> None:
-        """Close and open it again, and compare."""
+        """Close and reopen it, and compare."""
         self.journal.close()
         self.open_again(again=again)
 
     def bare(self, entry: Entry) -> tuple[str, int | None, int]:
-        """Leave out the words."""
+        """Drop the details."""
         return entry.outcome.status, entry.chunk, entry.attempts
 
     def teardown(self) -> None:
-        """Compare once more."""
+        """Compare a last time."""
         if hasattr(self, "journal"):
             self.reopen(again=False)
             self.journal.close()

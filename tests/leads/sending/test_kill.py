@@ -1,4 +1,4 @@
-"""Killed at any moment, again and again: no row is lost, sent twice, or called what it is not."""
+"""A submission that is killed again and again loses no row, sends none twice, and reports truly."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FAULTS = (
 
 
 def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFrame:
-    """Return rows of every kind; `expected` says what may become of each."""
+    """Return rows of every kind; `expected` has the possible outcomes of each."""
     rows = [
         {"email": f"lead{row}@example.com", "profnet_url": None, "expected": "here"}
         for row in range(number)
@@ -70,10 +70,10 @@ def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFram
 
 
 class Between:
-    """Stands between runs and the sandbox: notes who is sent, and says when to kill.
+    """A proxy between runs and the sandbox: records the leads, and decides when to kill.
 
-    It says so by "kill" among the events: when the given request has arrived, and is then lost or
-    passed on; or when it was handled, before the response goes back. Then it waits for the kill.
+    It adds the event "kill" when the given request has arrived, and is then lost or passed on; or
+    when the request was handled, before the response is sent. Then it waits for the kill.
     """
 
     def __init__(self, sandbox: Sandbox, events: queue.Queue[str], rng: random.Random) -> None:
@@ -89,13 +89,13 @@ class Between:
         self._requests = 0
 
     def expect(self, fatal: tuple[int, str]) -> None:
-        """Get ready for the next run, in which this request is the last."""
+        """Prepare for the next run, in which this request is the last."""
         with self._lock:
             self.sent, self.fatal, self._requests = [], fatal, 0
             self.killed.clear()
 
     def __call__(self, received: Received) -> Reply:
-        """Respond as the sandbox does."""
+        """Respond like the sandbox."""
         names = {key(lead) for lead in received.json["leads"]} if received.body else set()
         with self._lock:
             self.sent += names
@@ -126,12 +126,12 @@ class Between:
 
 
 def key(lead: Mapping[str, Any]) -> str:
-    """Return what tells a lead from others."""
+    """Return the key of a lead."""
     return str(lead.get("email") or lead.get("profnet_url")).casefold()
 
 
 class Submission:
-    """One submission in many runs, and what may not change from one to the next."""
+    """One submission in many runs, and the outcomes that must not change between them."""
 
     def __init__(self, rows: int, sandbox: Sandbox, folder: Path, rng: random.Random) -> None:
         self.sandbox, self.folder, self.rng = sandbox, folder, rng
@@ -145,7 +145,7 @@ class Submission:
         leads.to_json(folder / "leads.json", orient="records")
 
     def run_to_the_end(self, kills: int) -> int:
-        """Kill up to so many runs, then let the rest come to their end; return how many."""
+        """Kill up to a number of runs, then let the others end; return the number of kills."""
         killed = 0
         with scripted(self.between) as service, self._runner(service.url) as runner:
             self.plan = self._plan(service.url)
@@ -191,7 +191,7 @@ class Submission:
         return self.events.get(timeout=200)
 
     def _run(self, runner: subprocess.Popen[str], what: str, *, kill: bool) -> bool:
-        """Let one run begin, kill it at some moment or not, and hold it to what was known."""
+        """Start a run, kill it at some moment or not, and check it against earlier outcomes."""
         moment, delay = "", 60.0
         if kill:
             moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "handled"])
@@ -216,7 +216,7 @@ class Submission:
         return kill and reply == f"reaped {int(signal.SIGKILL)}"
 
     def _check(self, what: str) -> None:
-        """Hold the journal and the requests of a run to what was known before it."""
+        """Check the journal and the requests of a run against the outcomes before it."""
         submission = {"service": self.url, **self.plan.fingerprint}
         with Journal(JournalPlace(self.folder / "journal"), submission) as journal:
             found = journal.resume(self.plan, resend_unknown=False)
@@ -239,7 +239,7 @@ class Submission:
         self.known = now
 
     def _is_complete(self, what: str) -> bool:
-        """Whether a run that ended left nothing for another run of this kind."""
+        """Whether a run that ended left no work for another run of this kind."""
         if not (self.folder / "report.json").exists():
             return False
         report = json.loads((self.folder / "report.json").read_text())
@@ -254,11 +254,11 @@ class Submission:
         return left == 0
 
     def _stays_unknown(self, row: int) -> bool:
-        """Whether a row is refused or skipped however often, which proves nothing of the first."""
+        """Whether a row is always refused or skipped, which proves nothing about the first send."""
         return bool(self.frame["expected"].iloc[row] != "here")
 
     def check_the_end(self) -> None:
-        """Hold the last report to the sandbox's database."""
+        """Check the last report against the sandbox's database."""
         report = json.loads((self.folder / "report.json").read_text())
         assert len(report) == len(self.frame)
         kinds = ["here" if status in statuses.IN_SEQUENCE else status for status in report]
@@ -283,9 +283,9 @@ class Submission:
     ],
 )
 def test_killed_at_any_moment(kills: int, rows: int, tmp_path: Path) -> None:
-    """No row is lost or falsely added, and nothing recorded is sent again, whatever kills the runs.
+    """No row is lost or falsely added, and no recorded row is sent again, whatever is killed.
 
-    Sent to a service with faults, and held against the service's own database.
+    The service has faults; results are checked against its database.
     """
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")

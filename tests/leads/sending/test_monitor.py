@@ -1,4 +1,4 @@
-"""Watching a run: who watches may end it between two requests, or at once; no row is lost by it."""
+"""A monitor may end a run between two requests, or at once; no row is lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
 
 
 def wishing(*wishes: Directive) -> Monitor:
-    """Wish one after the other from the first request on, and the last one from then on."""
+    """Return one directive after the other from the first request on, then repeat the last."""
     rest = list(wishes)
 
     def watch(run: Run) -> Directive:
@@ -70,13 +70,13 @@ def ended(plan: SubmissionPlan, watch: Monitor, **options: Path) -> SubmissionRe
 
 
 def statuses(report: SubmissionReport) -> list[str]:
-    """Return what became of each row."""
+    """Return the status of each row."""
     return report.rows["status"].tolist()
 
 
 @pytest.mark.parametrize("word", ["drain", "finish"])
 def test_drain_ends_between_two_requests(word: Directive) -> None:
-    """The request under way ends, nothing follows it, and the rest says why it was not sent."""
+    """The current request is finished, nothing follows, and the other rows have the reason."""
     with planned([slow_added]) as (service, plan):
         report = ended(plan, wishing(word))
     assert sent(service) == [["lead0", "lead1"]]
@@ -87,7 +87,7 @@ def test_drain_ends_between_two_requests(word: Directive) -> None:
 
 @pytest.mark.parametrize("wish", ["drain", "abort"])
 def test_a_wish_from_before_the_first_request_sends_nothing(wish: Directive) -> None:
-    """Who wishes to end before anything was sent gets a report of rows that were not sent."""
+    """A request to stop before the first request gives a report of rows that were not sent."""
     with planned([]) as (service, plan):
         report = ended(plan, lambda _run: wish)
         assert sent(service) == []
@@ -96,7 +96,7 @@ def test_a_wish_from_before_the_first_request_sends_nothing(wish: Directive) -> 
 
 
 def test_drain_is_not_taken_back() -> None:
-    """Who drains a run and then wants to go on has ended it."""
+    """A run that was drained ends, even if the monitor then returns "continue"."""
     with planned([slow_added]) as (service, plan):
         report = ended(plan, wishing("drain", "continue"))
     assert len(sent(service)) == 1
@@ -105,7 +105,7 @@ def test_drain_is_not_taken_back() -> None:
 
 
 def test_drain_in_the_last_request_cancels_nothing() -> None:
-    """Where nothing was left to send, all is sent and there is no error."""
+    """If nothing remained to be sent, all rows are sent and there is no error."""
 
     def watch(run: Run) -> Directive:
         return "drain" if run.requests == 3 else "continue"
@@ -119,7 +119,7 @@ def test_drain_in_the_last_request_cancels_nothing() -> None:
 
 @pytest.mark.parametrize("word", ["abort", "break off"])
 def test_abort_leaves_the_request_under_way_unknown(word: Directive) -> None:
-    """A request that is broken off may have arrived: its rows are unknown, later ones not sent."""
+    """An aborted request may have arrived: its rows are unknown, later ones not sent."""
     with planned([lambda received: script.delayed(30, added(received))]) as (service, plan):
         report = ended(plan, wishing("drain", word))
     assert sent(service) == [["lead0", "lead1"]]
@@ -128,7 +128,7 @@ def test_abort_leaves_the_request_under_way_unknown(word: Directive) -> None:
 
 
 def test_abort_when_all_is_done_loses_nothing() -> None:
-    """A wish to break off that comes with the last response changes nothing."""
+    """An abort that comes with the last response changes nothing."""
 
     def watch(run: Run) -> Directive:
         return "abort" if run.done.is_set() else "continue"
@@ -140,7 +140,7 @@ def test_abort_when_all_is_done_loses_nothing() -> None:
 
 
 def test_a_wait_is_broken_off_with_nothing_sent() -> None:
-    """While the service asks to wait, nothing is on its way: no row is unknown."""
+    """While the service asks to wait, no request is open, so no row is unknown."""
     busy = script.json({"error": "slowly"}, 429, {"Retry-After": "30"})
     with planned([busy]) as (_, plan):
         report = ended(plan, wishing("continue", "continue", "continue", "abort"))
@@ -148,7 +148,7 @@ def test_a_wait_is_broken_off_with_nothing_sent() -> None:
 
 
 def test_what_stopped_the_run_is_not_hidden() -> None:
-    """A run that the service ended says so, whatever was wished meanwhile."""
+    """The error that ended the run is reported, whatever the monitor requested."""
     refused = script.json({"error": "who are you?"}, 401)
     with planned([script.delayed(SLOW, refused)]) as (_, plan):
         report = ended(plan, wishing("drain"))
@@ -157,7 +157,7 @@ def test_what_stopped_the_run_is_not_hidden() -> None:
 
 
 def test_notes_are_kept() -> None:
-    """What the service said of the requests before stays in the report."""
+    """The service's messages of earlier requests are in the report."""
     said = script.json({"validation_errors": [{"error_code": "new", "message": "told"}]}, 422)
     with planned([script.delayed(SLOW, said)]) as (_, plan):
         report = ended(plan, wishing("drain"))
@@ -166,7 +166,7 @@ def test_notes_are_kept() -> None:
 
 
 def test_who_watches_sees_every_request() -> None:
-    """The tally and the rows under way can be read at any moment, and once more at the end."""
+    """The counts and the current rows can be read at any time, and once more at the end."""
     seen: list[tuple[int, list[int]]] = []
 
     def watch(run: Run) -> Directive:
@@ -180,7 +180,7 @@ def test_who_watches_sees_every_request() -> None:
 
 
 def test_a_monitor_that_raises_loses_no_report() -> None:
-    """After an error of the monitor the request under way is the last, and the report has it."""
+    """After an error of the monitor, the current request is the last, and is in the report."""
 
     def watch(run: Run) -> Directive:
         if run.requests:
@@ -196,7 +196,7 @@ def test_a_monitor_that_raises_loses_no_report() -> None:
 
 
 def test_a_journal_goes_on_after_drain(tmp_path: Path) -> None:
-    """What was cancelled is sent by the same call with the same journal, and nothing twice."""
+    """The same call with the same journal sends the cancelled rows, and no row twice."""
     with planned([slow_added]) as (service, plan):
         ended(plan, wishing("drain"), journal=tmp_path / "journal")
         report = submit(plan, journal=tmp_path / "journal", progress=False)
@@ -208,7 +208,7 @@ def test_a_journal_goes_on_after_drain(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("journal", [None, "journal"])
 def test_unknown_rows_are_sent_again_under_watch(journal: str | None, tmp_path: Path) -> None:
-    """Sending what is unknown once more can be ended between two requests, too."""
+    """Resending unknown rows can be ended between two requests, too."""
     lost = script.hang_up()
     options = {} if journal is None else {"journal": tmp_path / journal}
     with planned([lost, lost, added, slow_added]) as (service, plan):

@@ -1,4 +1,4 @@
-"""What a success response says of each lead, be it consistent, inconsistent or senseless."""
+"""The outcome of each lead by a success response: consistent, inconsistent or invalid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DUPLICATE_LISTS = ["duplicate_emails", "duplicate_profnet_urls", "duplicate_netw
 
 
 def outcome(response: object, leads: list[Lead] = THREE) -> ChunkOutcome:
-    """Read a response, with one status for each lead whatever it says."""
+    """Read a response, and check that each lead has one status."""
     read = read_response(leads, response)
     assert len(read.rows) == len(leads)
     assert all(row.status and isinstance(row.status, str) for row in read.rows)
@@ -38,7 +38,7 @@ def outcome(response: object, leads: list[Lead] = THREE) -> ChunkOutcome:
 
 
 def found(response: object, leads: list[Lead] = THREE) -> list[str]:
-    """Return just the statuses."""
+    """Return only the statuses."""
     return [row.status for row in outcome(response, leads).rows]
 
 
@@ -48,7 +48,7 @@ def success(added: object, total: object = 3, **fields: object) -> dict[str, Any
 
 
 def test_all_added() -> None:
-    """When nothing is listed and all are counted, all are added, with nothing to note."""
+    """If nothing is listed and all leads are counted, all are added, without notes."""
     empty = {field.name: [] for field in spec.ADD_LEADS_RESULT[2:]}
     assert found(success(3, **empty)) == ["added"] * 3
     assert outcome(success(3, **empty)).notes == ()
@@ -57,7 +57,7 @@ def test_all_added() -> None:
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
 def test_every_list_gives_its_status(name: str) -> None:
-    """A lead in a list of skipped leads has the list's name as status, known to us or not."""
+    """A lead in a list of skipped leads has the list's name as status, documented or not."""
     listed = success(2, **{name: [{"email": BO, "profnet_url": BO_URL}]})
     assert found(listed) == ["added", name.removesuffix("_and_skipped"), "added"]
     assert outcome(listed).notes == ()
@@ -77,7 +77,7 @@ def test_every_list_gives_its_status(name: str) -> None:
     ],
 )
 def test_an_entry_names_its_row_by_either_identifier(entry: object) -> None:
-    """An entry finds its row by email or by URL, in another case or with a slash more."""
+    """An entry matches its row by email or by URL, in another case or with a trailing slash."""
     read = outcome(success(2, recently_contacted_and_skipped=[entry]))
     assert [row.status for row in read.rows] == ["added", "recently_contacted", "added"]
     assert read.notes == ()
@@ -86,14 +86,14 @@ def test_an_entry_names_its_row_by_either_identifier(entry: object) -> None:
 
 
 def test_what_an_entry_says_besides_is_in_the_detail() -> None:
-    """Fields of an entry beyond the two identifiers, and identifiers of others, are kept."""
+    """The detail has an entry's other fields, and identifiers of other leads."""
     entry = {"email": BO, "profnet_url": "https://profnet.example/in/x", "reason": "asked us to"}
     (_, row, _) = outcome(success(2, recently_contacted_and_skipped=[entry])).rows
     assert json.dumps(entry) in row.detail
 
 
 def test_the_name_of_a_new_list_is_in_the_detail() -> None:
-    """A status that the interface does not show says where it comes from."""
+    """The detail of an undocumented status names its list."""
     (row, *_) = outcome(success(2, gone_and_skipped=[{"email": ADA, "why": "left"}])).rows
     assert row.status == "gone"
     assert "gone_and_skipped" in row.detail
@@ -102,7 +102,7 @@ def test_the_name_of_a_new_list_is_in_the_detail() -> None:
 
 @pytest.mark.parametrize("word", sorted(set(statuses.STATUSES) - set(statuses.SKIPPED)))
 def test_no_list_speaks_with_our_own_words(word: str) -> None:
-    """A list named after a status that only this package gives keeps its whole name."""
+    """A list named like a status of this package keeps its whole name as status."""
     name = f"{word}_and_skipped"
     assert found(success(2, **{name: [{"email": ADA}]}))[0] == name
 
@@ -129,14 +129,14 @@ def test_no_list_speaks_with_our_own_words(word: str) -> None:
     ],
 )
 def test_no_list_looks_like_another_status(word: str) -> None:
-    """A list whose name is almost one of the known statuses keeps its whole name."""
+    """A list whose name resembles a known status keeps its whole name as status."""
     (status, *_) = found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))
     assert status.endswith("_and_skipped")
     assert status.isprintable()
 
 
 def test_a_list_name_is_made_printable() -> None:
-    """A list's name with control characters in it cannot reach a terminal."""
+    """Control characters in a list's name are not printed."""
     (status, *_) = found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))
     assert status == r"a\x1b[31m_and_skipped"
 
@@ -161,7 +161,7 @@ def test_a_list_name_is_made_printable() -> None:
     ],
 )
 def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
-    """Where the numbers do not fit, unlisted leads are unknown, and the detail says why."""
+    """If the counts disagree, unlisted leads are unknown, and the detail has the reason."""
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert all(says in row.detail for row in read.rows)
@@ -169,13 +169,13 @@ def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
 
 
 def test_true_is_not_one() -> None:
-    """A count of `true` proves nothing, though Python takes it for 1."""
+    """A count of `true` proves nothing, though Python treats it as 1."""
     assert found(success(True, total=1), [(ADA, None)]) == ["unknown"]
     assert found(success(1, total=True), [(ADA, None)]) == ["unknown"]
 
 
 def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
-    """What a list says of a lead by name holds; only the unlisted ones are unknown."""
+    """A listed lead keeps its list's status; only the unlisted ones are unknown."""
     response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
     assert found(response) == ["already_in_sequence", "unknown", "unknown"]
     assert "1 leads added, but 2 leads" in outcome(response).rows[1].detail
@@ -183,7 +183,7 @@ def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
 
 @pytest.mark.parametrize("added", [0, 1, 2])
 def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
-    """A stray entry may be a row in another form, so all are unknown unless all are counted."""
+    """A stray entry may be a sent row in another form, so all rows are unknown."""
     stray = {"email": "never@example.org", "profnet_url": None}
     response = success(added, in_exclusion_list_and_skipped=[stray])
     assert found(response) == ["unknown"] * 3
@@ -192,7 +192,7 @@ def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS[:1], *NEW_LISTS[:1], *DUPLICATE_LISTS[:1]])
 def test_a_response_about_others_proves_nothing(name: str) -> None:
-    """A response that names who was not sent may be about another request, whatever it counts."""
+    """A response that names leads that were not sent may belong to another request."""
     read = outcome(success(3, **{name: ["never@example.org"]}))
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert f"{name} names leads that were not sent: never@example.org" in read.notes
@@ -204,7 +204,7 @@ def test_a_response_about_others_proves_nothing(name: str) -> None:
 def test_a_list_that_the_counts_contradict_is_not_believed(
     name: str, counts: dict[str, Any]
 ) -> None:
-    """A skip is no more believed than an addition where the counts cannot be about this request."""
+    """If the counts cannot be those of this request, listed leads are unknown too."""
     values = {"added": 2, "total": 3, **counts}
     read = outcome(success(values["added"], values["total"], **{name: [ADA]}))
     assert [row.status for row in read.rows] == ["unknown"] * 3
@@ -213,13 +213,13 @@ def test_a_list_that_the_counts_contradict_is_not_believed(
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
 def test_a_skipped_lead_that_is_counted_as_added(name: str) -> None:
-    """When more were added than no list names, some of the listed ones were: nobody knows which."""
+    """If more leads are added than are unlisted, the listed ones are unknown too."""
     assert found(success(3, **{name: [ADA]})) == ["unknown"] * 3
 
 
 @pytest.mark.parametrize("name", DUPLICATE_LISTS)
 def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
-    """A duplicate is added where all leads are counted, as the plan sends everybody once."""
+    """A duplicate is added if all leads are counted, as a plan sends each person once."""
     read = outcome(success(3, **{name: [ADA, ADA_URL]}))
     assert [row.status for row in read.rows] == ["added"] * 3
     assert any(ADA in note and "contradict" in note for note in read.notes)
@@ -229,7 +229,7 @@ def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
     "entry", [7, None, [], {}, [ADA], {"email": 3}, {"email": [ADA]}, "", ADA + "x"]
 )
 def test_an_entry_that_is_no_lead(entry: object) -> None:
-    """An entry of any other shape rules nobody out, and is noted."""
+    """An entry of any other form matches no lead, and is noted."""
     response = success(2, in_exclusion_list_and_skipped=[entry])
     assert found(response) == ["unknown"] * 3
     shown = entry if isinstance(entry, str) else json.dumps(entry)
@@ -237,7 +237,7 @@ def test_an_entry_that_is_no_lead(entry: object) -> None:
 
 
 def test_an_entry_of_two_rows() -> None:
-    """The email of one row with the URL of another rules neither out, and is noted."""
+    """An entry with the email of one row and the URL of another matches neither, and is noted."""
     torn = {"email": ADA, "profnet_url": BO_URL}
     response = success(2, recently_contacted_and_skipped=[torn])
     assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
@@ -259,14 +259,14 @@ WEAK = "https://profnet.example/profile/view?id=1"
     ],
 )
 def test_a_url_that_says_little(entry: object, statuses_: list[str]) -> None:
-    """Leads may share a URL that is not certainly one person's; the address tells them apart."""
+    """Leads may share a weak URL; their addresses distinguish them."""
     leads: list[Lead] = [(ADA, WEAK), (BO, WEAK), (CY, None)]
     assert found(success(2, recently_contacted_and_skipped=[entry]), leads) == statuses_
 
 
 @pytest.mark.parametrize("junk", ["", "?", "not a url", "https://"])
 def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
-    """An identifier that is not an address or a URL names only what was sent just so."""
+    """An identifier without a key matches only the same text."""
     leads: list[Lead] = [(None, "odd one"), (BO, None)]
     listed = {"recently_contacted_and_skipped": [{"profnet_url": junk}]}
     assert found(success(1, 2, **listed), leads) == ["unknown"] * 2
@@ -275,7 +275,7 @@ def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
 
 
 def test_a_lead_in_two_lists() -> None:
-    """The first list in the interface's order counts, the other one is noted."""
+    """The first list in the interface's order counts, and the other is noted."""
     response = success(
         2,
         in_other_active_sequences_and_skipped=[{"email": ADA}],
@@ -288,7 +288,7 @@ def test_a_lead_in_two_lists() -> None:
 
 
 def test_a_lead_twice_in_one_list() -> None:
-    """A lead that one list names twice counts once, and keeps what both entries say."""
+    """A lead that one list names twice counts once, with the details of both entries."""
     twice = [{"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}]
     response = success(2, in_exclusion_list_and_skipped=twice)
     assert found(response) == ["in_exclusion_list", "added", "added"]
@@ -299,7 +299,7 @@ def test_a_lead_twice_in_one_list() -> None:
 
 @pytest.mark.parametrize("name", DUPLICATE_LISTS)
 def test_duplicates(name: str) -> None:
-    """A lead in a list of duplicates has that status, under any name of the list of URLs."""
+    """A lead in a list of duplicates has that status, under either name of the list of URLs."""
     named = ADA.upper() if name == "duplicate_emails" else f"{ADA_URL}/"
     read = outcome(success(2, **{name: [named]}))
     assert read.rows[0].status == "duplicate_in_request"
@@ -310,14 +310,14 @@ def test_duplicates(name: str) -> None:
     ("added", "status"), [(0, "duplicate_in_request"), (1, "unknown"), (2, "duplicate_in_request")]
 )
 def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
-    """A duplicate of what was sent once has a twin among the rest, which may be the one skipped."""
+    """A duplicate of a lead that was sent once may be any other lead: the others are unknown."""
     response = success(added, duplicate_emails=[ADA])
     assert found(response) == [status, "unknown", "unknown"]
     assert "1 of them only as a duplicate" in outcome(response).rows[1].detail
 
 
 def test_a_duplicate_that_a_check_skipped_too() -> None:
-    """A lead that a list of skipped leads names is ruled out, duplicate or not."""
+    """A lead listed as skipped is not added, even if it is also listed as a duplicate."""
     response = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
     assert found(response) == ["duplicate_in_request", "added", "added"]
 
@@ -327,7 +327,7 @@ def test_a_duplicate_that_a_check_skipped_too() -> None:
     [None, [], "queued", 7, True, {}, {"status": "processing"}, {"total": 3}, [success(3)]],
 )
 def test_a_response_that_makes_no_sense(response: object) -> None:
-    """A response that is not a success result leaves every lead unknown, and is noted."""
+    """A response that is not a result leaves every lead unknown, and is noted."""
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     (note,) = read.notes
@@ -336,14 +336,14 @@ def test_a_response_that_makes_no_sense(response: object) -> None:
 
 
 def test_a_long_response_that_makes_no_sense() -> None:
-    """Of a response that makes no sense the first 200 characters are kept."""
+    """The note on an invalid response has its first 200 characters."""
     (note,) = outcome({"page": "x" * 10_000}).notes
     assert "x" * 180 in note
     assert len(note) < 260
 
 
 def test_a_deep_response() -> None:
-    """A response nested deeper than can be shown is still a response."""
+    """A response that is nested too deeply to show is still read."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -357,7 +357,7 @@ def test_a_deep_response() -> None:
 
 @pytest.mark.parametrize("value", ["half of it", 7, {"why": "slow"}, ["a"], True])
 def test_other_fields_are_noted(value: object) -> None:
-    """A field that the interface does not show is noted in words, and disturbs nothing."""
+    """An undocumented field is noted, and changes no outcome."""
     read = outcome(success(3, remark=value))
     assert [row.status for row in read.rows] == ["added"] * 3
     (note,) = read.notes
@@ -368,13 +368,13 @@ def test_other_fields_are_noted(value: object) -> None:
 @pytest.mark.parametrize("value", [None, [], {}, "", 0, 0.0, False])
 @pytest.mark.parametrize("name", ["remark", "recently_contacted_and_skipped", "duplicate_emails"])
 def test_empty_fields_are_not_noted(name: str, value: object) -> None:
-    """What says nothing is not noted."""
+    """Empty fields are not noted."""
     assert outcome(success(3, **{name: value})).notes == ()
 
 
 @pytest.mark.parametrize("value", ["all of them", 3, {"email": ADA}, True])
 def test_a_list_that_is_none(value: object) -> None:
-    """Something else in place of a list names nobody, and is noted."""
+    """Any other value in place of a list matches no lead, and is noted."""
     read = outcome(success(2, recently_contacted_and_skipped=value))
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert "recently_contacted_and_skipped" in read.notes[0]
@@ -403,7 +403,7 @@ URL_ECHOES: list[Callable[[str], str]] = [
 
 @st.composite
 def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
-    """Draw how a service may write a lead that was sent."""
+    """Draw the forms in which a service may return a lead."""
     email, url = lead
     email = email and draw(st.sampled_from(ECHOES))(email)
     url = url and draw(st.sampled_from(URL_ECHOES))(url)
@@ -415,7 +415,7 @@ def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
 
 @st.composite
 def consistent(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[str]]:
-    """Draw a request, a true response to it, and the truth."""
+    """Draw a request, a correct response, and the true outcomes."""
     leads = draw(LEADS)
     response: dict[str, Any] = {name: [] for name in SKIP_LISTS if draw(st.booleans())}
     truth = []
@@ -448,7 +448,7 @@ NAMES = st.sampled_from(
 
 @st.composite
 def any_response(draw: st.DrawFn) -> tuple[list[Lead], object]:
-    """Draw a request and a response with anything wrong about it."""
+    """Draw a request and a response with any errors."""
     leads, response, _ = draw(consistent())
     if draw(st.integers(0, 9)) == 0:
         return leads, draw(VALUES)
@@ -477,7 +477,7 @@ def any_response(draw: st.DrawFn) -> tuple[list[Lead], object]:
 def test_consistent_responses_are_read_as_they_are(
     case: tuple[list[Lead], dict[str, Any], list[str]],
 ) -> None:
-    """The statuses of a true response are exactly the truth, however it echoes what was sent."""
+    """The statuses of a correct response are the true ones, whatever the form of its leads."""
     leads, response, truth = case
     assert found(response, leads) == truth
     assert outcome(response, leads).notes == ()
@@ -512,7 +512,7 @@ def _names(entry: object, lead: Lead) -> bool:
 @share_of_examples(2)
 @given(any_response())
 def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], object]) -> None:
-    """With those that the counts have as added, there are never more rows than were sent."""
+    """Skipped rows and counted additions are together at most the leads that were sent."""
     leads, response = case
     read = found(response, leads)
     count = response.get("total_added_to_sequence") if isinstance(response, dict) else None
@@ -523,7 +523,7 @@ def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], objec
 @share_of_examples(2)
 @given(any_response())
 def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
-    """Every entry and every other field is a row's status or can be read in the notes."""
+    """Every entry and every other field is a row's status or in the notes."""
     leads, response = case
     read = outcome(response, leads)
     notes = "\n".join(read.notes)
@@ -544,10 +544,10 @@ def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None
 
 @st.composite
 def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[bool]]:
-    """Draw a request, the response of a service that counts right, and who was added.
+    """Draw a request, the response of a service that counts correctly, and the added leads.
 
-    It takes leads for the same that we keep apart, keeps any of them, lists any of their spellings,
-    and writes skipped leads as it has them in its books.
+    It treats leads as equal that this package distinguishes, keeps any of them, lists any of their
+    spellings, and lists skipped leads in its stored spelling.
     """
     leads = draw(LEADS)
     person = [draw(st.integers(0, 5)) if draw(st.booleans()) else 10 + n for n in range(len(leads))]
@@ -577,7 +577,7 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
 @share_of_examples(2)
 @given(peculiar_services())
 def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
-    """Where a service compares and spells in its own way, no lead is `added` that was not."""
+    """No lead is falsely `added`, however the service compares and spells leads."""
     leads, response, added = case
     for status, true in zip(found(response, leads), added, strict=True):
         assert true or status != "added"

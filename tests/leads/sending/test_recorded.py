@@ -1,4 +1,4 @@
-"""Reports of journals, and tables without the people whom a journal's campaign reached."""
+"""Reports of journals, and tables without the people that a journal's submission reached."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ except sqlite3.OperationalError as error:
 
 
 def email(name: str) -> str:
-    """Return somebody's address."""
+    """Return a person's address."""
     return f"{name}@example.com"
 
 
 def url(name: str) -> str:
-    """Return somebody's certain profile URL; a weak one for the last names."""
+    """Return a person's certain profile URL; a weak one for the last names."""
     return f"https://profnet.example/{'in' if name < 'f' else 'company'}/{name}"
 
 
 def fate(received: Received) -> Reply:
-    """Decide the outcome of the one lead of a request by its first identifier."""
+    """Choose the outcome of a request's only lead by its first identifier."""
     if received.method == "GET":
         return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
     (lead,) = received.json["leads"]
@@ -70,7 +70,7 @@ def fate(received: Received) -> Reply:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Connect to a service that decides by name."""
+    """Connect to a service that chooses outcomes by name."""
     with scripted(fate) as service, connected(service) as connection:
         yield connection
 
@@ -81,7 +81,7 @@ def frame_of(rows: list[Row]) -> pd.DataFrame:
 
 
 def add(frame: pd.DataFrame, client: Client, path: Path, **options: Any) -> SubmissionReport:
-    """Add a frame's rows, one in a request."""
+    """Add a frame's rows, one per request."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
         return frame.outreach.add_to_sequence(
@@ -125,7 +125,7 @@ ROWS = st.lists(
 def test_against_brute_force(
     before: list[Row], after: list[Row], client: Client, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A report is that of the run, and exactly those whom it may have reached are left out."""
+    """A report equals that of the run, and exactly the people it may have reached are excluded."""
     path = tmp_path_factory.mktemp("campaign") / "spring.journal"
     made = add(frame_of(before), client, path)
     content = path.read_bytes() if path.exists() else b""
@@ -155,14 +155,14 @@ def test_against_brute_force(
 
 @pytest.fixture
 def path(client: Client, tmp_path: Path) -> Path:
-    """Return the journal of a campaign with one row of each outcome."""
+    """Return the journal of a submission with one row of each outcome."""
     path = tmp_path / "spring.journal"
     add(frame_of([(email(name), None) for name in "abcd"]), client, path)
     return path
 
 
 def test_what_it_shows(path: Path) -> None:
-    """Status, time, text, summary and files are those of the journal, and new rows `not_sent`."""
+    """Status, time, text, summary and files are the journal's, and new rows are `not_sent`."""
     rows = [*((email(name), None) for name in "dcbaz"), (email("z").upper(), None)]
     read = frame_of(rows).outreach.report(journal=path)
     expected = ["added", "recently_contacted", "unknown", "rejected", "not_sent", "not_sent"]
@@ -181,7 +181,7 @@ def test_what_it_shows(path: Path) -> None:
 
 
 def test_it_leaves_everything_as_it_is(path: Path) -> None:
-    """No file is made, changed or locked, also where none could be, and no service is asked."""
+    """No file is created, changed or locked, also in a read-only folder; nothing is requested."""
     path.with_name(f"{path.name}.lock").unlink()
     before = path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())
     path.parent.chmod(0o500)
@@ -197,7 +197,7 @@ def test_it_leaves_everything_as_it_is(path: Path) -> None:
 
 @pytest.mark.long
 def test_during_a_run(tmp_path: Path) -> None:
-    """Reading a journal in use is refused, and leaves the run and its lock as they are."""
+    """Reading a journal in use is rejected, and does not disturb the run or its lock."""
     path, seen = tmp_path / "spring.journal", []
     frame = frame_of([(email(name), None) for name in "xy"])
 
@@ -221,7 +221,7 @@ def test_during_a_run(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_a_killed_run_left(path: Path, tmp_path: Path) -> None:
-    """What was written and not committed is not read."""
+    """Data that was written and not committed is not read."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("BEGIN")
@@ -237,7 +237,7 @@ def test_a_transaction_that_a_killed_run_left(path: Path, tmp_path: Path) -> Non
 
 
 def test_the_first_time_that_may_have_acted_counts(path: Path, client: Client) -> None:
-    """A resend of unknown rows keeps the time, in the report of the run and of the journal."""
+    """A resend of unknown rows keeps the time, in the reports of the run and of the journal."""
     frame = frame_of([(email("b"), None), (email("a"), None)])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE leads SET sent_at = '2026-03-02T09:30:00+00:00'")
@@ -250,7 +250,7 @@ def test_the_first_time_that_may_have_acted_counts(path: Path, client: Client) -
 
 
 def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
-    """Missing, other and damaged files raise, from a report and from a filter."""
+    """Missing, foreign and damaged files are errors, for a report and for a filter."""
     frame = frame_of([(email("a"), None)])
     (tmp_path / "spring.csv").write_text("email\na@example.com\n")
     (tmp_path / "empty.journal").touch()
@@ -275,7 +275,7 @@ def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
 
 
 def test_journals_among_tables(path: Path, client: Client) -> None:
-    """Journals and frames are mixed; each key is looked up, and what is not compared is counted."""
+    """Journals and frames can be mixed; each key is compared, and rows without one are counted."""
     urls = path.with_name("urls.journal")
     add(frame_of([(None, url("d")), (None, url("a"))]), client, urls)
     rows: list[Row] = [
@@ -304,7 +304,7 @@ def test_journals_among_tables(path: Path, client: Client) -> None:
 
 
 def test_an_unreached_person_is_compared_with_anything(client: Client, tmp_path: Path) -> None:
-    """A journal that reached nobody leaves nobody out, by whatever key."""
+    """A journal that reached nobody excludes nobody, by any key."""
     path = tmp_path / "refused.journal"
     add(frame_of([(email("a"), None)]), client, path)
     for rows in ([(email("a"), None)], [(None, url("a"))]):

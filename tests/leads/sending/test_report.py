@@ -1,4 +1,4 @@
-"""Reports of submissions: one row per input row, in frames, in files and in words."""
+"""Reports of submissions: one row per input row, as frames, files and text."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ INDEXES = {
 
 
 def people(index: Any = None) -> pd.DataFrame:
-    """Make four rows, of which the second is invalid and the third a duplicate."""
+    """Make four rows; the second is invalid and the third a duplicate."""
     emails = ["ada@example.com", "ada", "ADA@example.com", "bo@example.com"]
     return pd.DataFrame({"email": emails, "status": [1, 2, 3, 4]}, index=index)
 
 
 def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs: Any) -> Any:
-    """Make a report with these statuses; `detail` may give each row's."""
+    """Make a report with these statuses; `detail` may have the detail of each row."""
     details = kwargs.pop("detail", [""] * len(row_statuses))
     if frame is None:
         frame = pd.DataFrame({"number": range(len(row_statuses))})
@@ -91,7 +91,7 @@ def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs:
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 def test_rows_of_a_plan(index: Any) -> None:
-    """Every row has an outcome by its position: given, from the plan, or else `not_sent`."""
+    """Every row has an outcome by its position: recorded, from the plan, or else `not_sent`."""
     frame = people(index)
     plan = make_plan(frame, "seq_1")
     rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
@@ -113,7 +113,7 @@ def test_rows_of_a_plan(index: Any) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 4])
 def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
-    """`rows` has the same columns, dtypes and positions for no row as for many."""
+    """`rows` has the same columns, dtypes and positions with no rows and with many."""
     frame = people().iloc[:size]
     rows = make_rows(make_plan(frame, "seq_1"), {})
     made = SubmissionReport(frame, rows, sequence_id="seq_1")
@@ -127,14 +127,14 @@ def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
-    """A report is never made with a row missing."""
+    """A report without an outcome for every row is rejected."""
     with pytest.raises(ValueError, match="one row"):
         SubmissionReport(people(), pd.DataFrame({"status": ["added"]}), sequence_id="seq_1")
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 def test_frame_is_the_input_with_outcomes(index: Any) -> None:
-    """`frame` has the input's cells, labels and names, and each row its own outcome."""
+    """`frame` has the input's cells, labels and names, and the outcome of each row."""
     frame = people(index)
     frame.columns.name = "fields"
     frame.attrs["source"] = "fair"
@@ -148,7 +148,7 @@ def test_frame_is_the_input_with_outcomes(index: Any) -> None:
 
 
 def test_no_column_is_lost_to_a_name() -> None:
-    """A name that the input has, with or without the prefix, leaves the input's column alone."""
+    """An input column keeps its name, also with the prefix."""
     frame = pd.DataFrame([[1, 2, 3, 4]], columns=["status", "outreach_status", "detail", "chunk"])
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [
@@ -212,7 +212,7 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
 def test_an_earlier_report_s_columns_are_replaced(
     columns: list[str], kept: list[str], appended: list[str]
 ) -> None:
-    """A complete set of a report's columns makes room for the new one; any other column stays."""
+    """A complete set of a report's columns is replaced; any other column stays."""
     frame = pd.DataFrame([["old"] * len(columns)], columns=columns)
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [*kept, *appended]
@@ -220,7 +220,7 @@ def test_an_earlier_report_s_columns_are_replaced(
 
 
 def test_an_earlier_report_s_columns_of_several_levels() -> None:
-    """Names of two levels are recognised, and a group of columns of such a name is not."""
+    """Names of two levels are recognised; a column group with such a name is not."""
     own = [("status", "of us"), ("detail", "of us"), ("error_code", "of us")]
     frame = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples(own))
     once = report(["rejected"], frame).frame
@@ -230,7 +230,7 @@ def test_an_earlier_report_s_columns_of_several_levels() -> None:
 
 
 def through_a_file(made: SubmissionReport) -> pd.DataFrame:
-    """Return the rows that failed as they are after they were written and read."""
+    """Return the failed rows after writing and reading them."""
     with tempfile.TemporaryDirectory() as folder:
         return of.read_prospects(made.to_csv(folder) / "failed.csv")
 
@@ -251,7 +251,7 @@ def is_complete(columns: list[str]) -> bool:
     by_file=st.lists(st.booleans(), min_size=2, max_size=4),
 )
 def test_any_columns_survive_any_number_of_runs(columns: list[str], by_file: list[bool]) -> None:
-    """Whatever an input has is kept, each run's outcomes replace the last one's, and no more."""
+    """Input columns are kept, and each run's outcomes replace those of the last run only."""
     own = pd.DataFrame([[f"own {name}" for name in columns]] * 2, columns=columns, dtype="str")
     frame, names = own, {}
     for number, is_file in enumerate(by_file):
@@ -274,7 +274,7 @@ def test_any_columns_survive_any_number_of_runs(columns: list[str], by_file: lis
     ],
 )
 def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
-    """Whatever names the input's columns have, they stay as they are, and none is lost."""
+    """Input columns with any kind of name are kept unchanged."""
     frame = pd.DataFrame([[1, 2]], columns=columns)
     made = report(["added"], frame).frame
     assert made.columns.to_list()[:3] == [*columns, appended]
@@ -282,7 +282,7 @@ def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
 
 
 def test_rows_with_labels_of_their_own() -> None:
-    """Whatever labels the rows come with, they are numbered from 0 on, and fit by position."""
+    """Rows with any labels are numbered from 0, and matched by position."""
     rows = pd.DataFrame({"status": ["added", "unknown"]}, index=[7, 7])
     made = SubmissionReport(people().iloc[:2], rows, sequence_id="seq_1")
     assert made.rows.index.equals(pd.RangeIndex(2))
@@ -300,7 +300,7 @@ def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
 
 
 def test_summary() -> None:
-    """The summary has the statuses that occur, in their order, and adds up."""
+    """The summary has the statuses that occur, in their order, and the counts add up."""
     made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "alpha"])
     assert made.summary().to_dict("list") == {
         "status": ["added", "in_exclusion_list", "unknown", "zeta", "alpha"],
@@ -317,13 +317,13 @@ def test_summary_of_no_rows() -> None:
 
 
 def test_summary_knows_every_status() -> None:
-    """The summary has the order of the interface for everything that it knows."""
+    """The summary has the order of the interface for all documented statuses."""
     shuffled = sorted(statuses.STATUSES, reverse=True)
     assert report(shuffled).summary()["status"].to_list() == list(statuses.STATUSES)
 
 
 def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
-    """Each status goes to its file, a status that nobody knows to the skipped ones."""
+    """Each status has its file; an undocumented status is in the skipped one."""
     assert set(statuses.STATUSES) < set(EVERY_STATUS)
     folder = tmp_path / "new" / "folder"
     assert report(EVERY_STATUS * 2).to_csv(folder) == folder
@@ -338,7 +338,7 @@ def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
 
 
 def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
-    """Files without rows are written too, and replace what an earlier report left there."""
+    """Files without rows are written too, and replace those of an earlier report."""
     report(EVERY_STATUS).to_csv(tmp_path)
     report([]).to_csv(tmp_path)
     for name in FILES:
@@ -347,14 +347,14 @@ def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
 
 
 def test_to_csv_has_no_live_formula(tmp_path: Path) -> None:
-    """What a spreadsheet would run is escaped, in the input and in what the service said."""
+    """Formulas are escaped, in the input and in the service's messages."""
     frame = pd.DataFrame({"name": ["=1+1"]})
     report(["added"], frame, detail=["=2+2"]).to_csv(tmp_path)
     assert '"\'=1+1","added","\'=2+2"' in (tmp_path / "added.csv").read_text()
 
 
 def test_to_csv_keeps_labels(tmp_path: Path) -> None:
-    """Labels that are more than row numbers stand in front."""
+    """Labels other than row numbers come first."""
     report(["added", "unknown", "added", "added"], people(INDEXES["levels"])).to_csv(tmp_path)
     written = of.read_prospects(tmp_path / "added.csv")
     assert written.index.to_list() == [("a", 1), ("b", 1), ("b", 2)]
@@ -373,7 +373,7 @@ def test_to_csv_keeps_labels(tmp_path: Path) -> None:
     ],
 )
 def test_to_csv_with_any_column_names(tmp_path: Path, columns: Any, expected: list[str]) -> None:
-    """Column names that a file cannot hold are made into some that it can."""
+    """Column names that a file cannot hold are converted."""
     frame = pd.DataFrame([[1, 2, 3]], columns=columns)
     report(["added"], frame).to_csv(tmp_path)
     written = of.read_prospects(tmp_path / "added.csv")
@@ -389,7 +389,7 @@ def test_to_csv_into_a_file(tmp_path: Path) -> None:
 
 
 def test_raise_for_error() -> None:
-    """What stopped the run is raised on request, else the report is returned."""
+    """The error that stopped the run is raised on request, else the report is returned."""
     stopped = AuthenticationError("The token is not accepted.")
     with pytest.raises(AuthenticationError) as caught:
         report(["not_sent"], error=stopped).raise_for_error()
@@ -399,13 +399,13 @@ def test_raise_for_error() -> None:
 
 
 def test_retry_unknown() -> None:
-    """What is unknown is sent again by whoever made the report."""
+    """The unknown rows are resent by the function that the report was made with."""
     after = report(["present", "added"])
     assert report(["unknown", "added"], retry=lambda: after).retry_unknown() is after
 
 
 def test_retry_unknown_with_nothing_unknown() -> None:
-    """Where nothing is unknown, nothing is sent again."""
+    """If no row is unknown, nothing is resent."""
     calls: list[str] = []
     with pytest.raises(InvalidInputError, match="nothing to resend"):
         report(["added", "not_sent"], retry=lambda: calls.append("sent")).retry_unknown()
@@ -413,24 +413,24 @@ def test_retry_unknown_with_nothing_unknown() -> None:
 
 
 def test_retry_unknown_of_a_report_that_cannot_send() -> None:
-    """A report with no way to the service says what to do instead."""
+    """The error of a report that cannot send has advice."""
     with pytest.raises(InvalidInputError, match="cannot send"):
         report(["unknown"]).retry_unknown()
 
 
 def test_notes_are_said_once() -> None:
-    """The same note of many requests is one note."""
+    """A note that many requests repeat is one note."""
     made = report(["added"], notes=["slow", "odd", "slow"])
     assert made.notes == ["slow", "odd"]
 
 
 def sent_text(markup: str) -> str:
-    """Return what a person reads of some HTML."""
+    """Return the visible text of HTML."""
     return html.unescape(re.sub(r"<[^>]+>", " ", markup))
 
 
 def test_both_views_say_what_happened() -> None:
-    """Terminal and notebook give counts, meanings, what to do, the error and the notes."""
+    """Terminal and notebook show counts, meanings, advice, the error and the notes."""
     made = report(
         ["added"] * 1200 + ["unknown", "in_exclusion_list", "of_tomorrow"],
         detail=[""] * 1200 + ["No response.", "", ""],
@@ -452,14 +452,14 @@ def test_both_views_say_what_happened() -> None:
 
 
 def test_a_report_says_whether_the_run_stopped() -> None:
-    """Only where rows were not sent is the error said to have stopped the run."""
+    """The error is said to have stopped the run only if rows were not sent."""
     error = AuthenticationError("No.")
     assert "Stopped early: No." in repr(report(["added", "not_sent"], error=error))
     assert "Stopped early" not in repr(report(["added", "rejected"], error=error))
 
 
 def test_a_report_can_be_pickled() -> None:
-    """A pickled report has all but the way to the service."""
+    """A pickled report has everything except the connection."""
     error = ValidationFailedError("No.", validation_errors=[ValidationProblem("odd", "told")])
     made = report(["unknown"], error=error, notes=["a note"], retry=threading.Lock)
     back = pickle.loads(pickle.dumps(made))  # noqa: S301 - our own bytes
@@ -472,7 +472,7 @@ def test_a_report_can_be_pickled() -> None:
 
 
 def test_a_dry_run_says_that_nothing_was_sent() -> None:
-    """A dry run begins with that, and calls no row unsent for any other reason."""
+    """A dry run's text begins with that, and gives `not_sent` rows no other reason."""
     made = report(["not_sent", "invalid"], dry_run=True)
     for view in (repr(made), sent_text(made._repr_html_()).strip()):
         assert view.startswith("Nothing was sent")
@@ -483,7 +483,7 @@ def test_a_dry_run_says_that_nothing_was_sent() -> None:
 
 
 def test_only_the_most_frequent_details_are_shown() -> None:
-    """Of many details the two most frequent are shown, and how many others there are."""
+    """The two most frequent details are shown, and the number of the others."""
     details = ["a", "b", "b", "c", "c", "c", "d"]
     for view in ((made := report(["invalid"] * 7, detail=details)).__repr__(), made._repr_html_()):
         assert "c (3 rows)" in view
@@ -493,7 +493,7 @@ def test_only_the_most_frequent_details_are_shown() -> None:
 
 
 def test_markup_is_text() -> None:
-    """Whatever the service or the frame says cannot become markup in a notebook."""
+    """Texts of the service and the frame are escaped in a notebook."""
     bad = "<script>alert(1)</script>&"
     made = report(
         [bad, "unknown"],
@@ -507,13 +507,13 @@ def test_markup_is_text() -> None:
 
 
 def test_html_takes_the_colours_around_it() -> None:
-    """The view sets no colour of its own, so that it can be read on light and dark."""
+    """The HTML sets no colours, so that it is readable on light and dark pages."""
     page = report(EVERY_STATUS, notes=["note"])._repr_html_()
     assert "color:" not in page.replace("color:inherit", "")
 
 
 def test_every_status_has_a_meaning() -> None:
-    """Each status is put in words once, those behind a check with the override that leaves it."""
+    """Each status has one meaning; those of a check name the override that skips it."""
     assert set(MEANINGS) == set(statuses.STATUSES)
     assert all(meaning.means.endswith(".") for meaning in MEANINGS.values())
     for name, override in spec.CHECK_OVERRIDES.items():
@@ -521,6 +521,6 @@ def test_every_status_has_a_meaning() -> None:
 
 
 def test_views_of_no_rows() -> None:
-    """A report of no rows can be looked at."""
+    """A report without rows can be shown."""
     assert repr(report([])).startswith("0 rows for sequence seq_1, no row was sent")
     assert "0 rows" in report([])._repr_html_()

@@ -1,4 +1,4 @@
-"""Once sending has begun there is a report, whatever signal, warning or full disk comes."""
+"""Once sending has begun there is a report, despite signals, warnings or a full disk."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def add(**options):
 
 
 def run(code: str, url: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own."""
+    """Run a script in a separate process."""
     return forked.run(SETUP + textwrap.dedent(code), url, **options)
 
 
 def test_warnings_that_are_errors() -> None:
-    """Warnings that are turned into errors take no report away."""
+    """Warnings that are turned into errors do not lose the report."""
     with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
         # The suite turns every warning into an error.
         report = add(leads(4), client)
@@ -72,7 +72,7 @@ def test_warnings_that_are_errors() -> None:
 @pytest.mark.parametrize("moment", ["in a request", "after the last response"])
 @pytest.mark.parametrize("times", [1, 3])
 def test_signals_in_a_request(moment: str, times: int) -> None:
-    """Ctrl-C, however often and just when all is done, ends the run and leaves the report."""
+    """Ctrl-C, repeated or at the very end, ends the run and keeps the report."""
     code = f"""
         import os, threading
         def press(run):
@@ -96,7 +96,7 @@ def test_signals_in_a_request(moment: str, times: int) -> None:
 
 
 def test_another_signal_is_heard_at_the_end() -> None:
-    """A signal that somebody handles ends the run, and is handled once the report is there."""
+    """A signal with a handler ends the run; the handler is called once the report exists."""
     code = """
         import os
         signal.signal(signal.SIGTERM, lambda *_: print("term", *of.last_report().rows["status"]))
@@ -117,7 +117,7 @@ def test_another_signal_is_heard_at_the_end() -> None:
 
 @pytest.mark.parametrize("stream", ["closed", "broken", "none"])
 def test_a_stderr_that_cannot_be_written(stream: str) -> None:
-    """A progress bar and a warning that have nowhere to go end nothing."""
+    """A progress bar and a warning that cannot be written do not end the run."""
     code = """
         stream = {stream!r}
         if stream == "closed":
@@ -138,7 +138,7 @@ def test_a_stderr_that_cannot_be_written(stream: str) -> None:
 
 
 def test_a_caller_who_lost_the_report() -> None:
-    """What ends the caller leaves the report of what was done to be asked for."""
+    """If the caller ends by an error, `last_report` has the outcomes."""
 
     def leave(*_: object) -> None:
         raise TimeoutError("enough")
@@ -159,7 +159,7 @@ def test_a_caller_who_lost_the_report() -> None:
 
 
 def test_the_last_report_is_that_of_the_last_run() -> None:
-    """A run that sent something is remembered; a dry run and one that could not begin are not."""
+    """A run that sent something is remembered; a dry run or a failed start is not."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         report = add(leads(2), client)
         assert of.last_report() is report
@@ -185,7 +185,7 @@ def test_a_deep_error_body(levels: int) -> None:
 
 
 def test_a_deep_count() -> None:
-    """A count that is no number makes rows unknown, and is shown unless it is nested too deeply."""
+    """A count that is not a number makes rows unknown, and is shown unless nested too deeply."""
     # From Python 3.12 on, nothing is nested too deeply to be cut.
     deep = r"(\(nested too deeply to show\)|\[+…)"
     for levels, shown in ((1, r"\[\]"), (1000, deep)):
@@ -205,7 +205,7 @@ def test_a_deep_count() -> None:
     ],
 )
 def test_rows_that_were_not_added_are_told_once(frame: pd.DataFrame, said: str) -> None:
-    """One warning counts what is neither added nor skipped, and scripts can raise it."""
+    """One warning counts the rows neither added nor skipped, and scripts can raise it."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning) as caught:
             report = add(frame, client)

@@ -1,4 +1,4 @@
-"""Later runs with one journal: each person is sent once, whatever their rows look like by then."""
+"""Later runs with one journal send each person once, however their rows have changed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def skipped(name: str) -> Any:
 def add(
     client: Client, rows: Iterable[Row], path: Path, go: Any = None, **options: Any
 ) -> SubmissionReport:
-    """Add rows to a sequence; `go` is a further column."""
+    """Add rows to a sequence; `go` is an additional column."""
     frame = frame_of(rows)
     if go is not None:
         frame["go"] = go
@@ -76,7 +76,7 @@ def details(report: SubmissionReport) -> list[str]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return where a journal may be."""
+    """Return a path for a journal."""
     return tmp_path / "leads.journal"
 
 
@@ -123,7 +123,7 @@ HISTORIES: dict[str, tuple[list[Row], list[list[Row]], list[str]]] = {
 def test_nobody_is_sent_by_another_row(
     first: list[Row], later: list[list[Row]], expected: list[str], path: Path
 ) -> None:
-    """Whoever a journal has is not sent again by a row that it, or an earlier run, links to it."""
+    """A recorded person is not sent again by a row that this or an earlier run links to them."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, first, path)
         for rows in later:
@@ -138,7 +138,7 @@ def test_nobody_is_sent_by_another_row(
 def test_an_invalid_row_links_its_person(
     wrong: str, order: list[int], journals: list[str | None], tmp_path: Path
 ) -> None:
-    """A row that is not sent for its text still shows that two other rows are one person."""
+    """A row with an invalid text still links two other rows to one person."""
     rows = frame_of([(A, None), (A, U), (None, U)])
     rows["note"] = ["fits", "z" * 2_000, "fits"]
     rows["skip"] = [True, "perhaps", True]
@@ -183,7 +183,7 @@ def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
 
 @pytest.mark.parametrize("is_dry", [True, False])
 def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, path: Path) -> None:
-    """What a dry run sees of a person is not known to the next run."""
+    """Links that a dry run finds are unknown to the next run."""
     with scripted(only_posts([added, added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
         assert statuses(add(client, [(A, U)], path, dry_run=is_dry)) == ["added"]
@@ -192,7 +192,7 @@ def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, pa
 
 
 def test_colleagues_who_share_a_page(path: Path) -> None:
-    """A weak URL is not taken for a person who has an address, in either order of the runs."""
+    """A weak URL does not match a person who has an address, in either order of the runs."""
     alone, with_email = [(None, W)], [(A, W), (B, W), (None, W)]
     with scripted(only_posts([added] * 6)) as service, connected(service) as client:
         add(client, alone, path)
@@ -218,7 +218,7 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
     ],
 )
 def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
-    """An outcome of another email or URL than the row's says so by kind."""
+    """The detail names the kind of identifier if the outcome is of another email or URL."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, U)], path)
         report = add(client, [row], path)
@@ -226,7 +226,7 @@ def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, 
 
 
 def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
-    """A row whose lead was sent without one of its identifiers says which."""
+    """The detail names the identifier that the row's lead was sent without."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None), (A, U)], path)
         report = add(client, [(None, U)], path)
@@ -242,7 +242,7 @@ def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
     ],
 )
 def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: Path) -> None:
-    """A row whose text changed stays unknown, and its detail names what changed."""
+    """A row whose text changed stays unknown, and its detail names the change."""
     turns = [script.reset(), skipped("already_in_sequence_and_skipped")]
     with scripted(only_posts(turns)) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
@@ -262,7 +262,7 @@ def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: 
 
 
 def test_an_unknown_row_of_a_person_with_another_lead_is_not_sent_again(path: Path) -> None:
-    """Where two leads turn out to be one person, a retry of one could be the person's second."""
+    """If two leads turn out to be one person, the unknown one is not resent."""
     with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
             add(client, [(A, None)], path)
@@ -285,7 +285,7 @@ SKIPS = {
 
 @pytest.mark.parametrize("status", SKIPS)
 def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path: Path) -> None:
-    """It is sent once it carries that override, and not with another one or a second time."""
+    """It is sent once with that override, and not with another one or a second time."""
     skip = skipped(f"{status}_and_skipped")
     right, wrong = {SKIPS[status]: "go"}, dict.fromkeys(SKIPS.values(), "go")
     del wrong[SKIPS[status]]
@@ -308,7 +308,7 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
 
 
 def test_an_override_sends_no_person_who_was_added_by_another_row(path: Path) -> None:
-    """A skipped row is withheld where its person has another lead that may have acted."""
+    """A skipped row is not sent if its person has another lead that may have been added."""
     skip = skipped("recently_contacted_and_skipped")
     with scripted(only_posts([skip, added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
@@ -320,7 +320,7 @@ def test_an_override_sends_no_person_who_was_added_by_another_row(path: Path) ->
 
 
 def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
-    """After a run with the URLs one row off, the right frame has the outcomes that it had."""
+    """After a run with URLs shifted by one row, the correct frame has its earlier outcomes."""
     turns = [added, skipped("in_exclusion_list_and_skipped"), script.reset(), added]
     first = BOTH[:9]
     shifted = [
@@ -342,7 +342,7 @@ def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
 
 
 def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
-    """A run that ends early leaves none of a person's rows behind as a duplicate."""
+    """If a run ends early, duplicates of unsent rows are `not_sent`, too."""
     refused = script.json({"error": "who?"}, 401)
     with scripted(only_posts([refused, added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
@@ -358,7 +358,7 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
 def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
     moment: str, loss: str, path: Path
 ) -> None:
-    """A plan and a report that used a journal refuse to go on with none or another one."""
+    """A plan and a report that used a journal reject a missing or another one."""
     turns = [script.reset(), added, added, added, added]
     with scripted(only_posts(turns)) as service, connected(service) as client:
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
@@ -387,7 +387,7 @@ def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
 
 
 def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None:
-    """A warning says how many persons this process sent to the sequence, by whatever row."""
+    """The warning counts the people that this process sent to the sequence, by any row."""
     refused = script.json({"error": "no"}, 400)
     turns = [added, added, added, refused, added]
     with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -406,7 +406,7 @@ def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None
 
 
 def test_rows_that_a_wrong_url_links_keep_their_own_outcomes(path: Path) -> None:
-    """One URL in all rows by mistake takes no outcome back, and hides no unknown lead."""
+    """One URL in all rows by mistake changes no outcome, and hides no unknown lead."""
     wrong = "https://profnet.example/in/wrong"
     rows: list[Row] = [(A, None), (B, None), (C, None)]
     turns = [added, skipped("recently_contacted_and_skipped"), script.reset()]
@@ -422,7 +422,7 @@ def test_rows_that_a_wrong_url_links_keep_their_own_outcomes(path: Path) -> None
 
 
 def test_an_override_sends_no_person_who_is_in_the_sequence_already(path: Path) -> None:
-    """A lead that the service found there keeps its person from being sent by another row."""
+    """A lead that the service found in the sequence keeps its person from being sent again."""
     turns = [
         skipped("already_in_sequence_and_skipped"),
         skipped("recently_contacted_and_skipped"),
@@ -440,7 +440,7 @@ def test_an_override_sends_no_person_who_is_in_the_sequence_already(path: Path) 
 
 
 def test_a_copy_made_during_the_run_is_an_older_one(path: Path) -> None:
-    """A plan does not accept the journal as it was while the plan was being sent."""
+    """A plan rejects a copy of the journal that was made while the plan was being sent."""
     copies: list[bytes] = []
 
     def copied(received: Received) -> Reply:
@@ -459,7 +459,7 @@ def test_a_copy_made_during_the_run_is_an_older_one(path: Path) -> None:
 
 
 def test_a_dry_run_leaves_the_folder_as_it_is(path: Path) -> None:
-    """It makes no file, also in a folder where none may be made, and needs no connection."""
+    """It creates no file, also in a read-only folder, and needs no connection."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
         path.with_name(f"{path.name}.lock").unlink()
@@ -476,7 +476,7 @@ def test_a_dry_run_leaves_the_folder_as_it_is(path: Path) -> None:
 
 
 def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: Path) -> None:
-    """It does not promise to send what submitting again would refuse."""
+    """A dry run is rejected if the real submission would be."""
     with scripted(only_posts([added, added])) as service, connected(service) as client:
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
         plan.submit()
@@ -490,7 +490,7 @@ def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: P
 
 
 def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
-    """A second run, in another thread, counts what the first one has sent so far."""
+    """A second run, in another thread, counts the people that the first one has sent so far."""
     begun, go_on = threading.Event(), threading.Event()
 
     def held(received: Received) -> Reply:
@@ -514,7 +514,7 @@ def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
 
 @pytest.mark.parametrize("url", ["https://p.example/in/m%65", "https://a.\u3164/in/x"])
 def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
-    """What could not be recognised in a later run is a problem of its row."""
+    """A row with a URL that later runs could not recognise has a problem."""
     with scripted(only_posts([])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning, match="invalid"):
             assert statuses(add(client, [(None, url)], path)) == ["invalid"]
@@ -522,7 +522,7 @@ def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
 
 
 def test_a_skipped_person_stays_one_when_the_override_is_refused(path: Path) -> None:
-    """Rows that were recorded for a skip are one person after a refused second try, too."""
+    """Rows that a skip linked to one person stay linked after a refused second try."""
     skip = skipped("recently_contacted_and_skipped")
     refused = script.json({"error": "no"}, 400)
     rows: list[Row] = [(A, U), (A, None), (None, U)]

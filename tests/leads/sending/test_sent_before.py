@@ -1,4 +1,4 @@
-"""Whom this process has sent to a sequence before, with no journal that knows it."""
+"""The people that this process sent to a sequence before, without a journal that records it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WEAK = "https://profnet.example/view?id=1"
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    """Return a client that asks nothing."""
+    """Return a client that sends nothing."""
     with Client("https://service.example", "token", cache=None) as client:
         yield client
 
@@ -44,13 +44,13 @@ def planned(*rows: Row, sequence_id: str = "s1") -> SubmissionPlan:
 
 
 def add(client: Client, plan: SubmissionPlan, rows: np.ndarray[Any, Any]) -> None:
-    """Let a run have sent rows of a plan."""
+    """Record that a run has sent rows of a plan."""
     with sent_before.recording(client, plan, lambda: rows):
         pass
 
 
 def remember(client: Client, *rows: Row) -> None:
-    """Take rows as sent."""
+    """Record rows as sent."""
     add(client, planned(*rows), np.arange(len(rows)))
 
 
@@ -60,7 +60,7 @@ def known(client: Client, *rows: Row) -> list[bool]:
 
 
 def test_by_sequence_and_account(client: Client) -> None:
-    """Another sequence, service or token has sent nobody."""
+    """For another sequence, service or token, no person was sent."""
     add(client, planned((A, None), (B, None)), np.array([0]))
     assert known(client, (A, None), (B, None)) == [True, False]
     rows = np.arange(1)
@@ -75,7 +75,7 @@ def test_by_sequence_and_account(client: Client) -> None:
 
 
 def test_in_any_spelling(client: Client) -> None:
-    """Addresses and profiles are compared as persons are, not as they are written."""
+    """Addresses and profiles are compared by key, not by spelling."""
     remember(client, (A, None), (None, PROFILE))
     assert known(client, ("A@X.example ", None), (None, "de.profnet.example/in/U/?trk=x")) == [
         True,
@@ -84,7 +84,7 @@ def test_in_any_spelling(client: Client) -> None:
 
 
 def test_persons_over_several_steps(client: Client) -> None:
-    """Rows of then and of now link each other; a weak URL links no row that has an address."""
+    """Earlier and current rows link each other; a weak URL links no row that has an address."""
     remember(client, (A, PROFILE), (C, WEAK))
     assert known(client, (B, None), (None, OTHER_PROFILE), (B, OTHER_PROFILE)) == [False] * 3
     assert known(client, (B, None), (B, PROFILE)) == [True, True]
@@ -94,7 +94,7 @@ def test_persons_over_several_steps(client: Client) -> None:
 
 
 def test_by_columns_of_an_earlier_plan(client: Client) -> None:
-    """A row is known by the columns of an earlier plan of its frame, too."""
+    """A row is recognised by the columns of an earlier plan of its frame, too."""
     frame = frame_of((A, None), (B, None)).assign(home=["home@x.example", C])
     plan = make_plan(frame, "s1", earlier_keys=(make_plan(frame, "s1", email="home").keys,))
     add(client, plan, np.array([0]))
@@ -105,7 +105,7 @@ def test_by_columns_of_an_earlier_plan(client: Client) -> None:
 
 
 def test_some_rows_in_any_order(client: Client) -> None:
-    """The result is that of the rows that are asked about."""
+    """The result is in the order of the requested rows."""
     remember(client, (B, None))
     plan = planned((A, None), (B, None), (C, None))
     assert sent_before.are_sent(client, plan, np.array([2, 1])).tolist() == [False, True]
@@ -113,7 +113,7 @@ def test_some_rows_in_any_order(client: Client) -> None:
 
 
 def test_sending(client: Client) -> None:
-    """One sender at a time has a sequence of an account, until it ends or fails."""
+    """One sender at a time uses a sequence of an account, until it ends or fails."""
     plan, other = planned((A, None)), planned((A, None), sequence_id="s2")
     with ExitStack() as first, Client("https://service.example", "other", cache=None) as account:
         assert first.enter_context(sent_before.sending(client, plan))
@@ -136,11 +136,11 @@ def test_sending(client: Client) -> None:
 
 
 class TestWarning:
-    """What a call without a journal, or with a new one, says of an earlier call."""
+    """The warning of a call without a journal, or with a new one, after an earlier call."""
 
     @staticmethod
     def add(client: Client, *rows: Row, journal: Path | None = None) -> list[str]:
-        """Add rows; return what is warned of before the first request."""
+        """Add rows; return the warnings before the first request."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", OutreachWarning)
             frame_of(*rows).outreach.add_to_sequence(
@@ -151,7 +151,7 @@ class TestWarning:
 
     @pytest.mark.parametrize("name", ["", "already_in_sequence_and_skipped"])
     def test_what_may_have_arrived(self, name: str) -> None:
-        """Added rows and their duplicates count, and so do unknown ones."""
+        """Added rows, their duplicates and unknown rows count."""
 
         def reply(received: Received) -> Reply:
             if not name:
@@ -176,12 +176,12 @@ class TestWarning:
         "reply", [script.json({}, 400), script.json({}, 401)], ids=["rejected", "not sent"]
     )
     def test_what_cannot_have_arrived(self, reply: Reply) -> None:
-        """Refused rows and those that were never sent are sent again without a word."""
+        """Rejected rows and rows that were never sent are sent without a warning."""
         with scripted(only_posts([reply, added])) as service, connected(service) as client:
             assert self.add(client, (A, None)) == self.add(client, (A, None)) == []
 
     def test_with_a_journal(self, tmp_path: Path) -> None:
-        """Rows that the journal leaves out are not warned of; those that it does not know are."""
+        """Rows that the journal records cause no warning; other rows do."""
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             assert self.add(client, (A, None), journal=tmp_path / "j") == []
             assert self.add(client, (A, None), (B, None), journal=tmp_path / "j") == []
@@ -190,7 +190,7 @@ class TestWarning:
             ]
 
     def test_unknown_rows_that_are_sent_again(self) -> None:
-        """Who asks to send unknown rows again is not told that they were sent."""
+        """Resending unknown rows on request causes no warning."""
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
             with pytest.warns(OutreachWarning, match="1 is unknown"):
                 report = frame_of((A, None)).outreach.add_to_sequence("s1", client=client)

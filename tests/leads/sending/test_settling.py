@@ -1,4 +1,4 @@
-"""Going on with a journal after rows have changed, and where a plan goes."""
+"""Resuming with a journal after rows have changed, and the service of a plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport
 
 
 def restore(path: Path, service: Service) -> None:
-    """Make the journal of which there is a dump."""
+    """Restore a journal from its dump."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(DUMP.read_text(encoding="utf-8").replace("{service}", service.url))
 
@@ -51,10 +51,10 @@ def emails(*names: str) -> pd.DataFrame:
 
 
 class TestCorrectedRows:
-    """Fixing what failed and running again with the same journal is safe."""
+    """Correcting failed rows and running again with the same journal is safe."""
 
     def test_failed_rows_from_their_file(self, tmp_path: Path) -> None:
-        """The rows of failed.csv, corrected, are sent; nobody whom the service has is."""
+        """The corrected rows of failed.csv are sent; people that the service added are not."""
         odd = script.json({"error": "odd"}, 400)
         turns = [added, odd, script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -72,7 +72,7 @@ class TestCorrectedRows:
             assert sent(service)[-1] == ["c", "d", "g"]
 
     def test_added_and_reordered_rows(self, tmp_path: Path) -> None:
-        """A frame that has grown and was sorted is known by its leads."""
+        """The leads of a frame that has grown and was sorted are recognised."""
         with scripted(only_posts([added, added])) as service, connected(service) as client:
             add(emails("b", "d"), client, journal=tmp_path / "j")
             report = add(emails("a", "b", "c", "D"), client, journal=tmp_path / "j")
@@ -81,7 +81,7 @@ class TestCorrectedRows:
         assert sent(service)[1:] == [["a", "c"]]
 
     def test_a_corrected_row_is_unknown(self, tmp_path: Path) -> None:
-        """What was corrected, sent and lost is sent again as it was corrected."""
+        """A corrected row whose request was lost is resent as corrected."""
         turns = [script.json({"error": "odd"}, 400), script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             add(
@@ -106,7 +106,7 @@ class TestCorrectedRows:
     def test_an_unknown_row_that_changed(
         self, row: tuple[str, str | None], changed: str, tmp_path: Path
     ) -> None:
-        """It stays unknown, and its detail says which kind of identifier is another."""
+        """It stays unknown, and its detail names the kind of identifier that differs."""
         before = ("a.x@example.com", "https://profnet.example/in/a")
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
             add(people(before), client, journal=tmp_path / "j")
@@ -121,7 +121,7 @@ class TestCorrectedRows:
             assert column(report) == ["added"]
 
     def test_after_a_new_token(self, tmp_path: Path) -> None:
-        """A journal is not bound to the token: after a 401 the cure is a new one."""
+        """A journal does not depend on the token: a new token continues after a 401."""
         turns = [added, script.json({"error": "who?"}, 401), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
@@ -132,7 +132,7 @@ class TestCorrectedRows:
         assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
 
     def test_one_person_in_two_rows(self, tmp_path: Path) -> None:
-        """Rows that only the journal knows to be one person are sent once, exactly as before."""
+        """Rows that are one person only by the journal are sent once, exactly as before."""
         sent_row = ("a@example.com", "https://profnet.example/in/a")
         apart = [("a@example.com", None), (None, "https://de.profnet.example/in/a/")]
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
@@ -150,10 +150,10 @@ class TestCorrectedRows:
 
 
 class TestLostJournal:
-    """A journal that goes away must not make the next run send everybody again."""
+    """A lost journal must not make the next run send everybody again."""
 
     def test_removed_in_mid_run(self, tmp_path: Path) -> None:
-        """The run ends, the journal is there again, and the same call sends only the rest."""
+        """The run ends, the journal is restored, and the same call sends only remaining rows."""
         journal = tmp_path / "j"
 
         def remove(received: Received) -> Reply:
@@ -169,7 +169,7 @@ class TestLostJournal:
             assert sent(service) == [["a", "b"], ["c", "d"], ["e", "f"]]
 
     def test_replaced_in_mid_run(self, tmp_path: Path) -> None:
-        """The advice is not to submit again with that journal, and doing so sends nothing."""
+        """The advice is not to submit again with that journal, and submitting sends nothing."""
         journal = tmp_path / "j"
 
         def replace(received: Received) -> Reply:
@@ -190,7 +190,7 @@ class TestLostJournal:
     def test_another_working_folder_in_mid_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A relative path means the folder in which it was given, in retries too."""
+        """A relative path stays relative to its first working folder, in retries too."""
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
         monkeypatch.chdir(tmp_path / "a")
@@ -209,21 +209,21 @@ class TestLostJournal:
 
 
 class TestReplacedJournal:
-    """A plan or a report that has used a journal accepts no other one."""
+    """A plan or a report that has used a journal accepts no other journal."""
 
     @staticmethod
     def remove(journal: Path, _client: Client) -> None:
-        """Take the journal away."""
+        """Remove the journal."""
         journal.unlink()
 
     @staticmethod
     def put_older(journal: Path, _client: Client) -> None:
-        """Put a copy from before the last run in its place."""
+        """Replace it by a copy from before the last run."""
         journal.with_name("copy").replace(journal)
 
     @staticmethod
     def put_other(journal: Path, client: Client) -> None:
-        """Put a journal of other leads to the same sequence in its place."""
+        """Replace it by a journal of other leads to the same sequence."""
         for name in ("x", "y", "z"):
             add(emails(name), client, journal=journal.with_name("other"))
         journal.with_name("other").replace(journal)
@@ -240,7 +240,7 @@ class TestReplacedJournal:
     def test_the_same_plan_and_report(
         self, change: Callable[[Path, Client], None], words: str, tmp_path: Path
     ) -> None:
-        """Both are refused, a trial too, and nothing is sent or written."""
+        """Both are rejected, a dry run too, and nothing is sent or written."""
         journal = tmp_path / "j"
         turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 4]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -262,7 +262,7 @@ class TestReplacedJournal:
             assert len(sent(service)) == requests
 
     def test_the_right_one_again(self, tmp_path: Path) -> None:
-        """Once the journal is back, plan and report go on with it."""
+        """Once the journal is restored, plan and report resume with it."""
         journal = tmp_path / "j"
         turns = [script.reset(), script.json({"error": "odd"}, 400), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -277,7 +277,7 @@ class TestReplacedJournal:
             assert sent(service)[2:] == [["a", "b"], ["c"]]
 
     def test_a_new_plan(self, tmp_path: Path) -> None:
-        """It may begin a new journal, with a warning of whom this process has sent before."""
+        """It may start a new journal, with a warning of the people this process sent before."""
         journal = tmp_path / "j"
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             add(emails("a", "b"), client, journal=journal)
@@ -289,7 +289,7 @@ class TestReplacedJournal:
 
 
 def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
-    """Whom a journal of today's format knows is known whatever becomes of hashes and settings."""
+    """People in a journal of today's format stay recognised, whatever changes later."""
     url = "https://profnet.example/"
     rows = [
         ("a2.x@example.com", None),
@@ -318,7 +318,7 @@ class TestOwnClient:
     """Plans and reports send by the client that they were made with."""
 
     def test_another_default_client(self) -> None:
-        """What was planned and sent at one service stays there, whatever was connected since."""
+        """A plan for one service is sent there, whatever was connected since."""
         with (
             scripted(only_posts([script.reset(), added])) as ours,
             scripted(only_posts([])) as theirs,
@@ -348,7 +348,7 @@ class TestOwnClient:
             assert sent(theirs) == []
 
     def test_an_explicit_client_of_the_same_service(self) -> None:
-        """A new connection to the same service may send what is unknown."""
+        """A new connection to the same service may resend the unknown rows."""
         turns = [script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = emails("a").outreach.plan("s1", client=client).submit()
@@ -360,7 +360,7 @@ class TestOwnClient:
 
 
 def test_a_late_second_response_is_not_taken_for_the_next(tmp_path: Path) -> None:
-    """What comes twice on one connection proves nothing for the next request."""
+    """A second response on one connection proves nothing for the next request."""
 
     def twice(received: Received) -> Reply:
         reply = added(received)

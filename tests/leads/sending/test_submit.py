@@ -1,4 +1,4 @@
-"""Sending a plan: one outcome per row, whatever the service, the network or the analyst does."""
+"""Sending a plan: one outcome per row, whatever the service, the network or the caller does."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _numbers = count()
 
 
 def leads(rows: int) -> pd.DataFrame:
-    """Return leads that no other test has."""
+    """Return leads that no other test uses."""
     run = next(_numbers)
     return pd.DataFrame({"email": [f"lead{row}.of{run}@example.com" for row in range(rows)]})
 
@@ -55,7 +55,7 @@ def leads(rows: int) -> pd.DataFrame:
 def planned(
     client: Client, frame: pd.DataFrame, chunk_size: int = 2, **more: Any
 ) -> SubmissionPlan:
-    """Plan a frame for a sequence that a scripted service has."""
+    """Plan a frame for a sequence of a scripted service."""
     return make_plan(frame, "s1", chunk_size=chunk_size, client=client, **more)
 
 
@@ -73,11 +73,11 @@ def column(report: SubmissionReport, name: str = "status") -> list[Any]:
 
 
 class TestSending:
-    """What reaches the service, and in which order."""
+    """The requests that the service receives, and their order."""
 
     @pytest.mark.usefixtures("client")
     def test_all_rows_in_chunks(self, sandbox: Sandbox) -> None:
-        """Every row arrives once, in order, in chunks; each row knows its request."""
+        """Every row arrives once, in order, in chunks; each row has the number of its request."""
         sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(5)
         before = len(sandbox.leads(sequence_id))
         report = submit(make_plan(frame, sequence_id, chunk_size=2))
@@ -105,7 +105,7 @@ class TestSending:
 
     @pytest.mark.usefixtures("client")
     def test_invalid_and_duplicate_rows_stay_behind(self, sandbox: Sandbox) -> None:
-        """Rows that the plan leaves out are in the report and never sent."""
+        """Rows that the plan excludes are in the report and never sent."""
         frame = leads(3)
         frame.loc[1, "email"] = "unknown"
         frame.loc[2, "email"] = frame.loc[0, "email"]
@@ -124,7 +124,7 @@ class TestSending:
         assert set(column(report)[:-1]) <= set(statuses.SKIPPED)
 
     def test_nothing_to_send(self) -> None:
-        """No rows, or none that can be sent, make no request and need no connection."""
+        """Without rows to send, no request is made and no connection needed."""
         for frame, expected in (
             (leads(0), []),
             (pd.DataFrame({"email": ["unknown", None]}), ["invalid"] * 2),
@@ -132,7 +132,7 @@ class TestSending:
             assert column(submit(make_plan(frame, "s1"))) == expected
 
     def test_dry_run(self, tmp_path: Path) -> None:
-        """A dry run sends nothing, needs no connection and leaves the journal alone."""
+        """A dry run sends nothing, needs no connection and does not change the journal."""
         journal = tmp_path / "journal"
         report = submit(make_plan(leads(2), "s1"), dry_run=True, journal=journal)
         assert column(report) == ["not_sent"] * 2
@@ -141,7 +141,7 @@ class TestSending:
         assert list(tmp_path.iterdir()) == []
 
     def test_no_connection(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With no service connected, or a client that is closed, it raises before anything."""
+        """Without a connection, or with a closed client, it raises first."""
         monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
         of.connect("http://localhost:1", "token", cache=None).close()
         with pytest.raises(ConfigurationError, match="connect"):
@@ -152,7 +152,7 @@ class TestSending:
                 submit(planned(client, leads(1)))
 
     def test_nothing_is_sent_that_nobody_hears_of(self) -> None:
-        """When the watching ends by an error, the request under way is the last one."""
+        """If the monitor raises, the current request is the last one."""
         begun, left = threading.Event(), threading.Event()
 
         def slow(received: Received) -> Reply:
@@ -180,7 +180,7 @@ class TestSending:
 
     @pytest.mark.usefixtures("client")
     def test_progress(self, sandbox: Sandbox, capsys: Any) -> None:
-        """The bar counts rows, and says how many were added, skipped and failed."""
+        """The bar counts rows, and shows the added, skipped and failed ones."""
         plan = make_plan(leads(3), sandbox.sequence_ids["accepts_any"])
         submit(plan, progress=True)
         shown = capsys.readouterr().err
@@ -191,10 +191,10 @@ class TestSending:
 
 
 class TestRefusals:
-    """Responses that say no."""
+    """Responses that refuse a request."""
 
     def test_the_table_is_the_interface_s(self) -> None:
-        """Each of the interface's codes has its meaning for the run, and no other code."""
+        """Each code of the interface has its next step, and no other code has."""
         assert NEXT_STEP_BY_CODE.keys() == spec.ADD_LEADS_ERRORS.keys()
 
     @pytest.mark.parametrize("code", [*spec.ADD_LEADS_ERRORS, "a_code_of_tomorrow"])
@@ -219,7 +219,7 @@ class TestRefusals:
     @pytest.mark.filterwarnings("ignore:The sequence")
     @pytest.mark.parametrize("code", sorted(spec.ADD_LEADS_ERRORS))
     def test_each_code_of_the_sandbox(self, code: str, sandbox: Sandbox) -> None:
-        """What the service really responds is understood."""
+        """The sandbox's responses are understood."""
         sequence_id = sandbox.sequence_ids[code]
         before = len(sandbox.leads(sequence_id))
         plan = make_plan(leads(4), sequence_id, chunk_size=2)
@@ -229,7 +229,7 @@ class TestRefusals:
         assert len(sandbox.leads(sequence_id)) == before
 
     def test_several_codes(self) -> None:
-        """One code that stops is enough; all of them are kept, the one that decides first."""
+        """One code that stops is enough; all codes are kept, the decisive one first."""
         turns = [refused("brand_new", "missing_lead_field", "mailbox_unusable")]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(4)))
@@ -262,7 +262,7 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("client")
     def test_split_in_the_sandbox(self, sandbox: Sandbox) -> None:
-        """Leads with an address are added though others of their request lack one."""
+        """Leads with an address are added although others of their request lack one."""
         frame = leads(4).assign(profnet_url=None)
         run = next(_numbers)
         frame.loc[1, ["email", "profnet_url"]] = [None, f"https://profnet.example/in/split-{run}"]
@@ -271,7 +271,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("status", [400, 413])
     def test_a_malformed_chunk(self, status: int) -> None:
-        """A 400 or 413 rejects that chunk alone, and the report is not fine."""
+        """A 400 or 413 rejects only that chunk, and the report has an error."""
         no = script.json({"error": {"code": "bad", "message": "too odd"}}, status)
         with scripted(only_posts([no, no, added])) as service, connected(service) as client:
             report = stopped(planned(client, leads(3), chunk_size=1), "2 are rejected")
@@ -282,7 +282,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("status", [400, 413])
     def test_refused_alike(self, status: int) -> None:
-        """Three refusals in a row that are the same stop the run; others in between do not."""
+        """Three equal refusals in a row stop the run; other responses reset the count."""
         odd, even = (script.json({"error": word}, status) for word in ("odd", "even"))
         turns = [odd, odd, even, even, added, even, even, even]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -292,7 +292,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("status", [401, 403, 404, 405, 425])
     def test_nothing_was_done(self, status: int) -> None:
-        """A token that is not accepted, or an unknown sequence, stops the run with nothing done."""
+        """A token that is not accepted, or an unknown sequence, stops the run; nothing is added."""
         turns = [added, script.json({"error": "no"}, status)]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)), "To resume")
@@ -310,7 +310,7 @@ NOT_SENT = {401, 403, 404, 405, 425, 429}
 
 
 class TestEveryStatus:
-    """What an HTTP status in place of a result proves."""
+    """What an HTTP error status proves."""
 
     @pytest.mark.parametrize(
         "codes",
@@ -347,7 +347,7 @@ class TestEveryStatus:
         ("status", "expected"), [(429, "not_sent"), (503, "not_sent"), (500, "unknown")]
     )
     def test_with_a_time_to_wait(self, status: int, expected: str) -> None:
-        """A service that is busy did nothing where it says when to come again."""
+        """A busy service certainly did nothing if it sends Retry-After."""
         busy = script.json({}, status, {"Retry-After": "0"})
         with scripted(only_posts(repeat(busy))) as service, connected(service) as client:
             report = stopped(planned(client, leads(1)))
@@ -355,7 +355,7 @@ class TestEveryStatus:
 
 
 class TestDoubt:
-    """Responses that do not come, or make no sense."""
+    """Responses that are missing or invalid."""
 
     @pytest.mark.parametrize(
         "reply",
@@ -374,7 +374,7 @@ class TestDoubt:
         ],
     )
     def test_unknown_and_on(self, reply: Reply) -> None:
-        """Rows that may have arrived are unknown, never sent again, and the run goes on."""
+        """Rows that may have arrived are unknown, never resent, and the run continues."""
         with scripted(only_posts([added, reply, added])) as service, connected(service) as client:
             report = stopped(planned(client, leads(3), chunk_size=1), r"retry_unknown\(\)")
             assert sent(service) == [["lead0"], ["lead1"], ["lead2"]]
@@ -383,7 +383,7 @@ class TestDoubt:
 
     @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "duplicate_profnet_urls"])
     def test_a_host_of_a_thousand_labels(self, name: str) -> None:
-        """An odd URL in a list is of no lead that was sent, and ends nothing."""
+        """An odd URL in a list matches no lead that was sent, and ends nothing."""
         url = f"https://{'m.' * 1000}x.example/in/a"
 
         entry = url if name.startswith("duplicate_") else {"profnet_url": url}
@@ -394,14 +394,14 @@ class TestDoubt:
         assert any("m.m.m." in note for note in report.notes)
 
     def test_no_response_in_time(self) -> None:
-        """A service that is too slow leaves its rows unknown."""
+        """The rows of a request that times out are unknown."""
         slow = script.delayed(script.FOREVER, script.json({}))
         with scripted(only_posts([slow])) as service, connected(service, timeout=0.3) as client:
             report = stopped(planned(client, leads(1)))
         assert column(report) == ["unknown"]
 
     def test_a_run_goes_on_after_a_lost_response(self) -> None:
-        """After a request without a response in time, the next one is sent and believed."""
+        """After a request that timed out, the next one is sent and its response is used."""
         slow = script.delayed(script.FOREVER, script.json({}))
         # The second one has as much time as the first, of which a busy machine may need a lot.
         with (
@@ -412,7 +412,7 @@ class TestDoubt:
         assert column(report) == ["unknown", "added"]
 
     def test_three_in_a_row(self) -> None:
-        """A service that is evidently down is not asked about all the rest."""
+        """If the service is evidently down, the remaining rows are not sent."""
         down = script.json({"error": "oops"}, 500)
         odd = script.json({"error": "odd"}, 400)
         turns = [down, down, added, down, down, odd, down, down, script.reset()]
@@ -424,14 +424,14 @@ class TestDoubt:
         assert column(report) == expected
 
     def test_a_redirect(self) -> None:
-        """A redirect is followed by nobody, and stops the run."""
+        """A redirect is not followed, and stops the run."""
         turns = [script.respond(status=308, headers={"Location": "https://other.example/"})]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(2), chunk_size=1), "redirects")
         assert column(report) == ["unknown", "not_sent"]
 
     def test_nobody_there(self) -> None:
-        """With nothing listening, nothing was sent, and the report says so."""
+        """If no server is listening, nothing is sent, and the report says so."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         with Client(f"http://127.0.0.1:{port}", "token", cache=None, backoff=0) as client:
@@ -440,7 +440,7 @@ class TestDoubt:
         assert column(report) == ["not_sent"] * 2
 
     def test_asked_to_wait(self) -> None:
-        """A 429 is waited out and sent again; a wait that is too long sends nothing."""
+        """After a 429, the request is sent again later; too long a wait sends nothing."""
         busy = script.json({}, 429, {"Retry-After": "0.1"})
         later = script.json({}, 429, {"Retry-After": "100"})
         turns = [busy, busy, added, later]
@@ -452,7 +452,7 @@ class TestDoubt:
         assert column(report) == ["added", "not_sent", "not_sent"]
 
     def test_a_fault_of_the_package(self) -> None:
-        """Even what should not happen leaves a report of what was done."""
+        """An internal error leaves a report of the outcomes so far."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             whole = planned(client, leads(3), chunk_size=1)
             first = whole.checked.overrides[:1]
@@ -466,11 +466,11 @@ class TestDoubt:
 
 
 class TestRetryUnknown:
-    """Sending what is unknown once more, on request."""
+    """Resending the unknown rows, on request."""
 
     @pytest.mark.usefixtures("client")
     def test_by_what_the_first_send_did(self, sandbox: Sandbox) -> None:
-        """What arrived is present, what did not is added, and nothing else is sent."""
+        """Rows that had arrived are present, others are added, and no other row is sent."""
         sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(6)
         sandbox.faults = (
             Fault("drop_after_commit", endpoint="add_leads", after=1, times=1),
@@ -501,7 +501,7 @@ class TestRetryUnknown:
         ],
     )
     def test_refused_the_second_time(self, reply: Reply, tmp_path: Path) -> None:
-        """No refusal proves that the first send came to nothing: it is not sent a third time."""
+        """A refusal does not prove that the first send failed: the row is not sent a third time."""
         journal = tmp_path / "journal"
         with scripted(only_posts([script.reset(), reply])) as service, connected(service) as client:
             frame = leads(2)
@@ -515,7 +515,7 @@ class TestRetryUnknown:
             assert len(sent(service)) == 2
 
     def test_the_same_requests_again(self) -> None:
-        """Rows go in the requests that they were in, and only what is still unknown."""
+        """Rows are sent in their first requests' groups, and only those that are still unknown."""
         turns = [script.reset(), added, script.hang_up(), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)))
@@ -531,7 +531,7 @@ class TestRetryUnknown:
         ],
     )
     def test_skipped_the_second_time(self, name: str, tmp_path: Path) -> None:
-        """A lead that is skipped now may be in the sequence since the first send."""
+        """A lead that is skipped now may have been added by the first send."""
         journal = tmp_path / "journal"
         is_duplicate = name.startswith("duplicate_")
 
@@ -557,7 +557,7 @@ class TestRetryUnknown:
             assert len(sent(service)) == 2
 
     def test_twice(self) -> None:
-        """One report sends what is unknown once; the report of that knows what became of it."""
+        """One report resends unknown rows once; the report of the resend has their outcomes."""
         turns = [script.reset(), script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             first = stopped(planned(client, leads(2)))
@@ -569,7 +569,7 @@ class TestRetryUnknown:
         assert len(sent(service)) == 3
 
     def test_after_one_that_sent_nothing(self) -> None:
-        """A retry that could not begin does not count."""
+        """A retry that could not start does not count."""
         with scripted(only_posts([script.reset()])) as service:
             with connected(service) as client:
                 report = stopped(planned(client, leads(2)))
@@ -579,7 +579,7 @@ class TestRetryUnknown:
 
 
 class TestOnePlanTwice:
-    """A plan goes to a service once, unless its journal knows what to leave out."""
+    """A plan is sent to a service once, unless its journal records the sent rows."""
 
     @pytest.mark.parametrize(
         ("first", "second", "says"),
@@ -593,7 +593,7 @@ class TestOnePlanTwice:
     def test_refused(
         self, first: str | None, second: str | None, says: str, tmp_path: Path
     ) -> None:
-        """Submitted again, a plan is refused with nothing sent."""
+        """A second submission of a plan is rejected, and sends nothing."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             plan = planned(client, leads(2))
             assert column(submit(plan, journal=first and tmp_path / first)) == ["added"] * 2
@@ -603,7 +603,7 @@ class TestOnePlanTwice:
         assert not (tmp_path / "b").exists()
 
     def test_at_the_same_time(self) -> None:
-        """Of many threads that submit one plan, one sends it."""
+        """If many threads submit one plan, one of them sends it."""
 
         def attempt(plan: SubmissionPlan) -> bool:
             try:
@@ -619,7 +619,7 @@ class TestOnePlanTwice:
         assert len(sent(service)) == 1
 
     def test_after_one_that_sent_nothing(self, tmp_path: Path) -> None:
-        """A dry run and a submission that could not begin do not count."""
+        """A dry run and a submission that could not start do not count."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             plan = planned(client, leads(2))
             plan.submit(dry_run=True)
@@ -628,7 +628,7 @@ class TestOnePlanTwice:
             assert column(plan.submit()) == ["added"] * 2
 
     def test_to_another_service(self) -> None:
-        """A plan that went to one service does not go to another."""
+        """A plan that was sent to one service is not sent to another."""
         plan = make_plan(leads(2), "s1")
         with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
             assert column(plan.submit()) == ["added"] * 2
@@ -639,10 +639,10 @@ class TestOnePlanTwice:
 
 
 class TestJournal:
-    """Going on with a journal."""
+    """Resuming with a journal."""
 
     def test_going_on(self, tmp_path: Path) -> None:
-        """Refused and unsent rows are tried again in order; settled and unknown ones are not."""
+        """Rejected and unsent rows are sent again in order; recorded and unknown ones are not."""
         journal = tmp_path / "journal"
         frame = leads(9)
         first = [added, script.reset(), script.json({}, 400), script.json({}, 401)]
@@ -666,7 +666,7 @@ class TestJournal:
             assert len(sent(service)) == 8
 
     def test_notes_stay(self, tmp_path: Path) -> None:
-        """What the service said beyond the rows' outcomes is in the next run's report too."""
+        """The service's other messages are in the next run's report too."""
         turns = [refused("brand_new"), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = planned(client, leads(2))
@@ -676,7 +676,7 @@ class TestJournal:
         assert column(report) == ["added"] * 2
 
     def test_another_run_went_on(self, tmp_path: Path) -> None:
-        """An old report's retry leaves alone what another run has settled meanwhile."""
+        """An old report's retry skips rows that another run has recorded since."""
         journal = tmp_path / "journal"
         turns = [script.reset(), script.json({}, 401), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -689,7 +689,7 @@ class TestJournal:
 
     @pytest.mark.parametrize("change", ["settings", "sequence", "service"])
     def test_another_submission(self, change: str, tmp_path: Path) -> None:
-        """A journal of other settings, sequence or service is refused with nothing sent."""
+        """A journal of other settings, sequence or service is rejected, and nothing is sent."""
         frame = leads(2)
         with scripted(only_posts([added])) as service, connected(service) as client:
             submit(planned(client, frame), journal=tmp_path / "j")
@@ -706,7 +706,7 @@ class TestJournal:
             assert len(sent(service)) == 1
 
     def test_a_journal_that_cannot_be_used(self, tmp_path: Path) -> None:
-        """A file that is not a journal, or is in use, is refused with nothing sent."""
+        """A file that is not a journal, or is in use, is rejected, and nothing is sent."""
         (tmp_path / "notes").write_text("my notes")
         with scripted(only_posts([])) as service, connected(service) as client:
             for path in (tmp_path / "notes", tmp_path, tmp_path / "missing" / "journal"):
@@ -715,7 +715,7 @@ class TestJournal:
             assert sent(service) == []
 
     def test_two_at_once(self, tmp_path: Path) -> None:
-        """While one run has the journal, a second is refused; when it ends, the next may."""
+        """While one run uses the journal, a second is rejected; later, the next may start."""
         with scripted(only_posts([script.delayed(1, script.json({}, 400))])) as service:
             with connected(service) as client:
                 frame = leads(1)
@@ -749,7 +749,7 @@ class TestJournal:
             assert sent(service) == []
 
     def test_a_full_disk_later(self, tmp_path: Path) -> None:
-        """A disk that is full later stops the run, and what is known is reported."""
+        """A disk that is full later stops the run, and the outcomes so far are reported."""
         with scripted(only_posts(repeat(added))) as service:
             said = run_script(self.LIMITED, service, tmp_path / "j", more=50_000, chunk_size=20)
             rows, error = said.communicate()[0].splitlines()
@@ -786,7 +786,7 @@ def run_script(
 
 
 class TestInterrupting:
-    """Ctrl-C while leads are being added."""
+    """Ctrl-C while leads are added."""
 
     CODE = """
         report = submit(plan, journal=journal)
@@ -816,7 +816,7 @@ class TestInterrupting:
         return Counter(rows.split()), error
 
     def test_the_response_comes(self, tmp_path: Path) -> None:
-        """The request under way gets a moment for its response, and no other is sent."""
+        """The current request gets time for its response, and no other is sent."""
 
         def later(received: Received) -> Reply:
             assert self.pressed.wait(60)
@@ -828,7 +828,7 @@ class TestInterrupting:
         assert "Interrupted" in error
 
     def test_no_response_comes(self, tmp_path: Path) -> None:
-        """Where no response comes, its rows are unknown, and the report comes soon."""
+        """Without a response, the rows are unknown, and the report comes soon."""
         turns = [added, script.delayed(script.FOREVER, script.json({}))]
         rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
@@ -841,7 +841,7 @@ class TestInterrupting:
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
 
     def test_while_waiting(self, tmp_path: Path) -> None:
-        """Rows that only waited for their turn were not sent."""
+        """Rows that were still waiting were not sent."""
         turns = [added, script.json({}, 429, {"Retry-After": "60"})]
         rows, _ = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "not_sent": 1980}
