@@ -264,7 +264,7 @@ def _timestamps(array: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert zoned times to UTC, and a column of midnights without a zone to dates."""
     if array.type.tz:
         return array.cast(pa.timestamp(array.type.unit, "UTC"))
-    days = array.cast(pa.date32(), safe=False)
+    days = array.cast(pa.date32())
     at_midnight = pc.all(pc.equal(days.cast(array.type), array), min_count=0).as_py()
     return days if at_midnight else array
 

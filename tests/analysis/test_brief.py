@@ -35,6 +35,13 @@ def test_brief_keeps_columns_of_ones_own(people: pd.DataFrame) -> None:
     assert len(many.outreach.brief().columns) == 24
 
 
+def test_two_columns_of_a_table_are_enough_to_recognise_it() -> None:
+    """With two columns of people, they come in their order after the custom ones; not with one."""
+    frame = pd.DataFrame(columns=["title", "own", "name"])
+    assert list(frame.outreach.brief()) == ["own", "name", "title"]
+    assert list(frame[["title", "own"]].outreach.brief()) == ["title", "own"]
+
+
 def test_brief_of_any_other_frame_is_its_first_columns() -> None:
     """A frame of something else shows its first dozen columns."""
     frame = pd.DataFrame([range(20)])

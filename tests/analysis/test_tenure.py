@@ -291,6 +291,19 @@ def test_the_current_position_is_at_the_stated_company_since_the_stated_start(
     assert table["start_date"].dt.strftime("%Y-%m-%d").tolist() == [start]
 
 
+def test_a_position_without_a_company_is_not_at_the_stated_company() -> None:
+    """An open position at the stated company is preferred to one whose company is missing."""
+    nameless = position("", "2019-05-05") | {"company_name": None}
+    person = {
+        "id": "1",
+        "company": {"name": "Acme"},
+        "current_position_start_date": "2019-05-05",
+        "experiences": [nameless, position("Acme", "2018-01-01")],
+    }
+    table = frame_of([person]).outreach.tenure(as_of=DAY)
+    assert table["start_date"].dt.strftime("%Y-%m-%d").tolist() == ["2018-01-01"]
+
+
 def test_names_with_one_profile_url_are_one_employer() -> None:
     """A name without URL is the company that other rows of the frame give a URL and both names."""
     acme = {"company_profnet_url": URLS[0]}

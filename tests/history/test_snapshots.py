@@ -106,6 +106,19 @@ def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: P
     assert len(of.snapshots(tmp_path)) == 2
 
 
+def test_the_search_of_a_damaged_snapshot_is_that_of_the_one_before(
+    client: Client, tmp_path: Path
+) -> None:
+    """A damaged snapshot is a warning, and the search before it is compared."""
+    (damaged,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
+    damaged.write_bytes(b"PAR1")
+    with (
+        pytest.warns(OutreachWarning, match="Its search was not compared"),
+        pytest.raises(InvalidInputError, match=rf"another search: in snapshot={OLD}"),
+    ):
+        of.snapshot_people(tmp_path, person_name="Ada", date="2026-12-01")
+
+
 def test_the_same_search_on_the_same_day_replaces_it(tmp_path: Path) -> None:
     """The newer people take the place of the older ones, and never come from the cache."""
     there = [2]
