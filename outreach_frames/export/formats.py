@@ -178,7 +178,7 @@ def _finish_lines(
         new = checksum(file)
     announce(target, {}, new, made_in=parts.folder)
     move_file(target, parts.rows)
-    write_notes(target, {}, [new], made_in=parts.folder)
+    write_notes(target, {}, new, made_in=parts.folder)
 
 
 def _finish_csv(parts: Checkpoint, target: Path, _: Mapping[str, Any], split: Split | None) -> None:

@@ -209,7 +209,7 @@ def replace_csv(
         before_replace=lambda: announce(target, metadata, sums[0], made_in=made_in),
         temporary_folder=made_in,
     )
-    write_notes(target, metadata, sums, made_in=made_in)
+    write_notes(target, metadata, sums[0], made_in=made_in)
     return target
 
 

@@ -24,9 +24,11 @@ METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
 CHECKSUMS: Final = "checksums"
+# The entries for the other content, while a program replaces the file.
+OTHER: Final = "other"
 _PIECE_BYTES: Final = 1 << 20
 # Entries that do not describe the columns.
-OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS})
+OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER})
 # Raised by pandas, numpy and Arrow on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -57,12 +59,18 @@ def checksum(file: BinaryIO) -> str:
 def write_notes(
     path: Path,
     metadata: Mapping[str, Any],
-    checksums: Sequence[str],
+    checksum_of_file: str,
     *,
+    before: Mapping[str, Any] | None = None,
     made_in: Path | None = None,
 ) -> None:
-    """Write the metadata file of a file whose content has one of the checksums."""
-    content, notes = _content(metadata, checksums), notes_path(path)
+    """Write the metadata file of a file; `before` are the entries for its content until now."""
+    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
+    entries = {"format": _FORMAT, CHECKSUMS: [checksum_of_file], **others}
+    if before is not None:
+        entries[OTHER] = before
+    text = json.dumps(entries, ensure_ascii=False, indent=1)
+    content, notes = text.encode("utf-8", "surrogatepass"), notes_path(path)
     if not notes.is_file() or notes.read_bytes() != content:
         replace_file(
             notes, lambda file: file.write(content), temporary_folder=made_in, mode_from=path
@@ -72,23 +80,13 @@ def write_notes(
 def announce(
     path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
 ) -> None:
-    """Write the metadata file that fits a file before and after a new content replaces it.
-
-    Between the two, it has no dtypes if these differ.
-    """
-    is_same, checksums = not path.exists(), [new]
-    if not is_same:
+    """Write the metadata file that fits a file before and after a new content replaces it."""
+    before: dict[str, Any] | None = None
+    if path.exists():
+        before = {}
         with suppress(*NOTES_ERRORS):  # damaged notes
-            old = read_notes(path)[1]
-            is_same = _content(old, ()) == _content(metadata, ())
-            checksums = [*old.get(CHECKSUMS, ()), new]
-    write_notes(path, metadata if is_same else {}, checksums, made_in=made_in)
-
-
-def _content(metadata: Mapping[str, Any], checksums: Sequence[str]) -> bytes:
-    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
-    notes = {"format": _FORMAT, CHECKSUMS: checksums, **others}
-    return json.dumps(notes, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+            before = {key: value for key, value in read_notes(path)[1].items() if key != OTHER}
+    write_notes(path, metadata, new, before=before, made_in=made_in)
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,6 +116,12 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
     try:
+        if OTHER in metadata and path.is_file():
+            # It is about to be replaced, or its writer was killed.
+            with path.open("rb") as file:
+                is_new = checksum(file) in metadata[CHECKSUMS]
+            if not is_new:
+                metadata = {**metadata[OTHER], OTHER: metadata}
         return models_in(metadata), metadata
     except (*NOTES_ERRORS, OSError, StopIteration) as error:
         raise damaged_notes(notes, error) from error
