@@ -505,6 +505,38 @@ def test_killed_between_any_two_files(tmp_path: Path) -> None:
             pd.testing.assert_frame_equal(of.read_prospects(path), kept)
 
 
+TOGETHER = """
+import os, sys
+import pandas as pd
+import outreach_frames as of
+
+path = sys.argv[1]
+frames = [
+    pd.DataFrame({"a": pd.array([1] * 3, "Int64")}),
+    pd.DataFrame({"a": [1.5] * 9, "b": "x"}).astype({"a": "Float32"}),
+]
+frames[0].outreach.to_csv(path)
+for _ in range(12):
+    children = []
+    for frame in frames:
+        children.append(os.fork())
+        if not children[-1]:
+            for _ in range(3):
+                frame.outreach.to_csv(path)
+            os._exit(0)
+    for child in children:
+        assert not os.waitpid(child, 0)[1]
+    assert any(of.read_prospects(path).equals(frame) for frame in frames)
+print("fits")
+"""
+
+
+def test_programs_that_write_one_file_together(tmp_path: Path) -> None:
+    """The metadata file fits the last content, whichever program wrote it."""
+    assert forked.run(TOGETHER, tmp_path / "a.csv").stdout == "fits\n"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a folder it is an error, here and in the shell, which prints why a file stays."""
     with pytest.raises(InvalidInputError, match="Pass folder="):

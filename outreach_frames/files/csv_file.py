@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
@@ -40,13 +41,12 @@ from outreach_frames.files.csv_dtypes import (
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
-    announce,
+    announced,
     checksum,
     damaged_notes,
     notes_path,
     read_notes,
     with_models,
-    write_notes,
 )
 from outreach_frames.files.csv_text import (
     check_table,
@@ -203,13 +203,15 @@ def replace_csv(
         write(file)
         sums.append(checksum(file))
 
-    replace_file(
-        target,
-        write_and_sum,
-        before_replace=lambda: announce(target, metadata, sums[0], made_in=made_in),
-        temporary_folder=made_in,
-    )
-    write_notes(target, metadata, sums[0], made_in=made_in)
+    with ExitStack() as stack:
+        replace_file(
+            target,
+            write_and_sum,
+            before_replace=lambda: stack.enter_context(
+                announced(target, metadata, sums[0], made_in=made_in)
+            ),
+            temporary_folder=made_in,
+        )
     return target
 
 

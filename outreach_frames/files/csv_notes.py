@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.common.atomic_files import locked, replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 
@@ -26,7 +26,7 @@ _MODELS: Final = "models"
 CHECKSUMS: Final = "checksums"
 # The entries for the other content, while a program replaces the file.
 OTHER: Final = "other"
-_PIECE_BYTES: Final = 1 << 20
+_PIECE_BYTES: Final = 1 << 18
 # Entries that do not describe the columns.
 OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER})
 # Raised by pandas, numpy and Arrow on damaged dtypes.
@@ -56,7 +56,7 @@ def checksum(file: BinaryIO) -> str:
     return f"{file.tell()} {found:08x}"
 
 
-def write_notes(
+def _write_notes(
     path: Path,
     metadata: Mapping[str, Any],
     checksum_of_file: str,
@@ -77,16 +77,23 @@ def write_notes(
         )
 
 
-def announce(
+@contextmanager
+def announced(
     path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
-) -> None:
-    """Write the metadata file that fits a file before and after a new content replaces it."""
-    before: dict[str, Any] | None = None
-    if path.exists():
-        before = {}
-        with suppress(*NOTES_ERRORS):  # damaged notes
-            before = {key: value for key, value in read_notes(path)[1].items() if key != OTHER}
-    write_notes(path, metadata, new, before=before, made_in=made_in)
+) -> Iterator[None]:
+    """Let the metadata file fit a file before and after its replacement in this context.
+
+    Only one program at a time replaces a file with its metadata file.
+    """
+    with locked(path.parent):
+        before: dict[str, Any] | None = None
+        if path.exists():
+            before = {}
+            with suppress(*NOTES_ERRORS):  # damaged notes
+                before = {key: value for key, value in read_notes(path)[1].items() if key != OTHER}
+        _write_notes(path, metadata, new, before=before, made_in=made_in)
+        yield
+        _write_notes(path, metadata, new, made_in=made_in)
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
