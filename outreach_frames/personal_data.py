@@ -175,7 +175,8 @@ def forget(
     itself. Frames and reports in memory are not searched.
 
     With `files`, a row goes if a column named email or profnet_url, in any spelling such as E-Mail,
-    contains the person; rows that name the person elsewhere stay, and the file's `reason` says so.
+    has an identifier of the person; rows that name the person elsewhere stay, and the file's
+    `reason` says so.
     Each file is replaced at once, with its other rows, dtypes and permissions. Journals keep salted
     hashes of the identifiers, without which the person could be written to again.
 

@@ -62,7 +62,7 @@ def replace_file(
     path: str | Path,
     write: Callable[[BinaryIO], object],
     *,
-    before_replace: Callable[[], object] | None = None,
+    before_replace: Callable[[Path], object] | None = None,
     temporary_folder: Path | None = None,
     mode_from: Path | None = None,
     private: bool = False,
@@ -93,7 +93,7 @@ def replace_file(
                     file.flush()
                     os.fsync(file.fileno())
                 if before_replace:
-                    before_replace()
+                    before_replace(temporary)
                 move(temporary, place)
         except BaseException:
             delete(temporary)

@@ -42,7 +42,6 @@ from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
     announced,
-    checksum,
     damaged_notes,
     notes_path,
     read_notes,
@@ -197,18 +196,12 @@ def replace_csv(
     target = expanded(path)
     refuse_special_file(target)
     refuse_special_file(notes_path(target))
-    sums: list[str] = []
-
-    def write_and_sum(file: BinaryIO) -> None:
-        write(file)
-        sums.append(checksum(file))
-
     with ExitStack() as stack:
         replace_file(
             target,
-            write_and_sum,
-            before_replace=lambda: stack.enter_context(
-                announced(target, metadata, sums[0], made_in=made_in)
+            write,
+            before_replace=lambda new: stack.enter_context(
+                announced(target, metadata, new, made_in=made_in)
             ),
             temporary_folder=made_in,
         )

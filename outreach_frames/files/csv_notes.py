@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -47,53 +47,48 @@ def notes_path(path: Path) -> Path:
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
-def checksum(file: BinaryIO) -> str:
+def checksum(path: Path) -> str:
     """Return the length and CRC-32 of a file's content, by which an edited file is known."""
-    file.seek(0)
     found = 0
-    while piece := file.read(_PIECE_BYTES):
-        found = zlib.crc32(piece, found)
-    return f"{file.tell()} {found:08x}"
-
-
-def _write_notes(
-    path: Path,
-    metadata: Mapping[str, Any],
-    checksum_of_file: str,
-    *,
-    before: Mapping[str, Any] | None = None,
-    made_in: Path | None = None,
-) -> None:
-    """Write the metadata file of a file; `before` are the entries for its content until now."""
-    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
-    entries = {"format": _FORMAT, CHECKSUMS: [checksum_of_file], **others}
-    if before is not None:
-        entries[OTHER] = before
-    text = json.dumps(entries, ensure_ascii=False, indent=1)
-    content, notes = text.encode("utf-8", "surrogatepass"), notes_path(path)
-    if not notes.is_file() or notes.read_bytes() != content:
-        replace_file(
-            notes, lambda file: file.write(content), temporary_folder=made_in, mode_from=path
-        )
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            found = zlib.crc32(piece, found)
+        return f"{file.tell()} {found:08x}"
 
 
 @contextmanager
 def announced(
-    path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
+    path: Path, metadata: Mapping[str, Any], new: Path, *, made_in: Path | None = None
 ) -> Iterator[None]:
-    """Let the metadata file fit a file before and after its replacement in this context.
+    """Let the metadata file fit a file before and after `new` replaces it in this context.
 
     Only one program at a time replaces a file with its metadata file.
     """
+    entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
+    entries.pop(OTHER, None)
+
+    def write_notes(notes: Mapping[str, Any]) -> None:
+        text = json.dumps(notes, ensure_ascii=False, indent=1)
+        content = text.encode("utf-8", "surrogatepass")
+        replace_file(
+            notes_path(path),
+            lambda file: file.write(content),
+            temporary_folder=made_in,
+            mode_from=path,
+        )
+
     with locked(path.parent):
-        before: dict[str, Any] | None = None
-        if path.exists():
-            before = {}
-            with suppress(*NOTES_ERRORS):  # damaged notes
-                before = {key: value for key, value in read_notes(path)[1].items() if key != OTHER}
-        _write_notes(path, metadata, new, before=before, made_in=made_in)
+        if not path.exists():
+            write_notes(entries)
+            yield
+            return
+        before: dict[str, Any] = {}
+        with suppress(*NOTES_ERRORS):  # damaged notes
+            before = read_notes(path)[1]
+            before.pop(OTHER, None)
+        write_notes({**entries, OTHER: before})
         yield
-        _write_notes(path, metadata, new, made_in=made_in)
+        write_notes(entries)
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,12 +118,10 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
     try:
-        if OTHER in metadata and path.is_file():
-            # It is about to be replaced, or its writer was killed.
-            with path.open("rb") as file:
-                is_new = checksum(file) in metadata[CHECKSUMS]
-            if not is_new:
-                metadata = {**metadata[OTHER], OTHER: metadata}
+        # It is about to be replaced, or its writer was killed.
+        is_pending = OTHER in metadata and path.is_file()
+        if is_pending and checksum(path) not in metadata[CHECKSUMS]:
+            metadata = {**metadata[OTHER], OTHER: metadata}
         return models_in(metadata), metadata
     except (*NOTES_ERRORS, OSError, StopIteration) as error:
         raise damaged_notes(notes, error) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -97,7 +98,7 @@ def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], obje
         raise InvalidInputError("no metadata file beside it shows that this package wrote it")
     models, metadata = read_notes(path)
     content = path.read_bytes()
-    if checksum(io.BytesIO(content)) not in (metadata.get(CHECKSUMS) or ()):
+    if checksum(path) not in (metadata.get(CHECKSUMS) or ()):
         raise InvalidInputError("it, or its metadata file, was changed since this package wrote it")
     is_json = path.suffix.lower() == ".ndjson"
     header, *rows = [b"", *content.splitlines(True)] if is_json else _RECORD.findall(content)
@@ -144,17 +145,13 @@ def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], o
             raise InvalidInputError(_FOREIGN)
         groups = [source.metadata.row_group(at).num_rows for at in range(source.num_row_groups)]
         table = source.read()
-    columns = zip(table.column_names, map(pa.ChunkedArray.to_pylist, table.columns), strict=True)
+    columns = zip(table.column_names, table.columns, strict=True)
     stays = ~_matching(columns, len(table), identifies)
-    kept = _labelled(table, stays).filter(stays)
-    changed = not stays.all()
-    for position, column in enumerate(kept.columns):
-        if pa.types.is_dictionary(column.type):
-            whole = column.unify_dictionaries().combine_chunks()
-            pruned = _pruned(whole, holds)
-            changed |= pruned is not whole
-            kept = kept.set_column(position, kept.field(position), pruned)
-    if not changed:
+    kept = _labelled(table.filter(stays), stays)
+    whole = [column.unify_dictionaries().combine_chunks() for column in kept.columns]
+    pruned = [_pruned(column, holds) for column in whole]
+    kept = pa.Table.from_arrays(pruned, schema=kept.schema)
+    if stays.all() and all(map(operator.is_, pruned, whole)):
         raise InvalidInputError(NAMED)
     size = max(groups, default=1) or 1
     return lambda: replace_file(
@@ -162,23 +159,22 @@ def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], o
     )
 
 
-def _labelled(table: pa.Table, stays: Mask) -> pa.Table:
-    """Write the labels of a range as a column, unless they are row numbers from 0."""
-    noted = table.schema.pandas_metadata or {"index_columns": []}
-    ranges = [level for level in noted["index_columns"] if isinstance(level, dict)]
-    if not ranges or stays.all():
-        return table
-    labels = pd.RangeIndex(*(ranges[0][bound] for bound in ("start", "stop", "step")))
-    labels.name = None if ranges[0]["name"] in table.column_names else ranges[0]["name"]
-    if has_labels(labels) and len(labels) == len(table):
-        index = pa.Table.from_pandas(pd.DataFrame(index=labels), preserve_index=True)
-        table = table.append_column(index.field(0), index.column(0))
-    else:
-        index = pa.Table.from_pandas(pd.DataFrame(index=pd.RangeIndex(stays.sum())))
-    labelled = index.schema.pandas_metadata
-    noted["index_columns"] = labelled["index_columns"]
-    noted["columns"] += labelled["columns"]
-    return table.replace_schema_metadata({**table.schema.metadata, b"pandas": json.dumps(noted)})
+def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
+    """Keep the labels of a range without the rows that go; row numbers begin at 0 again."""
+    noted = kept.schema.pandas_metadata or {"index_columns": []}
+    for level in [level for level in noted["index_columns"] if isinstance(level, dict)]:
+        name = None if level["name"] in kept.column_names else level["name"]
+        labels = pd.RangeIndex(level["start"], level["stop"], level["step"], name=name)
+        is_label = has_labels(labels) and len(labels) == len(stays)
+        left = labels[stays] if is_label else pd.RangeIndex(len(kept))
+        index = pa.Table.from_pandas(pd.DataFrame(index=left))
+        for title in index.column_names:
+            kept = kept.append_column(title, index[title])
+        labelled = index.schema.pandas_metadata
+        noted["index_columns"] = labelled["index_columns"]
+        noted["columns"] += labelled["columns"]
+    metadata = {**kept.schema.metadata, b"pandas": json.dumps(noted)}
+    return kept.replace_schema_metadata(metadata)
 
 
 def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
