@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import signal
 import sqlite3
 import stat
@@ -427,6 +428,25 @@ def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
     assert found["removed"].tolist() == [False, False, True]
     assert "an interrupted export; resume it" in reasons(found)["rows"]
     assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_journal_of_a_killed_run(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
+    """A journal with an unfinished transaction is searched and cleaned."""
+    path = tmp_path / "live.journal"
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
+    frame.outreach.add_to_sequence(sandbox.sequence_ids["accepts_any"], journal=path, client=client)
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as journal:
+        journal.execute("INSERT INTO notes (text) VALUES (?)", [EMAIL])
+        journal.execute("PRAGMA cache_size = 1")
+        journal.execute("BEGIN")
+        for _ in range(40):
+            journal.execute("INSERT INTO notes (text) VALUES (?)", ["x" * 9000])
+        for name in (path.name, f"{path.name}-journal"):
+            shutil.copyfile(tmp_path / name, folder / name)
+    assert of.forget(email=EMAIL, folder=folder, files=True)["removed"].tolist() == [True]
+    assert not has_traces(folder)
 
 
 KILLED = """
