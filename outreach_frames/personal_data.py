@@ -34,7 +34,13 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
-from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS, models_in, read_notes
+from outreach_frames.files.csv_notes import (
+    METADATA_SUFFIX,
+    NOTES_ERRORS,
+    OTHER,
+    models_in,
+    read_notes,
+)
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_notes import read_properties
 from outreach_frames.files.remove_rows import (
@@ -45,7 +51,7 @@ from outreach_frames.files.remove_rows import (
     holding_rows,
     removal,
 )
-from outreach_frames.identity.keys import email_key, profnet_url_key
+from outreach_frames.identity.keys import email_key, emails_in, profnet_url_key, profnet_urls_in
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending.journal import count_leads, erase_texts
 from outreach_frames.leads.sending.journal_place import is_journal
@@ -74,8 +80,8 @@ _ERASED: Final = "[removed]"
 _HASHES: Final = "its hashes stay, so that the people are not written to again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
-    *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
-    *(zlib.error, InvalidInputError),
+    *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, OutreachError),
+    *NOTES_ERRORS,
 )
 
 
@@ -94,6 +100,13 @@ class _People(NamedTuple):
     holds: Holds
     erase: Callable[[str], str]
     identifiers: Identifiers
+    keys: set[str]
+
+    def are_in(self, cell: str) -> bool:
+        """Check whether a cell of identifiers has one of the people's, not only similar text."""
+        if not self.holds(cell):
+            return False
+        return not self.keys.isdisjoint([*emails_in(cell).keys, *profnet_urls_in(cell).keys])
 
     def holds_response(self, body: bytes) -> bool:
         """Check whether a stored response contains one of the people or cannot be read."""
@@ -162,9 +175,10 @@ def forget(
     itself. Frames and reports in memory are not searched.
 
     With `files`, a row is removed if a column named email or profnet_url, in any spelling such as
-    E-Mail, contains the person; rows that name the person elsewhere stay, and the file's `reason`
-    says so. Each file is replaced at once, with its other rows, dtypes and permissions. Journals
-    keep salted hashes of the identifiers, so that the person is not written to again.
+    E-Mail, has an identifier of the person; rows that name the person elsewhere stay, and the
+    file's `reason` says so. Each file is replaced at once, with its other rows, dtypes and
+    permissions. Journals keep salted hashes of the identifiers, so that the person is not written
+    to again.
 
     Examples
     --------
@@ -180,12 +194,12 @@ def forget(
         require_readable_file(place)
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
-    found: list[tuple[str, str, int, bool, str | None]] = []
-    listed: list[tuple[str, str, int, bool, str | None]] = []
+    found: list[tuple[Path, str, int, bool, str | None]] = []
+    listed: list[tuple[Path, str, int, bool, str | None]] = []
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
         if count:
-            found.append((str(path), _CACHE, count, not dry_run, None))
+            found.append((path, _CACHE, count, not dry_run, None))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         unread: list[str] = []
@@ -198,14 +212,17 @@ def forget(
             if count:
                 reason = _remove(path, kind, people, dry_run=dry_run) if files else ""
                 is_gone = files and not dry_run and reason in {None, _HASHES}
-                listed.append((str(path), kind, count, is_gone, reason))
-        found += sorted(listed, key=lambda row: Path(row[0]))
+                listed.append((path, kind, count, is_gone, reason))
+        found += sorted(listed)
         if unread:
             warn(
                 f"{plural(len(unread), 'file or folder', 'files or folders')} not read. Check "
                 + "\n".join(["whether they contain the people:", *unread])
             )
-    table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON]).astype({**_COLUMNS, _REASON: "str"})
+    table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
+    # A name may have bytes that are not text.
+    table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
+    table = table.astype({**_COLUMNS, _REASON: "str"})
     return table if files else table.drop(columns=_REASON)
 
 
@@ -223,10 +240,10 @@ def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | N
                 erase_texts(path, people.erase)
             return _HASHES
         else:
-            remove = removal(path, people.holds)
+            remove = removal(path, people.holds, people.are_in)
             if not dry_run:
                 remove()
-    except (OutreachError, *_UNREADABLE, *NOTES_ERRORS) as error:
+    except _UNREADABLE as error:
         return str(error)
     return NAMED if not dry_run and _search(path, people, [])[1] else None
 
@@ -323,7 +340,10 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
     # One row per identifier: a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
     return _People(
-        holds, erase, identifiers(*(pa.array(column, pa.large_string()) for column in keys))
+        holds,
+        erase,
+        identifiers(*(pa.array(column, pa.large_string()) for column in keys)),
+        {*emails, *urls},
     )
 
 
@@ -396,8 +416,9 @@ def _starts(path: Path, mark: bytes) -> bool:
 def _text_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a text file, in UTF-16 or packed too, and the categories in its notes."""
     if path.name.endswith(METADATA_SUFFIX):
-        models, _ = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
-        yield from category_texts([model.column(0) for model in models.values()])
+        models, metadata = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
+        for each in (models, models_in(metadata.get(OTHER, {}))):
+            yield from category_texts([model.column(0) for model in each.values()])
     opened = gzip.open if _starts(path, b"\x1f\x8b") else open
     with opened(path, "rb") as file:
         encoding = wide_encoding(file.read(4096)) or "utf-8"

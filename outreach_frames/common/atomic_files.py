@@ -62,7 +62,7 @@ def replace_file(
     path: str | Path,
     write: Callable[[BinaryIO], object],
     *,
-    before_replace: Callable[[], object] | None = None,
+    before_replace: Callable[[Path], object] | None = None,
     temporary_folder: Path | None = None,
     mode_from: Path | None = None,
     private: bool = False,
@@ -87,13 +87,13 @@ def replace_file(
         temporary = folder / f"{mark}{uuid4().hex}.tmp"
         try:
             temporary.touch(_PRIVATE, exist_ok=False)
-            with _locked(temporary):
+            with locked(temporary):
                 with temporary.open("r+b") as file:
                     write(file)
                     file.flush()
                     os.fsync(file.fileno())
                 if before_replace:
-                    before_replace()
+                    before_replace(temporary)
                 move(temporary, place)
         except BaseException:
             delete(temporary)
@@ -141,11 +141,12 @@ def _delete_abandoned(folder: Path, mark: str) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock, if the system has one that ends with the process."""
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file's or folder's lock, if the system has one that ends with the process."""
     with ExitStack() as stack:
         if sys.platform != "win32":
-            file = stack.enter_context(path.open("r+b"))
+            file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+            stack.callback(os.close, file)
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
@@ -40,13 +41,11 @@ from outreach_frames.files.csv_dtypes import (
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
-    announce,
-    checksum,
+    announced,
     damaged_notes,
     notes_path,
     read_notes,
     with_models,
-    write_notes,
 )
 from outreach_frames.files.csv_text import (
     check_table,
@@ -197,19 +196,15 @@ def replace_csv(
     target = expanded(path)
     refuse_special_file(target)
     refuse_special_file(notes_path(target))
-    sums: list[str] = []
-
-    def write_and_sum(file: BinaryIO) -> None:
-        write(file)
-        sums.append(checksum(file))
-
-    replace_file(
-        target,
-        write_and_sum,
-        before_replace=lambda: announce(target, metadata, sums[0], made_in=made_in),
-        temporary_folder=made_in,
-    )
-    write_notes(target, metadata, sums, made_in=made_in)
+    with ExitStack() as stack:
+        replace_file(
+            target,
+            write,
+            before_replace=lambda new: stack.enter_context(
+                announced(target, metadata, new, made_in=made_in)
+            ),
+            temporary_folder=made_in,
+        )
     return target
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.common.atomic_files import locked, replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 
@@ -23,9 +23,11 @@ METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
 CHECKSUMS: Final = "checksums"
-_PIECE_BYTES: Final = 1 << 20
+# The entries for the other content, while a program replaces the file.
+OTHER: Final = "other"
+_PIECE_BYTES: Final = 1 << 18
 # Entries that do not describe the columns.
-OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS})
+OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER})
 # Raised by pandas, numpy and Arrow on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -44,50 +46,48 @@ def notes_path(path: Path) -> Path:
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
-def checksum(file: BinaryIO) -> str:
+def checksum(path: Path) -> str:
     """Return the length and CRC-32 of a file's content, which reveal edits."""
-    file.seek(0)
     found = 0
-    while piece := file.read(_PIECE_BYTES):
-        found = zlib.crc32(piece, found)
-    return f"{file.tell()} {found:08x}"
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            found = zlib.crc32(piece, found)
+        return f"{file.tell()} {found:08x}"
 
 
-def write_notes(
-    path: Path,
-    metadata: Mapping[str, Any],
-    checksums: Sequence[str],
-    *,
-    made_in: Path | None = None,
-) -> None:
-    """Write the metadata file of a file whose content has one of the checksums."""
-    content, notes = _content(metadata, checksums), notes_path(path)
-    if not notes.is_file() or notes.read_bytes() != content:
+@contextmanager
+def announced(
+    path: Path, metadata: Mapping[str, Any], new: Path, *, made_in: Path | None = None
+) -> Iterator[None]:
+    """Let the metadata file fit a file before and after `new` replaces it in this context.
+
+    Only one program at a time replaces a file with its metadata file.
+    """
+    entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
+    entries.pop(OTHER, None)
+
+    def write_notes(notes: Mapping[str, Any]) -> None:
+        text = json.dumps(notes, ensure_ascii=False, indent=1)
+        content = text.encode("utf-8", "surrogatepass")
         replace_file(
-            notes, lambda file: file.write(content), temporary_folder=made_in, mode_from=path
+            notes_path(path),
+            lambda file: file.write(content),
+            temporary_folder=made_in,
+            mode_from=path,
         )
 
-
-def announce(
-    path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
-) -> None:
-    """Write a metadata file that fits a file both before and after its content is replaced.
-
-    Until then, it has no dtypes if the two contents differ in them.
-    """
-    is_same, checksums = not path.exists(), [new]
-    if not is_same:
+    with locked(path.parent):
+        if not path.exists():
+            write_notes(entries)
+            yield
+            return
+        before: dict[str, Any] = {}
         with suppress(*NOTES_ERRORS):  # damaged notes
-            old = read_notes(path)[1]
-            is_same = _content(old, ()) == _content(metadata, ())
-            checksums = [*old.get(CHECKSUMS, ()), new]
-    write_notes(path, metadata if is_same else {}, checksums, made_in=made_in)
-
-
-def _content(metadata: Mapping[str, Any], checksums: Sequence[str]) -> bytes:
-    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
-    notes = {"format": _FORMAT, CHECKSUMS: checksums, **others}
-    return json.dumps(notes, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+            before = read_notes(path)[1]
+            before.pop(OTHER, None)
+        write_notes({**entries, OTHER: before})
+        yield
+        write_notes(entries)
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,6 +117,10 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
     try:
+        # It is about to be replaced, or its writer was killed.
+        is_pending = OTHER in metadata and path.is_file()
+        if is_pending and checksum(path) not in metadata[CHECKSUMS]:
+            metadata = {**metadata[OTHER], OTHER: metadata}
         return models_in(metadata), metadata
     except (*NOTES_ERRORS, OSError, StopIteration) as error:
         raise damaged_notes(notes, error) from error

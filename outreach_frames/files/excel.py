@@ -7,6 +7,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -186,7 +187,8 @@ def write_sheets(
     def write(file: BinaryIO) -> None:
         # In memory: after a crash, temporary files would keep personal data.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
-        with xlsxwriter.Workbook(file, options) as book:
+        content = BytesIO()  # else it raises its own error if the disk is full
+        with xlsxwriter.Workbook(content, options) as book:
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
@@ -195,6 +197,7 @@ def write_sheets(
                 book.set_custom_property(f"{PROPERTY} {number}", text, "text")
             # Closing the book takes as long as its columns.
             bar.set_postfix_str("saving")
+        file.write(content.getbuffer())
         bar.update(2 * width - bar.n)
 
     with progress_bar(

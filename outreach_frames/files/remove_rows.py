@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import re
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,25 +25,25 @@ from outreach_frames import spec
 from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_dtypes import Model
 from outreach_frames.files.csv_file import has_labels, replace_csv, separator
 from outreach_frames.files.csv_notes import (
     CHECKSUMS,
     METADATA_SUFFIX,
+    OTHER,
     checksum,
     notes_path,
     read_notes,
     with_models,
-    write_notes,
 )
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.excel_notes import read_properties
 from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.formulas import is_text
-from outreach_frames.files.parquet import OWN_METADATA, frame_of_parquet, parquet_table
+from outreach_frames.files.parquet import OWN_METADATA
 from outreach_frames.reading.fast_reader import BOM
 
 Holds = Callable[[str], bool]
+Mask = np.ndarray[Any, Any]
 
 NAMED: Final = "other cells, columns or metadata still name the people; change them yourself"
 # An at sign or a slash, or an escape that may be one.
@@ -54,87 +55,129 @@ _RECORD: Final = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+(?:\n|\Z)')
 _TIMES: Final = re.compile(rb"<dcterms:(?:created|modified)[^>]*>([^<]*)<")
 
 
-def removal(path: Path, holds: Holds) -> Callable[[], object]:
-    """Return a function that removes the rows of matching people from a file of this package.
+def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
+    """Return a function that removes people's rows from a file of this package.
 
-    Raise if the file must not change, or if nothing can be removed.
+    `holds` checks whether a text names the people, `identifies` whether it has an identifier of
+    theirs. Raise if the file must not change, or if nothing can be removed.
     """
     path = path.with_name(path.name.removesuffix(METADATA_SUFFIX))
+    if not path.is_file():
+        raise InvalidInputError("the file that it describes does not exist")
     with path.open("rb") as file:
         start = file.read(4)
     kinds = {b"PAR1": _from_parquet, b"PK\3\4": _from_workbook}
-    return kinds.get(start, _from_text)(path, holds)
+    found = path.stat()
+    remove = kinds.get(start, _from_text)(path, holds, identifies)
+
+    def remove_from_unchanged() -> None:
+        now = path.stat()
+        if (now.st_ino, now.st_mtime_ns) != (found.st_ino, found.st_mtime_ns):
+            raise InvalidInputError("another program is writing it; call forget again")
+        remove()
+
+    return remove_from_unchanged
 
 
-def _is_identifier(column: object) -> bool:
-    """Check whether a column's name is that of an identifier, in any spelling such as E-Mail."""
-    name = re.sub(r"[\W_]", "", str(column).lower())
-    return name in {known.replace("_", "") for known in spec.LEAD_IDENTIFIERS}
+def _matching(columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Holds) -> Mask:
+    """Return which rows have an identifier of the people.
+
+    It is in a column named as an identifier, in any spelling such as E-Mail.
+    """
+    known = {name.replace("_", "") for name in spec.LEAD_IDENTIFIERS}
+    gone = np.zeros(rows, bool)
+    for name, cells in columns:
+        if re.sub(r"[\W_]", "", str(name).lower()) in known:
+            gone |= np.array([identifies(str(cell)) for cell in cells], bool)
+    return gone
 
 
-def _from_text(path: Path, holds: Holds) -> Callable[[], object]:
+def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
     """Keep the bytes of all other rows of a CSV or NDJSON file."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
         raise InvalidInputError("no metadata file beside it shows that this package wrote it")
     models, metadata = read_notes(path)
     content = path.read_bytes()
-    if checksum(io.BytesIO(content)) not in (metadata.get(CHECKSUMS) or ()):
+    if checksum(path) not in (metadata.get(CHECKSUMS) or ()):
         raise InvalidInputError("it, or its metadata file, was changed since this package wrote it")
     is_json = path.suffix.lower() == ".ndjson"
     header, *rows = [b"", *content.splitlines(True)] if is_json else _RECORD.findall(content)
     named = [row for row in rows if holds(row.decode())]
     if is_json:
-        cells = [json.loads(row) for row in named]
+        table = pd.DataFrame(map(json.loads, named), dtype=object)
     else:
-        table = io.BytesIO(b"".join([header, *named]))
+        text = io.BytesIO(b"".join([header, *named]))
         sep = separator(header.removeprefix(BOM))
-        cells = pd.read_csv(table, sep=sep, dtype=str, index_col=False).to_dict("records")
-    own = [[str(row[name]) for name in row if _is_identifier(name)] for row in cells]
-    gone = {row for row, texts in zip(named, own, strict=True) if any(map(holds, texts))}
+        table = pd.read_csv(text, sep=sep, dtype=str, index_col=False)
+    is_gone = _matching(table.items(), len(named), identifies)
+    gone = {row for row, found in zip(named, is_gone, strict=True) if found}
     kept = b"".join([header, *(row for row in rows if row not in gone)])
     notes = metadata
-    if gone.issuperset(named):
-        notes = with_models([_pruned(model, holds) for model in models.values()], metadata)
+    if is_gone.all():
+        pruned = [
+            pa.record_batch([_pruned(model.column(0), holds)], model.schema)
+            for model in models.values()
+        ]
+        notes = with_models(pruned, {name: metadata[name] for name in metadata if name != OTHER})
     if kept == content and notes == metadata:
         raise InvalidInputError(NAMED)
-
-    def write() -> None:
-        replace_csv(path, lambda file: file.write(kept), metadata)
-        # Only now, so that the dtypes are never missing.
-        write_notes(path, notes, [checksum(io.BytesIO(kept))])
-
-    return write
+    return lambda: replace_csv(path, lambda file: file.write(kept), notes)
 
 
-def _pruned(model: Model, holds: Holds) -> Model:
-    """Drop the categories that match, none of which is in a cell."""
-    column = model.column(0)
+def _pruned(column: pa.Array, holds: Holds) -> pa.Array:
+    """Drop the categories without a cell that match."""
     if not pa.types.is_dictionary(column.type):
-        return model
-    kept = [value for value in column.dictionary.to_pylist() if not holds(str(value))]
-    values = pa.array(kept, column.type.value_type)
-    codes = pc.index_in(column.dictionary_decode(), value_set=values).cast(column.type.index_type)
-    array = pa.DictionaryArray.from_arrays(codes, values, ordered=column.type.ordered)
-    return pa.record_batch([array], model.schema)
+        return column
+    used = set(column.indices.to_pylist())
+    values = column.dictionary.to_pylist()
+    kept = [value for code, value in enumerate(values) if code in used or not holds(str(value))]
+    if len(kept) == len(values):
+        return column
+    dictionary = pa.array(kept, column.type.value_type)
+    codes = pc.index_in(column.dictionary_decode(), dictionary).cast(column.type.index_type)
+    return pa.DictionaryArray.from_arrays(codes, dictionary, ordered=column.type.ordered)
 
 
-def _from_parquet(path: Path, holds: Holds) -> Callable[[], object]:
+def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
     with pq.ParquetFile(path) as source:
         metadata, writer = source.schema_arrow.metadata or {}, source.metadata.created_by or ""
         if OWN_METADATA not in metadata or not writer.startswith(_WRITER):
             raise InvalidInputError(_FOREIGN)
         groups = [source.metadata.row_group(at).num_rows for at in range(source.num_row_groups)]
-        (kept,) = _without({"": frame_of_parquet(source.read())}, holds).values()
+        table = source.read()
+    columns = zip(table.column_names, table.columns, strict=True)
+    stays = ~_matching(columns, len(table), identifies)
+    kept = _labelled(table.filter(stays), stays)
+    whole = [column.unify_dictionaries().combine_chunks() for column in kept.columns]
+    pruned = [_pruned(column, holds) for column in whole]
+    kept = pa.Table.from_arrays(pruned, schema=kept.schema)
+    if stays.all() and all(map(operator.is_, pruned, whole)):
+        raise InvalidInputError(NAMED)
     size = max(groups, default=1) or 1
     return lambda: replace_file(
-        path,
-        lambda file: pq.write_table(
-            parquet_table(kept), file, compression="zstd", row_group_size=size
-        ),
+        path, lambda file: pq.write_table(kept, file, compression="zstd", row_group_size=size)
     )
 
 
-def _from_workbook(path: Path, holds: Holds) -> Callable[[], object]:
+def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
+    """Keep the labels of a range without the rows that go; row numbers begin at 0 again."""
+    noted = kept.schema.pandas_metadata or {"index_columns": []}
+    for level in [level for level in noted["index_columns"] if isinstance(level, dict)]:
+        name = None if level["name"] in kept.column_names else level["name"]
+        labels = pd.RangeIndex(level["start"], level["stop"], level["step"], name=name)
+        is_label = has_labels(labels) and len(labels) == len(stays)
+        left = labels[stays] if is_label else pd.RangeIndex(len(kept))
+        index = pa.Table.from_pandas(pd.DataFrame(index=left))
+        for title in index.column_names:
+            kept = kept.append_column(title, index[title])
+        labelled = index.schema.pandas_metadata
+        noted["index_columns"] = labelled["index_columns"]
+        noted["columns"] += labelled["columns"]
+    metadata = {**kept.schema.metadata, b"pandas": json.dumps(noted)}
+    return kept.replace_schema_metadata(metadata)
+
+
+def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
     with zipfile.ZipFile(path) as package:
         core = "docProps/core.xml"
         # When it was created and last saved; other programs keep the property and save later.
@@ -145,7 +188,9 @@ def _from_workbook(path: Path, holds: Holds) -> Callable[[], object]:
         raise InvalidInputError(_FOREIGN)
     with collect_warnings():
         frames = {name: read_excel(path, sheet_name=name) for name in sheets}
-    kept = _without(frames, holds)
+    kept = {name: _frame_without(frame, holds, identifies) for name, frame in frames.items()}
+    if all(kept[name] is frames[name] for name in frames):
+        raise InvalidInputError(NAMED)
     return lambda: write_sheets(
         kept,
         path,
@@ -156,19 +201,10 @@ def _from_workbook(path: Path, holds: Holds) -> Callable[[], object]:
     )
 
 
-def _without(frames: Mapping[str, pd.DataFrame], holds: Holds) -> dict[str, pd.DataFrame]:
-    """Drop the rows of matching people, and the unused categories that name them."""
-    kept = {name: _frame_without(frame, holds) for name, frame in frames.items()}
-    if all(kept[name] is frames[name] for name in frames):
-        raise InvalidInputError(NAMED)
-    return kept
-
-
-def _frame_without(frame: pd.DataFrame, holds: Holds) -> pd.DataFrame:
-    gone = np.zeros(len(frame), bool)
-    for name, column in frame.reset_index(allow_duplicates=True).items():
-        if _is_identifier(name):
-            gone |= np.array([holds(str(cell)) for cell in column], bool)
+def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Holds) -> pd.DataFrame:
+    """Drop the rows of matching people, and the categories without a row that name them."""
+    columns = frame.reset_index(allow_duplicates=True).items()
+    gone = _matching(columns, len(frame), identifies)
     kept = frame
     if gone.any():
         kept = frame[~gone] if has_labels(frame.index) else frame[~gone].reset_index(drop=True)
@@ -188,7 +224,7 @@ def category_texts(columns: Sequence[pa.Array]) -> list[str]:
     return [str(value) for values in found for value in values.to_pylist()]
 
 
-def holding_rows(table: pa.RecordBatch, holds: Holds) -> np.ndarray[Any, Any]:
+def holding_rows(table: pa.RecordBatch, holds: Holds) -> Mask:
     """Return which rows match in any of their cells."""
     hit = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:

@@ -42,6 +42,7 @@ def test_what_moves_is_synced(tmp_path: Path) -> None:
         "sync new.tmp",
         "move people",
         *[f"sync {folder}"] * 2,
+        "sync .",  # opened for its lock
         # First the metadata, which fits the file before and after.
         "move a.csv-metadata.json",
         f"sync {folder}",

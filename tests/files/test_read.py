@@ -22,6 +22,7 @@ import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.excel import write_excel as write_sheet
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.reading.flatten import people_frame
@@ -181,21 +182,22 @@ def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
     """If the disk is full, the old file stays and no other file remains."""
     old = pd.DataFrame({"a": ["old"], "n": [1]})
-    path = write(old, tmp_path / f"x{suffix}")
+    save = write_sheet if suffix == ".xlsx" else write
+    path = save(old, tmp_path / f"x{suffix}")
     before = sorted(tmp_path.iterdir())
     big = pd.DataFrame(
-        {"a": [str(n) for n in np.random.default_rng(0).integers(2**62, size=90_000)]}
+        {"a": [str(n) for n in np.random.default_rng(0).integers(2**62, size=9_000)]}
     )
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
     try:
         with pytest.raises(InvalidInputError, match=os.strerror(errno.EFBIG)):
-            write(big, path)
+            save(big, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)

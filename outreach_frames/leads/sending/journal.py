@@ -449,7 +449,7 @@ def _hash(kind: str, text: str, salt: bytes) -> bytes:
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
     """Count a journal's leads and notes that concern people, by identifiers or by text."""
     require_journal(path)
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(sqlite_file.snapshot(path)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")
         found = {lead for lead, detail in rows if detail and holds(detail)}
         salt = _read_salt(connection)
