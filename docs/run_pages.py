@@ -12,14 +12,16 @@ from nbformat.v4 import new_code_cell
 
 ROOT: Final = Path(__file__).parents[1]
 _KERNEL: Final = {"name": "python3", "display_name": "Python 3", "language": "python"}
-# Short tables, and of a plot only its picture.
+# Short tables, of a plot only its picture, and no paths of files that were written.
 _SETUP: Final = f"""
 import shutil
+from pathlib import Path
 import pandas as pd
 shutil.copytree({str(ROOT / "data")!r}, "data")
 pd.options.display.max_rows, pd.options.display.max_colwidth = 12, 100
 show = get_ipython().display_formatter.ipython_display_formatter
 show.for_type_by_name("matplotlib.axes._axes", "Axes", lambda axes: None)
+show.for_type(type(Path()), lambda path: None)
 """
 
 

@@ -65,9 +65,9 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Domains in lower case and ASCII, such as acme.co.uk for https://blog.acme.co.uk/x. Customers
-        of a hosting provider have their own: acme.github.io, not github.io. Missing for IP
-        addresses, single words, public suffixes and their own sites (www.nhs.uk), and for values
+        Domains in lower case and ASCII, such as acme.co.uk for `https://blog.acme.co.uk/x`.
+        Customers of a hosting provider have their own: acme.github.io, not github.io. Missing for
+        IP addresses, single words, public suffixes and their own sites (www.nhs.uk), and for values
         that hold several domains. A Series keeps its index and name.
 
     Raises

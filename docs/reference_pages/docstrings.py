@@ -67,12 +67,12 @@ def first_sentence(documented: Any) -> str:
 
 
 def _in_short(name: str) -> str:
-    return _linked(TYPES.get(name) or first_sentence(thing(name)))
+    return TYPES.get(name) or _linked(first_sentence(thing(name)))
 
 
 def _entry(name: str) -> str:
     if name in TYPES:
-        return directive("py:data", name, _linked(TYPES[name]))
+        return directive("py:data", name, TYPES[name])
     documented = thing(name)
     if not inspect.isclass(documented):
         signature = _signature(documented, skip_first=name.startswith(ACCESSOR))
@@ -136,7 +136,8 @@ def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterat
     """Yield the parameters that a caller gives; a method's frame is the `df` before its dot."""
     takes = inspect.signature(documented).parameters
     frame = next(iter(inspect.signature(inspect.unwrap(documented)).parameters), None)
-    for one in described:
+    for raw in described:
+        one = raw._replace(type=raw.type.replace("\\", r"\\"))
         names = one.name.replace("*", "").split(", ")
         if takes.keys() & names:
             yield one

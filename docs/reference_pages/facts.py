@@ -173,7 +173,7 @@ def filters_page() -> str:
     return text + table(
         ("department", "job functions"),
         [(code(name), codes(values)) for name, values in spec.JOB_FUNCTIONS.items()],
-        widths=(25, 75),
+        widths=(28, 72),
     )
 
 
@@ -252,7 +252,7 @@ def statuses_page() -> str:
         )
         for name in STATUSES
     ]
-    text += table(("status, kind", "what it means", "what to do"), rows, widths=(28, 36, 36))
+    text += table(("status, kind", "what it means", "what to do"), rows, widths=(31, 34, 35))
     text += heading("Why a row is invalid", 1, label="problem-codes")
     text += (
         "The column ``code`` of :py:obj:`df.outreach.validate` and of ``plan.problems``, and "
