@@ -196,6 +196,8 @@ def test_large_pages_are_read_in_several_groups() -> None:
     pages = [body({"id": str(n), "about": "x" * 7_000_000}) for n in range(5)]
     people = as_one_page(read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})])).people
     assert people["id"].to_pylist() == [str(n) for n in range(7)]
+    chosen = as_one_page(read_people_pages(pages, columns=["id"])).people
+    assert chosen["id"].to_pylist() == [str(n) for n in range(5)]
 
 
 @pytest.mark.parametrize(
