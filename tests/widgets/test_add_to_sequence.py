@@ -254,6 +254,7 @@ def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
         assert page.statuses == ["unknown"] * CHUNK + ["added"]
         page.click("retry", report=page.state["report"])
         await page.idle()
+        assert page.widget.notices[0]["kind"] == "error"
         assert page.widget.notices[0]["details"] == [
             "missing_ai_credits: missing_ai_credits!",
             "odd: odd!",
