@@ -77,7 +77,7 @@ _UNSEARCHED: Final = frozenset(
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
-_HASHES: Final = "its hashes stay, so that the people are not written to again"
+_HASHES: Final = "its hashes stay, so that the people are not contacted again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, OutreachError),
@@ -177,8 +177,8 @@ def forget(
     With `files`, a row is removed if a column named email or profnet_url, in any spelling such as
     E-Mail, has an identifier of the person; rows that name the person elsewhere stay, and the
     file's `reason` says so. Each file is replaced at once, with its other rows, dtypes and
-    permissions. Journals keep salted hashes of the identifiers, so that the person is not written
-    to again.
+    permissions. Journals keep salted hashes of the identifiers, so that the person is not contacted
+    again.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def check(
 
     Notes
     -----
-    Interface: all reads.
+    Interface: every endpoint that reads.
 
     Examples
     --------

@@ -469,4 +469,5 @@ def test_a_mailbox_per_row(
     assert main(command) == 4
     assert "outreach-frames mailboxes lists them" in capsys.readouterr().out
     assert main([*command, "--leads-distribution", "sequence_senders"]) == 2
-    assert "'sequence_senders' contradicts --mailbox. Omit it; " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "'sequence_senders' contradicts --mailbox. Omit --leads-distribution. " in said

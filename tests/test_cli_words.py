@@ -48,7 +48,7 @@ def test_python_becomes_options(message: str, shown: str) -> None:
 # Each with a word of its message; SEQUENCE and ARCHIVED stand for ids.
 FAULTS = [
     ("search --limit 3", "Pass --all to read all"),
-    ("search --limit 0", "Give 1 or more, or --all"),
+    ("search --limit 0", "Pass 1 or more, or --all"),
     ("search --person-seniorities vp directr", "Run outreach-frames search --help"),
     ("search --person-locations Germny", "Run outreach-frames explain to see"),
     ("search --split-by person_seniority", "Run outreach-frames search --help"),
@@ -80,7 +80,7 @@ FAULTS = [
     ("count --by company_size", "--by 'company_size' is not a search filter"),
     ("count --by person_titles", "Pass --person-titles VALUE VALUE too"),
     ("count --by company-sizes --max-requests 3", "more than --max-requests 3"),
-    ("count --by company-sizes --max-requests 0", "reads nothing. Give 1 or more.\n"),
+    ("count --by company-sizes --max-requests 0", "reads nothing. Pass 1 or more.\n"),
     ("count --out people.csv", "Pass --by FILTER too"),
     ("contacts", "contacts needs ids, --emails or both"),
     ("contacts a@x.example", "Pass addresses as --emails"),
@@ -216,7 +216,7 @@ def test_what_the_service_refuses_speaks_of_options(
         ("The frame has no index. Call df.reset_index().", "The table has no index."),
         ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
         ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
-        ("0 reads nothing. Give None for all.", "0 reads nothing. Give no --limit."),
+        ("0 reads nothing. Pass None for all.", "0 reads nothing. Pass no --limit."),
     ],
 )  # fmt: skip
 def test_advice_of_which_only_python_is_left_is_dropped(message: str, shown: str) -> None:

@@ -13,9 +13,9 @@ from outreach_frames.commands import add_leads
 _FILTER_OPTIONS: Final = "filters: "
 
 _EXIT_CODES: Final = {
-    cli.EXIT_OK: ("The command did all that it was asked to.", "Nothing."),
+    cli.EXIT_OK: ("The command did everything requested.", "Nothing."),
     cli.EXIT_FAILURE: (
-        "The service, the way to it, or this machine failed, or Ctrl-C was pressed.",
+        "The service, the connection or this machine failed, or Ctrl-C was pressed.",
         "Read the message. Run the same command again: ``export`` and ``snapshot``, and "
         "``add-leads`` with ``--journal``, resume. The partial result of other commands is in "
         "the file of ``--out`` with ``.partial`` in its name.",

@@ -31,8 +31,8 @@ def overview() -> str:
     """Return the page of all functions by task, with one sentence each."""
     text = heading("Functions by task", label="functions")
     text += (
-        "``of`` is what ``import outreach_frames as of`` gives, and ``df`` any frame of pandas. "
-        "Methods of ``df.outreach`` are there once the package is imported.\n\n"
+        "``of`` stands for the package, as in ``import outreach_frames as of``, and ``df`` for "
+        "any pandas frame. Importing the package adds the methods of ``df.outreach``.\n\n"
     )
     for task in TASKS:
         text += heading(f":doc:`{task.title} <{task.page}>`", 1) + f"{task.intro}\n\n"

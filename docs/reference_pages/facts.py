@@ -26,57 +26,61 @@ _TYPED: Final = re.compile(r"\w+=\{[^}]*\}|\w+\.\w+\(\)")
 
 # What returns a table whose name is not its function's.
 _SOURCES: Final = {
-    "job_function_headcount": 'Of :py:obj:`df.outreach.headcount` with ``level="job_function"``.',
-    "report_rows": "``.rows`` of a :py:obj:`SubmissionReport`; ``.frame`` has them beside the "
+    "job_function_headcount": "Returned by :py:obj:`df.outreach.headcount` with "
+    '``level="job_function"``.',
+    "report_rows": "``.rows`` of a :py:obj:`SubmissionReport`; ``.frame`` has them after the "
     "input's columns.",
     "report_activity": "``.recent_activity()`` of a :py:obj:`SubmissionReport`.",
     "report_summary": "``.summary()`` of a :py:obj:`SubmissionReport`.",
-    "account_people": "Behind those of people in ``.people`` of :py:obj:`AccountPeople`.",
-    "accounts": "Beside the accounts' own in ``.accounts`` of :py:obj:`AccountPeople`.",
+    "account_people": "Columns after those of people, in ``.people`` of :py:obj:`AccountPeople`.",
+    "accounts": "Columns after your own, in ``.accounts`` of :py:obj:`AccountPeople`.",
     "accounts_summary": "``.summary()`` of :py:obj:`AccountPeople`.",
     "changed": "``.changed`` of a :py:obj:`PeopleComparison`.",
     "employer_changes": "``.employer_changes`` of a :py:obj:`PeopleComparison`.",
     "headcount_change": "``.headcount`` of a :py:obj:`PeopleComparison`.",
     "comparison_summary": "``.summary()`` of a :py:obj:`PeopleComparison`.",
-    "segments": "Of :py:obj:`df.outreach.segments`, behind the columns that it was asked for.",
-    "set_daily_email_limit": "Of :py:obj:`of.set_daily_email_limit` with several ids.",
+    "segments": "Returned by :py:obj:`df.outreach.segments`, after the columns of ``by``.",
+    "set_daily_email_limit": "Returned by :py:obj:`of.set_daily_email_limit` with several ids.",
 }
 
 _PROBLEMS: Final = {
     "missing_identifier": (
         "The row has neither an email address nor a profile URL.",
-        "Give it one, or leave it out.",
+        "Add one, or drop the row.",
     ),
     "placeholder": (
-        "A cell says n/a, unknown, nan or the like; it is taken as missing.",
-        "Nothing, where the row has another identifier; else give it one.",
+        "A cell holds a placeholder, such as n/a, unknown or nan; it is treated as missing.",
+        "Nothing if the row has another identifier; otherwise add one.",
     ),
     "invalid_email": ("The text is not an email address.", "Correct it."),
     "invalid_profnet_url": ("The text is not the address of a profile.", "Correct it."),
     "not_a_plain_value": (
-        "The cell holds a list, bytes or an object, which have no text that is certain.",
-        "Make it text, for example with ``df.outreach.unlist()``.",
+        "The cell holds a list, bytes or an object, which have no single form as text.",
+        "Convert it to text, for example with ``df.outreach.unlist()``.",
     ),
     "data_value_too_long": (
         f"The text has more than {spec.MAX_DATA_VALUE_LENGTH:,} characters.",
         "Shorten it.",
     ),
     "override_not_boolean": (
-        "An override is another value than True or False.",
-        'Make it a boolean, for example with ``df[column].map({"yes": True, "no": False})``.',
+        "An override is neither True nor False.",
+        'Convert it to a boolean, for example with ``df[column].map({"yes": True, "no": False})``.',
     ),
     "unknown_override": (
         "There is no such override.",
-        f"There are {codes(field.name for field in spec.OVERRIDES)}.",
+        f"Choose from {codes(field.name for field in spec.OVERRIDES)}.",
     ),
-    "invalid_mailbox": ("The text is not an email address.", "Write the mailbox's or its user's."),
+    "invalid_mailbox": (
+        "The text is not an email address.",
+        "Write the address of the mailbox or of its user.",
+    ),
     "unknown_mailbox": (
         "The account has no mailbox and no user with this address.",
-        "Look with ``of.mailboxes(refresh=True)``, and correct it or leave the cell empty.",
+        "List them with ``of.mailboxes(refresh=True)``; correct the cell or leave it empty.",
     ),
     "mailbox_unusable": (
-        "The mailbox is not active, or its user has no active one.",
-        "Reconnect it, or write another one.",
+        "The mailbox is not active, or its user has no active mailbox.",
+        "Reconnect the mailbox, or write the address of another one.",
     ),
     "ambiguous_mailbox": (
         "Several users have this address.",
@@ -87,14 +91,14 @@ _PROBLEMS: Final = {
 _LIMIT_OUTCOMES: Final = {
     "changed": ("The service reports the new limit.", ""),
     "differs": ("The service accepted the change and reports another limit.", "Read the detail."),
-    "failed": ("The service refused it; the limit is as it was.", "Read the detail."),
+    "failed": ("The service refused the change; the limit did not change.", "Read the detail."),
     "unknown": (
-        "No response proves its outcome.",
-        "Look with ``of.mailboxes(refresh=True)``.",
+        "No response proves the outcome; the limit may have changed.",
+        "Check the limit with ``of.mailboxes(refresh=True)``.",
     ),
     "not_sent": (
-        "An error before would have stopped this one too.",
-        "Mend that, and change these again.",
+        "An earlier error would also have stopped this change.",
+        "Correct that error, and change these limits again.",
     ),
 }
 
@@ -102,36 +106,41 @@ _LIMIT_OUTCOMES: Final = {
 _REMEDIES: Final = {
     "invalid_sequence_status": "Launch or resume the sequence in the web app.",
     "missing_ai_credits": "Have credits added for the sequence's users.",
-    "missing_feature_copywriter": "Have the feature enabled for them, or take such stages out.",
-    "missing_feature_dialer": "Have a dialer configured for them, or take the call stage out.",
+    "missing_feature_copywriter": "Have the feature enabled for the sequence's users, or remove "
+    "the stages that need it.",
+    "missing_feature_dialer": "Have a dialer configured for the sequence's users, or remove the "
+    "call stage.",
     "missing_profnet_account": "Have each of the sequence's users connect their account.",
-    "missing_voice_clone": "Have them record one, or take the voice stage out.",
+    "missing_voice_clone": "Have the sequence's users record a voice clone, or remove the voice "
+    "stage.",
     "missing_lead_field": "Send the field that the message names, with ``data=``.",
     "missing_sender_field": "Have the users fill in the field that the message names.",
-    "mailbox_unusable": "Reconnect it, or name other ``mailboxes=``; see ``of.mailboxes()``.",
+    "mailbox_unusable": "Reconnect the mailbox, or pass other ``mailboxes=``; see "
+    "``of.mailboxes()``.",
     "max_leads_threshold_reached": "Send fewer leads, or have the account's limit raised.",
     "other_validation_error": "Read the message, and send the rows again.",
 }
 _GOES_ON: Final = {
-    NextStep.STOP: "stops; the rest is ``not_sent``",
+    NextStep.STOP: "stops; the remaining rows are ``not_sent``",
     NextStep.DROP_MAILBOX: "stops; with ``mailbox=``, sends the rows of other mailboxes",
-    NextStep.FIND_FIELD: "looks for the rows that lack the field, and sends the others",
-    NextStep.TOLERATE: "goes on, unless this comes several times in a row",
+    NextStep.FIND_FIELD: "finds the rows that lack the field, and sends the others",
+    NextStep.TOLERATE: "continues, unless the code occurs several times in a row",
 }
 
 _ADVICE: Final = {
-    "OutreachError": "Catch it, to catch all of these.",
+    "OutreachError": "Catch this class to catch all errors below.",
     "ConfigurationError": "Call :py:obj:`of.login`, set ``OUTREACH_BASE_URL`` and "
-    "``OUTREACH_API_KEY``, or give both to :py:obj:`of.connect`.",
+    "``OUTREACH_API_KEY``, or pass both to :py:obj:`of.connect`.",
     "InvalidInputError": "Correct what the message names; it says what is possible.",
-    "ServiceError": "Look at ``.may_have_acted`` before doing the same again.",
+    "ServiceError": "Check ``.may_have_acted`` before you repeat the call.",
     "ConnectionFailedError": "Check the address, the network and the proxy; try again later.",
-    "RequestTimeoutError": "Try again; give :py:obj:`of.connect` a larger ``timeout=``.",
-    "WaitTooLongError": "Wait for ``.retry_after`` seconds, or give :py:obj:`of.connect` a larger "
-    "``max_wait=``.",
-    "InvalidResponseError": "Check that the address is the service's; else ask its support.",
+    "RequestTimeoutError": "Try again; pass a larger ``timeout=`` to :py:obj:`of.connect`.",
+    "WaitTooLongError": "Wait for ``.retry_after`` seconds, or pass a larger ``max_wait=`` to "
+    ":py:obj:`of.connect`.",
+    "InvalidResponseError": "Check the service's address; if it is right, ask the service's "
+    "support.",
     "UnsafeLinkError": "Check the address, scheme included; nothing was sent elsewhere.",
-    "StatusError": "Read the message, which has what the service said.",
+    "StatusError": "Read the message, which quotes the service.",
     "BadRequestError": "Correct what the message names.",
     "AuthenticationError": "Set another token, or call :py:obj:`of.login`.",
     "NotFoundError": "Check the id or address.",
@@ -157,12 +166,12 @@ def filters_page() -> str:
     """Return the page of all search filters."""
     text = heading("Filters", label="filters")
     text += (
-        f"The {len(spec.FILTERS)} filters of :py:obj:`of.search_people`, and of whatever else "
-        "searches people. Several values of one filter mean any of them, different filters "
-        "together mean all. In a shell, ``person_titles`` is ``--person-titles``. "
+        f"The {len(spec.FILTERS)} filters of :py:obj:`of.search_people` and of all other "
+        "functions that search people. A person must match every filter, and any one of a "
+        "filter's values. In a shell, ``person_titles`` is ``--person-titles``. "
         ":py:obj:`of.filters` is this table as a frame.\n\n"
-        "Known values are suggestions: the interface does not show whole lists, and the service "
-        "may know others.\n\n"
+        "Known values are suggestions: the interface document does not list all values, and the "
+        "service may know others.\n\n"
     )
     for group in spec.FILTER_GROUPS:
         text += heading(group.capitalize(), 1)
@@ -192,15 +201,16 @@ def columns_page() -> str:
     text += (
         "Columns and dtypes come from the interface, not from the data: they are the same for no "
         "rows and for 100,000. :py:obj:`of.columns` returns each of these tables as a frame, such "
-        'as ``of.columns("contacts")``. ``dtype_backend="pyarrow"`` gives Arrow dtypes instead.\n\n'
-        "- A field that the interface does not know is an extra column at the end.\n"
-        "- A value of an unexpected type stays as text in a column ``<name>_raw``.\n"
+        'as ``of.columns("contacts")``. ``dtype_backend="pyarrow"`` returns Arrow dtypes '
+        "instead.\n\n"
+        "- An undocumented field is an extra column at the end.\n"
+        "- A value of an undocumented type is kept as text in a column ``<name>_raw``.\n"
         "- Dates without a time are ``datetime64`` at midnight; times have a zone.\n\n"
     )
     text += heading("people", 1, label="columns-people")
     text += (
         f"The {len(people)} columns of :py:obj:`of.search_people`. "
-        '``headcount="department"`` leaves out the job functions, ``headcount="none"`` all '
+        '``headcount="department"`` excludes the job functions, ``headcount="none"`` all '
         "headcounts.\n\n"
     )
     for group, rows in people.groupby("group", sort=False):
@@ -224,7 +234,7 @@ def _source(name: str) -> str:
         return _SOURCES[name]
     if not functions:
         raise ValueError(f"No page documents a function named {name}: say in _SOURCES what has it.")
-    return f"Of :py:obj:`{functions[0]}`."
+    return f"Returned by :py:obj:`{functions[0]}`."
 
 
 def _column_rows(rows: object) -> list[tuple[str, ...]]:
@@ -237,12 +247,12 @@ def _column_rows(rows: object) -> list[tuple[str, ...]]:
 def statuses_page() -> str:
     """Return the page of all statuses, and of what to do."""
     text = heading("Statuses", label="statuses")
-    text += heading("Of a row that was to be added", 1, label="row-statuses")
+    text += heading("Rows of a submission", 1, label="row-statuses")
     text += (
-        "The column ``status`` of a :py:obj:`SubmissionReport`. ``added`` is said only where the "
-        "service's own counts prove it. A status of kind *failed* is a row that needs a look. "
-        "A list of skipped leads that the interface does not know gives a status of its own name. "
-        "Why a row is unknown: :doc:`/how-to/sequence`.\n\n"
+        "The column ``status`` of a :py:obj:`SubmissionReport`. A row is ``added`` only if the "
+        "service's own counts prove it. A row with a status of kind *failed* needs your "
+        "attention. The status of leads in an undocumented list of skipped leads is the name of "
+        "that list. :doc:`/how-to/sequence` explains why a row is unknown.\n\n"
     )
     rows = [
         (
@@ -259,28 +269,28 @@ def statuses_page() -> str:
         "``error_code`` of rows that are ``invalid``.\n\n"
     )
     text += _advice_table("code", _PROBLEMS)
-    text += heading("Of a sequence", 1, label="sequence-statuses")
+    text += heading("Sequences", 1, label="sequence-statuses")
     text += "The column ``status`` of :py:obj:`of.sequences`.\n\n"
     text += table(
-        ("status", "takes leads"),
+        ("status", "accepts leads"),
         [(code(name), "yes" if takes else "no") for name, takes in spec.SEQUENCE_STATUSES.items()],
     )
-    text += heading("Of an account", 1, label="account-statuses")
+    text += heading("Accounts", 1, label="account-statuses")
     text += (
         "The column ``account_status`` of ``.accounts`` from :py:obj:`df.outreach.find_people`. "
-        "It is missing where a search that failed left a company unsettled.\n\n"
+        "It is missing for companies that a failed search did not finish.\n\n"
     )
     text += table(
         ("status", "what it means"),
         [(code(name), prose(means)) for name, means in ACCOUNT_MEANINGS.items()],
     )
-    text += heading("Of a changed limit", 1, label="limit-outcomes")
+    text += heading("Changed limits", 1, label="limit-outcomes")
     text += "The column ``outcome`` of :py:obj:`of.set_daily_email_limit` with several ids.\n\n"
     text += _advice_table("outcome", _LIMIT_OUTCOMES)
-    text += heading("Of a mailbox, of a lead list", 1)
+    text += heading("Mailboxes and lead lists", 1)
     text += (
         f"A mailbox is {codes(spec.MAILBOX_STATUSES)}; a lead list is "
-        f"{codes(spec.LEAD_LIST_STATUSES)}. The interface does not say more.\n"
+        f"{codes(spec.LEAD_LIST_STATUSES)}. The interface document does not explain these values.\n"
     )
     return text
 
@@ -299,10 +309,10 @@ def errors_page() -> str:
     """Return the page of the exceptions and of the service's error codes."""
     text = heading("Errors", label="errors")
     text += (
-        "Everything foreseeable is an ``of.OutreachError``; the classes below it are in "
+        "Every foreseeable error is an ``of.OutreachError``; the classes below it are in "
         "``outreach_frames.errors``. The message says what happened, to what, and what to do "
-        "next. Only a missing optional extra may be a ``ModuleNotFoundError``, which says what to "
-        "install.\n\n"
+        "next. Only a missing optional extra may raise a ``ModuleNotFoundError``, which names "
+        "what to install.\n\n"
     )
     described = (errors.OutreachError, errors.ServiceError, errors.ValidationFailedError)
     for error in (*(error for _, error in _tree(errors.OutreachError)), errors.OutreachWarning):
@@ -320,15 +330,15 @@ def errors_page() -> str:
     for error in described:
         text += directive("py:exception", ERRORS[error.__name__], body(error))
     text += (
-        "``OutreachWarning`` is the category of warnings about what a frame does not show: that "
-        "there are more people than ``limit``, that the service reported errors, that data shifted "
-        "while it was read.\n\n"
+        "``OutreachWarning`` is the category of warnings about what a frame does not show: more "
+        "people than ``limit``, errors that the service reported, and data that shifted while it "
+        "was read.\n\n"
     )
     text += heading("Error codes of the service", 1, label="error-codes")
     text += (
-        "Why the service refuses to add leads that are well formed (status 422). Several may come "
-        "together. They are in ``error_code`` of the rows, and in ``.validation_errors`` of a "
-        "``ValidationFailedError``. The list is not exhaustive: of another code the rows are "
+        "Why the service refuses well-formed leads (status 422). A response may have several "
+        "codes. They are in ``error_code`` of the rows, and in ``.validation_errors`` of a "
+        "``ValidationFailedError``. The list is not exhaustive: with any other code, the rows are "
         f"``rejected``, and the run {_GOES_ON[NextStep.TOLERATE]}.\n\n"
     )
     return text + table(

@@ -66,8 +66,8 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 }
 # Types have no docstring of their own.
 TYPES: Final[dict[str, str]] = {
-    "of.FrameLike": "The type of what is taken as a frame, for annotations: a pandas frame, or a "
-    "table that exports itself by Arrow's PyCapsule interface.",
+    "of.FrameLike": "The type of accepted frames, for annotations: a pandas frame, or a table "
+    "with Arrow's PyCapsule interface.",
     "of.PeopleFilters": "The type of a dict of filters, for annotations: a TypedDict of all "
     ":doc:`filters`.",
 }
@@ -83,10 +83,10 @@ TASKS: Final = (
     Task(
         "connecting",
         "Connect to an account",
-        "Every function asks the service by the connection that was made last, or by the one that "
-        "it is given as ``client=``. Where none was made, that of :py:obj:`of.connect` without "
-        "arguments is: the profile that the environment names, its address and token, or the "
-        "profile ``default`` of :py:obj:`of.login`.",
+        "Every function uses the last connection that was made, or the one passed as ``client=``. "
+        "If there is no connection, functions call :py:obj:`of.connect` without arguments. It "
+        "uses the profile that the environment names, else the address and token in the "
+        "environment, else the profile ``default`` of :py:obj:`of.login`.",
         ("of.login", "of.connect", "of.logout", "of.check", "Client"),
     ),
     Task(
@@ -107,7 +107,8 @@ TASKS: Final = (
     Task(
         "tables",
         "Make tables of people",
-        "Methods of a frame of people, and what describes the frames. No method changes its frame.",
+        "Methods of a frame of people, and functions that describe the frames. No method changes "
+        "its frame.",
         (
             "df.outreach.brief",
             "df.outreach.companies",
@@ -132,13 +133,14 @@ TASKS: Final = (
     Task(
         "frames",
         "Frames of other libraries",
-        "Polars, DuckDB and Arrow tables go in wherever a frame does.",
+        "Frames of Polars, DuckDB and Arrow are accepted wherever a frame is.",
         ("of.outreach", "of.FrameLike"),
     ),
     Task(
         "accounts",
         "From companies to people",
-        "People at the companies of your own table, and which of them you know already.",
+        "Find people at the companies of your own table, and match them with people that you "
+        "know already.",
         (
             "df.outreach.find_people",
             "AccountPeople",
@@ -152,8 +154,8 @@ TASKS: Final = (
     Task(
         "sequences",
         "Add leads to a sequence",
-        "From a frame to a sequence, with every row accounted for. :doc:`statuses` says what each "
-        "outcome means and what to do.",
+        "Add the rows of a frame to a sequence; every row has an outcome. :doc:`statuses` says "
+        "what each outcome means and what to do.",
         (
             "of.sequences",
             "df.outreach.assign_arms",
@@ -176,7 +178,7 @@ TASKS: Final = (
     Task(
         "contacts",
         "Contacts and lead lists",
-        "What the account knows already.",
+        "People in the account.",
         ("of.contacts", "of.lead_list", *_OTHER_LISTS),
     ),
     Task(
@@ -188,7 +190,7 @@ TASKS: Final = (
     Task(
         "files",
         "Files",
-        "Out of a frame and back again, and searches that are too large for memory.",
+        "Write frames to files, read them back, and export searches that are too large for memory.",
         (
             "df.outreach.to_csv",
             "df.outreach.to_excel",
@@ -201,21 +203,22 @@ TASKS: Final = (
     Task(
         "plots",
         "Plots",
-        "Each draws people or a table of them on matplotlib axes and returns these; all have "
-        "``ax=``. :doc:`The gallery </gallery/index>` shows them.",
+        "Each function draws people, or a table of them, on matplotlib axes and returns the axes; "
+        "all take ``ax=``. :doc:`The gallery </gallery/index>` shows them.",
         tuple(f"of.plots.{name}" for name in of.plots.__all__),
     ),
     Task(
         "widgets",
         "Widgets for notebooks",
-        "By hand, with the code that does the same. :doc:`Widgets </widgets/index>` shows them.",
+        "Do the same by hand, and see the equivalent code. :doc:`Widgets </widgets/index>` shows "
+        "them.",
         tuple(f"of.widgets.{name}" for name in of.widgets.__all__),
     ),
     Task(
         "sandbox",
         "Sandbox",
-        "The whole service on your own machine, with invented people. :doc:`/how-to/faults` tries "
-        "out what it can do wrong, :doc:`/how-to/test-your-script` tests your own code with it.",
+        "The whole service on your own machine, with invented people. :doc:`/how-to/faults` shows "
+        "how to simulate faults, :doc:`/how-to/test-your-script` how to test your own code.",
         ("of.sandbox.serve", "of.sandbox.Sandbox", "of.sandbox.Fault"),
     ),
     Task(

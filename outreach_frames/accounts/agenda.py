@@ -83,7 +83,7 @@ class Agenda:
     def _group_limit(self, company: Company) -> float:
         limit = company.max_group
         if self.spare <= 0 and self.per_company is not None and self.per_company > 1:
-            # Few enough that a full page certainly finishes one of them.
+            # With at most this many companies, a full page certainly finishes one.
             limit = min(limit, (PAGE - 1) // (self.per_company - 1))
         if not company.size:
             return limit
@@ -91,7 +91,7 @@ class Agenda:
         return min(limit, max(PAGE / needed, _PAGES * PAGE / company.size))
 
     def is_worth_reading(self, pages: int, present: int, people: float) -> bool:
-        """Whether to read `pages` more for `present` open companies with about `people` people."""
+        """Return whether to read `pages` more for `present` open companies with about `people`."""
         if self.per_company is None:
             # Their own searches would need these pages too.
             return self.spare <= 0 or pages <= present + self.spare

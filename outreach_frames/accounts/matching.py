@@ -73,9 +73,9 @@ def match(
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a `/in/<name>` in the compared columns.
-    Missing never matches missing, and a cell with several keys matches nothing. With no key named,
-    `email` and `profnet_url` are compared if both tables have a column of that name; never the
-    domain. A column whose name differs only in case, blanks, hyphens or underscores is the same
+    Missing values never match each other, and a cell with several keys matches nothing. With no key
+    named, `email` and `profnet_url` are compared if both tables have a column of that name; never
+    the domain. A column whose name differs only in case, blanks, hyphens or underscores is the same
     column.
 
     Parameters
@@ -293,7 +293,7 @@ def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.
 
 
 def _read_cells(table: _Table) -> list[Cells]:
-    """Read the table's columns; kinds without a column are missing."""
+    """Read the table's columns by kind of key; a kind without a column is missing."""
     size = len(table.frame)
     none = Cells(pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64))
     found = []

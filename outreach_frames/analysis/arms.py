@@ -1,7 +1,7 @@
 """Assign rows to the arms of a test, such as two variants and a hold-out, by a hash of their key.
 
 The first 64 bits of a key's hash are its position between 0 and 1, and each arm takes a part of
-that range as long as its share, in the order of the names. The arithmetic is exact, so that the
+that range as large as its share, in the order of the names. The arithmetic is exact, so that the
 result is the same on every machine.
 """
 
@@ -113,8 +113,9 @@ def assign_arms(
     arms = own[first]
     if changed := int((own != arms).sum()):
         warn(
-            f"{plural(changed, 'row')} took the arm of the person's first row, not that of the "
-            "row's own address or profile URL: a table without that first row assigns the other."
+            f"{plural(changed, 'row')} took the arm of the person's first row instead of the arm "
+            "of the row's own address or profile URL. In a table without that first row, the row "
+            "gets its own arm."
         )
     categories = pd.Index(list(weights), dtype="str")
     column = pd.Categorical.from_codes(arms, categories=categories, ordered=True)
@@ -141,7 +142,7 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
         if weight <= 0:
             raise InvalidInputError(
                 f"The share of the arm {quoted(arm)} is {quoted(share)}. Pass a positive number, "
-                "or leave the arm out."
+                "or omit the arm."
             )
         weights[str.__str__(arm)] = weight
     return weights
@@ -204,7 +205,7 @@ def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
     if _PERSON in frame.columns:
         raise InvalidInputError(
             f"by={_PERSON!r} means the person, but the frame has a column {_PERSON!r}. Pass "
-            f"by=df[{_PERSON!r}] for the column, or drop it for the person."
+            f"by=df[{_PERSON!r}] to use the column, or drop the column to use the person."
         )
     columns = [near_column(frame, field) for field in spec.LEAD_IDENTIFIERS]
     if not any(column in frame.columns for column in columns):

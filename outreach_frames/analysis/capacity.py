@@ -434,12 +434,12 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
         dates = pd.date_range(first, periods=number, freq=offset).normalize()
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(
-            f"freq={freq!r} gives no days. Pass a pandas frequency, such as 'B' or 'D'."
+            f"freq={freq!r} produces no days. Pass a pandas frequency, such as 'B' or 'D'."
         ) from error
     is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
     if offset is None or not is_increasing:
         raise InvalidInputError(
-            f"freq={freq!r} does not give each day once and in order, but limits are per day. "
+            f"freq={freq!r} does not produce each day once and in order, but limits are per day. "
             "Pass 'B', 'D' or a longer frequency."
         )
     return dates

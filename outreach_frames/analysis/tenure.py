@@ -74,11 +74,11 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
 
     Notes
     -----
-    Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) is its
-    first day. A position is open if it has no end, or a later one. The current position is the open
-    position at the person's company that began on `current_position_start_date`; else an open one
-    at that company; else an open one with that start; if several match, the latest. If a person has
-    no experiences, the current position has no start, or an end is unknown,
+    Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) counts as
+    its first day. A position is open if it has no end, or a later one. The current position is the
+    open position at the person's company that began on `current_position_start_date`; else an open
+    one at that company; else an open one with that start; if several match, the latest. If a person
+    has no experiences, the current position has no start, or an end is unknown,
     `current_position_start_date` is used. The previous position is the one that began last before
     the current one; a position that began on the same day counts if it has ended. The employer
     changed if the companies' profile URLs differ, or, if a URL is missing, their names; a promotion
@@ -214,7 +214,7 @@ def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
 
 
 class _Employers:
-    """The companies of positions, then of people, then a missing one, as numbers of their keys."""
+    """Numbers for the companies of positions, then for those of people, then for a missing one."""
 
     def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
         urls = _numbers(held, frame, _URL, company_url_keys)
@@ -239,7 +239,7 @@ class _Employers:
 def _numbers(
     held: pd.DataFrame, frame: pd.DataFrame, column: str, keys_of: Callable[[pa.Array], pa.Array]
 ) -> Numbers:
-    """Return a number per key of a column, -1 for a missing key."""
+    """Convert the keys of a column to numbers, equal for equal keys; -1 for a missing key."""
     people = (
         column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
     )

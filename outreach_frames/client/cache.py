@@ -225,7 +225,7 @@ def _path(location: str | PathLike[str]) -> Path:
         raise ConfigurationError(f"cache must be the path of a file: {error}") from None
     if is_special:
         what = "a folder" if path.is_dir() else "not a regular file"
-        raise ConfigurationError(f"cache must be a file, but {path} is {what}. Give another path.")
+        raise ConfigurationError(f"cache must be a file, but {path} is {what}. Pass another path.")
     return path
 
 

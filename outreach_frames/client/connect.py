@@ -174,9 +174,9 @@ def login(
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
     Nothing is asked if the profile is stored with this address and the service accepts its token,
-    so a notebook can begin with `login`. If the service refuses a stored token, `login` asks for
-    a new one. The token is typed hidden, tried with one request, and stored only in the keyring:
-    Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
+    so a notebook can begin with `login`. If the service refuses a stored token, `login` asks for a
+    new one. The token is hidden while you type it, tried with one request, and stored only in the
+    keyring: Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
 
     Parameters
     ----------

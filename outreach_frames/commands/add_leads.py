@@ -104,7 +104,7 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     mapping: dict[str, str] = {}
     for field, _, column in (word.partition("=") for word in words):
         if field in mapping:
-            raise InvalidInputError(f"--data has the field {field!r} twice. Give it once.")
+            raise InvalidInputError(f"--data has the field {field!r} twice. Pass it once.")
         mapping[field] = column or field
     return mapping or None
 

@@ -68,8 +68,8 @@ RUN_SANDBOX: Final = Command(
         option(
             "--api-key",
             metavar="KEY",
-            help="a token of your choice; with --port and --db, clients stay connected after a "
-            "restart (a new token per start)",
+            help="the token that clients must send (a new one at each start); a fixed token, with "
+            "--port and --db, keeps clients connected after a restart",
         ),
     ),
     _run,

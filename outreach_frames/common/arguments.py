@@ -107,7 +107,7 @@ def check_text(name: str, value: object) -> str | None:
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes text, not {_kind(value)}.")
     if not value.strip():
-        raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
+        raise InvalidInputError(f"{name} is blank. Omit it to search without it.")
     if has_lone_surrogate(value):
         raise InvalidInputError(f"{name} contains a lone surrogate. Remove it.")
     return value

@@ -37,7 +37,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _OPEN_FILE_ROOTS: Final = (("/", "dev"), ("/", "proc"))
 _REASONS: Final = {
     errno.ENOENT: "there is no such file or folder. Check the path, or create the folder first.",
-    errno.EISDIR: "it is a folder. Give the path of a file.",
+    errno.EISDIR: "it is a folder. Pass the path of a file.",
     errno.ENOTDIR: "a part of its path is a file, not a folder. Check the path.",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
@@ -203,16 +203,16 @@ def copy_mode(source: Path, target: Path) -> None:
 def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a valid path with ~ expanded to the home folder."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):
-        raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
+        raise InvalidInputError(f"{quoted(path)} is not a path. Pass the path of a file as text.")
     if _URL.match(os.fspath(path)):
         raise InvalidInputError(
-            f"{path} is a web address, not a path. Give the path of a downloaded file."
+            f"{path} is a web address, not a path. Pass the path of a downloaded file."
         )
     try:
         place = Path(path).expanduser()
     except RuntimeError as error:
         raise InvalidInputError(
-            f"{path} starts with ~, but that home folder does not exist. Give the full path."
+            f"{path} starts with ~, but that home folder does not exist. Pass the full path."
         ) from error
     try:
         lengths = [len(os.fsencode(part)) for part in place.parts]
@@ -255,7 +255,7 @@ def refuse_special_file(path: Path) -> None:
         raise unwritable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     if not stat.S_ISREG(mode):
         raise InvalidInputError(
-            f"{path} cannot be written: it is {_kind(mode)}, not a file. Give the path of a file."
+            f"{path} cannot be written: it is {_kind(mode)}, not a file. Pass the path of a file."
         )
 
 
@@ -272,7 +272,7 @@ def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
         return
     raise InvalidInputError(
         f"{path} cannot be read: it is {_kind(mode)}, not a file. Save its contents to a file "
-        "first, and give the path of that file."
+        "first, and pass the path of that file."
     )
 
 
@@ -291,7 +291,7 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
         known = [ending for ending in suffixes if ending]
         raise InvalidInputError(
             f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, but this writes {what}. "
-            f"Give a name that ends in {' or '.join(known)}."
+            f"Pass a name that ends in {' or '.join(known)}."
         )
 
 

@@ -50,7 +50,7 @@ def locate(path: str | PathLike[str], what: str) -> Path:
         is_special = place.exists() and not place.is_file()
     except OSError as error:
         raise InvalidInputError(
-            f"The {what} {path} cannot be used: {error.strerror}. Give another path."
+            f"The {what} {path} cannot be used: {error.strerror}. Pass another path."
         ) from error
     if not place.parent.is_dir():
         raise InvalidInputError(
@@ -59,7 +59,7 @@ def locate(path: str | PathLike[str], what: str) -> Path:
         )
     if is_special:
         kind = "a folder" if place.is_dir() else "not a regular file"
-        raise InvalidInputError(f"The {what} {path} is {kind}. Give the path of a file.")
+        raise InvalidInputError(f"The {what} {path} is {kind}. Pass the path of a file.")
     return place
 
 

@@ -281,7 +281,7 @@ class _Writer:
             models += self._models(column, cells, shown)
             if "" in cells:
                 filled.append(shown)
-                self._losses += ["no text and missing alike"] * (None in cells)
+                self._losses += ["empty text and missing cells look alike"] * (None in cells)
             if self._losses:
                 inexact[shown] = ", ".join(self._losses)
             ends_blank = ends_blank and cells[-1:] in ([None], [""])

@@ -65,7 +65,7 @@ _MISSING: Final = (
     "it, and read it again."
 )
 _ESTIMATED: Final = (
-    "Another program than Excel stored the values of formulas, and may not have calculated them: "
+    "A program other than Excel stored the values of formulas, and may not have calculated them: "
     "{}. Open the workbook in Excel, save it, and read it again."
 )
 _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so that ids are wrong: {}."
@@ -73,7 +73,7 @@ _PADDED: Final = "Zeros that the number format {} shows in front of numbers are 
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
 _MERGED: Final = "Only the first cell of merged cells has their value: {}."
 _INEXACT: Final = "Cells do not hold the exact values of these columns: {}."
-_CHANGED: Final = "Values do not fit the dtype of their column, and are as on the sheet: {}."
+_CHANGED: Final = "Values do not fit the dtype of their column, and were read as in the sheet: {}."
 # Maps each sentence above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
@@ -147,8 +147,8 @@ def _require_size(package: zipfile.ZipFile, path: Path) -> None:
         if part.file_size > max(_SMALL_BYTES, _MAX_GROWTH * part.compress_size):
             raise InvalidInputError(
                 f"{path} was not read: its {part.compress_size:,} bytes of "
-                f"{shorten(part.filename, 60)} would grow to {part.file_size:,}, as in no usual "
-                "workbook. If you trust its source, save it again in Excel."
+                f"{shorten(part.filename, 60)} would grow to {part.file_size:,}, which is unusual "
+                "for a workbook. If you trust its source, save it again in Excel."
             )
 
 

@@ -105,12 +105,12 @@ def _read(
     if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is for Excel workbooks, but {source} does not end in "
-            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Leave it out."
+            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit it."
         )
     if encoding is not None and (is_workbook or is_parquet):
         raise InvalidInputError(
             f"encoding={encoding!r} is for text files, but {source} is "
-            f"{'a workbook' if is_workbook else 'Parquet'}. Leave it out."
+            f"{'a workbook' if is_workbook else 'Parquet'}. Omit it."
         )
     try:
         if is_workbook:

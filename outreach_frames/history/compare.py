@@ -92,9 +92,9 @@ def compare_people(
 
     Notes
     -----
-    Missing equals missing; lists are compared member by member, numbers exactly. An employer that
-    is missing on one side is unknown, not changed. A company's headcounts are the first known ones
-    of its rows; a department that is missing while the company has others is 0.
+    Two missing values are equal; lists are compared member by member, numbers exactly. An employer
+    that is missing in one table is unknown, not changed. A company's headcounts are the first known
+    ones of its rows; a department that is missing while the company has others is 0.
 
     Parquet is read column by column. A million people on each side fit into 4 GB if most are on
     both; `appeared` and `disappeared` hold their people with all columns, 4 GB per million: if

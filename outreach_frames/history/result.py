@@ -12,7 +12,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
 
-_NOT_LEFT: Final = "Only before, which does not prove that they left."
+_NOT_LEFT: Final = "Only in the earlier table, which does not prove that they left."
 
 
 class PeopleComparison(Result):
@@ -34,7 +34,7 @@ class PeopleComparison(Result):
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
         of after). A column that the tables lack is missing. Employers are compared by id, else
         profile URL, else name; the same URL and name under another id are one employer. An employer
-        that is missing on one side is unknown, and counted in `notes`. `.outreach.plan(...)` adds
+        that is missing in one table is unknown, and counted in `notes`. `.outreach.plan(...)` adds
         these people to a sequence by their profile URLs, with data={"title": "title_after"}.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
@@ -72,7 +72,7 @@ class PeopleComparison(Result):
         -------
         DataFrame
             One row per company and department: company_id, company, department (str), before,
-            after, change (Int64; change is missing for companies on one side only) and growth
+            after, change (Int64; change is missing for companies in only one table) and growth
             (Float64, change / before). A department that one side lacks is 0 there if the company
             has others, unless the column was not read.
         """
@@ -127,7 +127,7 @@ class PeopleComparison(Result):
         ]
         yield Fact("before", _joined("Rows before.", counted[0]), before)
         yield Fact("after", _joined("Rows after.", counted[1], self._remarks), after)
-        yield Fact("in_both", "People on both sides.", both)
+        yield Fact("in_both", "People in both tables.", both)
         yield Fact("appeared", _joined("Only after.", self._differences), len(self.appeared))
         yield Fact("disappeared", _joined(_NOT_LEFT, self._differences), len(self.disappeared))
         values = f"{plural(len(self.changed), 'value')} changed, in {plural(fields, 'field')}"
@@ -136,7 +136,7 @@ class PeopleComparison(Result):
         companies = plural(self._headcounts.count_compared(), "company", "companies")
         yield Fact(
             "headcount",
-            f"Companies with a changed headcount, of {companies} on both sides.",
+            f"Companies with a changed headcount, of {companies} in both tables.",
             self._headcounts.count_changed(),
         )
 

@@ -1,8 +1,8 @@
 """Compare columns value by value, and convert them to text.
 
-Missing equals missing, including NaN. Numbers are compared exactly, whatever their types. Lists and
-objects are compared member by member; an absent member equals a missing one. Values of different
-kinds are compared as text.
+Two missing values are equal, NaN included. Numbers are compared exactly, whatever their types.
+Lists and objects are compared member by member; an absent member equals a missing one. Values of
+different kinds are compared as text.
 """
 
 from __future__ import annotations

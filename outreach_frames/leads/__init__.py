@@ -1,1 +1,1 @@
-"""A frame's way into a sequence: check, plan, send, and report the outcome of every row."""
+"""Add a frame's rows to a sequence: check, plan, send, and report every row's outcome."""

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _INCHES_PER_BAR: Final = 0.3
 _INCHES_PER_SERIES: Final = 0.13
 _BAR_SHARE: Final = 0.8
-# The height of a bar below its label, in heights of the label.
+# The height of a bar below its label, as a multiple of the label's height.
 _BAR_BELOW_LABEL: Final = 0.8
 _LINE_HEIGHT: Final = 1.25
 # Points; with less room beside the bars, long labels go above them.
 _MIN_LABEL_WIDTH: Final = 80
 _LABEL_GAP: Final = 3
 _MIN_ROWS: Final = 4
-# The minimum height in points of each of several bars in a row, so that its number is legible.
+# If a row has several bars, the minimum height in points that keeps their numbers legible.
 _MIN_SERIES_HEIGHT: Final = 7
 
 

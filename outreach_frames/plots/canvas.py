@@ -300,7 +300,7 @@ def _set_title(axes: Axes, title: str) -> None:
     size = points("axes.titlesize")
     scale = min(width / text_width([title], size), 1)
     if scale < _ONE_LINE_SCALE:
-        # A line of two is never quite full.
+        # Of two lines, neither is quite full.
         scale = min(max(1.8 * scale, _MIN_TITLE_SCALE), _ONE_LINE_SCALE)
     size *= scale
     axes.set_title(_wrap(title, size, width), fontsize=size)

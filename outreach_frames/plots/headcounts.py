@@ -1,4 +1,4 @@
-"""Bars of headcounts: all companies together, several side by side, and changes."""
+"""Bar charts of headcounts: all companies together, several side by side, and changes."""
 
 from __future__ import annotations
 

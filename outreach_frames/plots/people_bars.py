@@ -1,4 +1,4 @@
-"""Bars of people: segments, company sizes and time in the position."""
+"""Bar charts of people: segments, company sizes and years in the position."""
 
 from __future__ import annotations
 

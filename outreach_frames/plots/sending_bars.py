@@ -1,4 +1,4 @@
-"""Bars of sending: the outcomes of a submission, and emails per day and mailbox."""
+"""Bar charts of sending: the outcomes of a submission, and emails per day and mailbox."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         One bar per day, or per week, month or year if there are more than 90, stacked by mailbox,
         or by domain if mailboxes beyond `top` send more than a third of the emails. If dates do
         not fit at all bars, they are at the first sending day of each week, month (by its name),
-        quarter or year. The title has the day when all leads are reached. A line follows the bar
+        quarter or year. The title names the day when all leads are reached. A line follows the bar
         in which the last lead started, if it is not the last bar.
 
     Raises

@@ -32,7 +32,7 @@ _LATITUDE: Final = "location_details_lat"
 _LONGITUDE: Final = "location_details_long"
 _POINT: Final = ["latitude", "longitude"]
 _NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
-# Columns that tell a frame of companies from one of people.
+# Columns that a frame of companies has, and a frame of people does not.
 _ONLY_COMPANIES: Final = {field.name for field in (*spec.COMPANY, PEOPLE_IN_FRAME)} - {
     field.name for field in spec.PERSON
 }
@@ -81,7 +81,7 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
         In degrees, with one circle per place, its area proportional to the number of people, or
         companies; a legend gives the sizes if small circles are enlarged to be visible. A place is
         a city with its state and country, drawn at its most frequent point; without a city, the
-        points that round to the same tenth of a degree. A point has its most frequent name. The
+        points that round to the same tenth of a degree. Each point gets its most frequent name. The
         title has the number of people without coordinates.
 
     Raises
@@ -141,7 +141,7 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
     counted = frame[on_earth].value_counts([*_POINT, *_NAMES], dropna=False)
     points = counted.reset_index(name="people")
     points["people"] = points.groupby(_POINT)["people"].transform("sum")
-    # A point has its most frequent city; cities precede states and countries.
+    # Keep the most frequent name of each point; one with a city is preferred.
     points = points.sort_values(_NAMES[0], key=pd.isna, kind="stable").drop_duplicates(_POINT)
     points = points.sort_values("people", ascending=False, kind="stable")
     city, *region = (points[name] for name in _NAMES)

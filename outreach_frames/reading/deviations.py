@@ -56,7 +56,7 @@ Deviation(path='name', detail='missing in 1 of 1', is_addition=False)]
     """
     for field in fields:
         if field.name == spec.LINKS_KEY:
-            continue  # its members come and go from page to page
+            continue  # its members differ from page to page
         place = f"{path}{field.name}"
         values = [record[field.name] for record in records if field.name in record]
         # Null is a value, except of a required field.

@@ -80,7 +80,7 @@ def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Valu
     """
     names = [by] if isinstance(by, str) else check_list("by", by)
     if not names:
-        raise InvalidInputError("by is empty. Pass a filter's name, or leave it out.")
+        raise InvalidInputError("by is empty. Pass a filter's name, or omit it.")
     values: dict[str, Sequence[Any]] = {}
     for name in names:
         known = _countable_filter(name)

@@ -112,9 +112,8 @@ def search_people(
         counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
         experiences, educations and languages are Arrow lists. The last column, unless `columns`
         names it, is that of `split_by`, an ordered category. `.attrs` has filters, limit, total,
-        errors, fetched_at: when the service returned the first page, up to an hour ago if it was
-        cached, and undocumented: the columns that the interface document does not have, also those
-        that were not chosen.
+        errors, fetched_at (when the service returned the first page, up to an hour ago if it was
+        cached) and undocumented (the columns that the interface document lacks, chosen or not).
 
     Raises
     ------
@@ -228,7 +227,7 @@ def check_headcount(headcount: Headcount, columns: Sequence[str] | None) -> None
     if excluded:
         raise InvalidInputError(
             f"columns has {excluded[0]!r}, which headcount={headcount!r} excludes. "
-            "Leave out headcount=, or that column."
+            "Omit headcount=, or that column."
         )
 
 

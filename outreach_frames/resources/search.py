@@ -365,11 +365,11 @@ def report_unknown_values(
     is_explained: bool = False,
     max_counted: int = _MAX_COUNTED_VALUES,
 ) -> None:
-    """Warn of misspelt filter values and, unless it is explained anyway, of an empty search.
+    """Warn of misspelt filter values and, unless `is_explained`, of an empty search.
 
     The known values may be incomplete, so the people with an unknown value that resembles a known
-    one are counted: a misspelt value matches nobody. Outside of widgets, a value is named once per
-    process, unless the whole search is empty.
+    one are counted: a misspelt value matches nobody. Outside of widgets, each value causes a
+    warning only once per process, unless the whole search is empty.
     """
     named, unchecked, requests = [], [], 0
     for name, text, close in unknown_values(filters):

@@ -157,7 +157,7 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
     known = {*shown, *(f"{name}{RAW_SUFFIX}" for name in documented)}
     chosen = check_list("columns", columns)
     if not chosen:
-        raise InvalidInputError("columns is an empty list. Leave it out to get all columns.")
+        raise InvalidInputError("columns is an empty list. Omit it to get all columns.")
     for name in chosen:
         if not isinstance(name, str) or name not in known:
             raise InvalidInputError(
@@ -232,7 +232,7 @@ def check_limit(value: object, name: str = "limit") -> int | None:
         return None
     limit = check_integer(name, value)
     if limit < 1:
-        raise InvalidInputError(f"{name}={limit} reads nothing. Give 1 or more, or None for all.")
+        raise InvalidInputError(f"{name}={limit} reads nothing. Pass 1 or more, or None for all.")
     return limit
 
 
@@ -267,7 +267,7 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     if not entries:
         raise InvalidInputError(
             f"{known.name} is an empty list, which would not narrow the search. "
-            "Leave it out, or give values."
+            "Omit it, or pass values."
         )
     bad = [position for position, entry in enumerate(entries) if not is_usable(entry)]
     if bad:
@@ -284,7 +284,7 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
 def _check_format(known: spec.Filter, text: str) -> None:
     if known.format == "uuid" and canonical_uuid(text) is None:
         raise InvalidInputError(
-            f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
+            f"{known.name} takes ids (UUIDs) as the service returns them, not {quoted(text)}."
         )
     if known.format == "domain" and not bare_domain(text):
         raise InvalidInputError(

@@ -153,8 +153,9 @@ class Sandbox:
         People who stay keep their id and profile URL. Lead lists and leads do not change. The
         contacts of leads that were added to active sequences get events in `recent_activity`: an
         email within a day of being added, and at the rates of `set_response_rates` an opening and a
-        reply within 10 days. They are dated from the real time of the addition, by the days
-        advanced since; their types are this sandbox's choice, which a client must not rely on.
+        reply within 10 days. Events are dated at the real time of the addition, plus the days
+        advanced since then; their types are this sandbox's choice, which a client must not rely
+        on.
 
         The same seed and the same sequence of calls give the same world, and a world in a file
         keeps the changes. Read with ``refresh=True`` afterwards if responses are cached.

@@ -118,13 +118,13 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("company_after", note="employer after"),
             Field("title_before", note="job title before"),
             Field("title_after", note="job title after"),
-            Field("profnet_url", note="profile URL after, or before if it is missing"),
+            Field("profnet_url", note="profile URL in the later table, else in the earlier one"),
             Field("company_id_before", note="id of the employer before"),
             Field("company_id_after", note="id of the employer after"),
             Field(
                 "current_position_start_date",
                 format="date",
-                note="start of the current position, after",
+                note="start of the current position, in the later table",
             ),
         ),
         "headcount_change": (
@@ -134,7 +134,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("before", "integer", note="employees before"),
             Field("after", "integer", note="employees after"),
             Field("change", "integer", note="difference between after and before"),
-            Field("growth", "number", note="the change as a share of before"),
+            Field("growth", "number", note="change divided by the earlier headcount"),
         ),
         "comparison_summary": (
             Field("item", note="what is counted"),

@@ -237,7 +237,7 @@ def test_all_is_quiet_where_every_mailbox_sends() -> None:
         (active(5).assign(daily_email_limit=pd.Timestamp(MONDAY)), {}, "not whole numbers"),
         (active(5).assign(daily_email_limit=True), {}, "not whole numbers"),
         (active(2**62, 2**62), {"leads": 2**62}, "more than can be planned"),
-        (active(5), {"freq": "weekly"}, "gives no days"),
+        (active(5), {"freq": "weekly"}, "produces no days"),
         (active(5), {"start": "soon"}, "is not a day"),
         (active(5), {"spread": "even"}, "Did you mean 'evenly'"),
     ],

@@ -59,7 +59,7 @@ def compare() -> Iterator[Comparison]:
     )
     yield Comparison(
         "the same",
-        "orjson.loads, no table made",
+        "orjson.loads, no table built",
         ours,
         seconds(lambda: [orjson.loads(body) for body in bodies]),
         goal=2,
@@ -100,7 +100,7 @@ def compare_cutting() -> Iterator[Comparison]:
         seconds(lambda: [load_and_dump(body) for body in bodies]),
         goal=3,
         floor=seconds(lambda: [msgspec.json.decode(body, type=Page) for body in bodies]),
-        floor_is="msgspec's parser, JSON checked and nothing made",
+        floor_is="msgspec's parser, which checks the JSON and builds nothing",
     )
 
 

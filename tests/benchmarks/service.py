@@ -99,7 +99,7 @@ def compare_cached() -> Iterator[Comparison]:
         min(first),
         goal=8,
         floor=seconds(lambda: to_frame(pages, "numpy_nullable")),
-        floor_is="a frame made of the table, which is in memory",
+        floor_is="converting the table in memory to a frame",
     )
     yield Comparison(
         "the first, which fills the cache",

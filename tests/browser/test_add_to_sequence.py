@@ -137,7 +137,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
             option = select.locator("option", has_text=f"The {status} one")
             expect(option).to_be_enabled() if accepts else expect(option).to_be_disabled()
             if not accepts:
-                expect_text(option, f"{status}: takes no leads")
+                expect_text(option, f"{status}: accepts no leads")
         expect(button(widget, "Add leads")).to_be_disabled()
         expect_text(widget, "Cannot be used: 7 (its name is int, not text")
         notebook.screenshot("add_fresh_light")

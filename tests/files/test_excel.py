@@ -295,7 +295,7 @@ def test_what_a_sheet_cannot_hold_is_an_error(
 )
 def test_an_ending_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
     """No writer accepts the ending of another format, and the error names the right one."""
-    with pytest.raises(InvalidInputError, match=r"Give a name that ends in \."):
+    with pytest.raises(InvalidInputError, match=r"Pass a name that ends in \."):
         getattr(pd.DataFrame({"a": [1]}).outreach, method)(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

@@ -106,8 +106,8 @@ def test_any_dtype_comes_back(tmp_path: Path, tz: str) -> None:
     longer = frame.drop(columns=["int", "date"]).reindex(["x", "y", "z", "end"])
     longer.index.name = "key"
     again, said = warned(longer.outreach.to_excel(path, tz=tz))
-    assert "'lists' (no text and missing alike)" in said
-    assert "'blank' (no text and missing alike)" in said
+    assert "'lists' (empty text and missing cells look alike)" in said
+    assert "'blank' (empty text and missing cells look alike)" in said
     unclear = ["lists", "blank"]
     pd.testing.assert_frame_equal(again.drop(columns=unclear), longer.drop(columns=unclear))
 
@@ -175,7 +175,9 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
     again, said = warned(changed(path, change))
     assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
-    assert "do not fit the dtype of their column, and are as on the sheet: 'size' (str)." in said
+    assert (
+        "do not fit the dtype of their column, and were read as in the sheet: 'size' (str)." in said
+    )
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
@@ -371,7 +373,7 @@ def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) ->
     """The column keeps its cells; the warning names it and its dtype, but no value."""
     path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
     frame, said = warned(path)
-    assert "as on the sheet: 'company_followers' (Int64)." in said
+    assert "were read as in the sheet: 'company_followers' (Int64)." in said
     assert "many" not in said
     assert frame["company_followers"].tolist() == ["many"]
 

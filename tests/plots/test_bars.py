@@ -1,4 +1,4 @@
-"""Bars of headcounts: several companies, shares, and what does not fit."""
+"""Bar charts of headcounts: several companies, shares, and what does not fit."""
 
 from __future__ import annotations
 

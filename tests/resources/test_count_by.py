@@ -79,7 +79,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (5, {}, "not int"),
     ("company_sizes", {"max_requests": 8}, "takes 9 requests.*max_requests=8"),
     (["company_sizes", "person_seniorities"], {"max_requests": 80}, "takes 81 requests"),
-    ("company_sizes", {"max_requests": 0}, "Give 1 or more"),
+    ("company_sizes", {"max_requests": 0}, "Pass 1 or more"),
 ]
 
 

@@ -518,7 +518,7 @@ def test_what_cannot_be_checked_is_told() -> None:
         await page.idle()
         for part, words in (
             ({"sequence_id": None}, "No sequence is chosen"),
-            ({"sequence_id": "old"}, "takes no leads"),
+            ({"sequence_id": "old"}, "accepts no leads"),
             ({"data": {"First": "email"}}, "'First' is not a valid name"),
             ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),

@@ -91,8 +91,8 @@ def read_settings(
     if mailbox is not None:
         if distribution not in {None, None if mailboxes is None else custom}:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=. Omit it; "
-                f"{MAILBOXES}= names the senders of rows whose cell is missing."
+                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=. Omit {DISTRIBUTION}=. "
+                f"Rows whose cell is missing are sent from {MAILBOXES}=."
             )
         distribution = None if mailboxes is None else custom
     if mailboxes is None:

@@ -464,7 +464,7 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
     """Change a journal's details and notes; free pages of the file keep no trace of the old ones.
 
-    The hashes stay: they keep a person from being written to again.
+    The hashes stay: they prevent a person from being contacted again.
     """
     require_journal(path)
     explained = sqlite_file.translate_errors(path, WHAT, damaged=_IF_DAMAGED)

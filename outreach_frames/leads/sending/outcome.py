@@ -39,7 +39,7 @@ _MAY_HAVE_ACTED: Final = "The service may have added it nevertheless."
 
 # Problems of list entries, in the order of the notes.
 _NOT_SENT: Final = "names leads that were not sent"
-_SEVERAL: Final = "names several leads as one"
+_SEVERAL: Final = "has entries that match several leads"
 _SENT_ONCE: Final = "names leads that were sent only once"
 
 
@@ -129,7 +129,7 @@ class _Lists:
 
     # For each listed row its details by status, in the order of the lists.
     named: dict[int, dict[str, str]] = field(default_factory=dict)
-    # An entry names a lead that was not sent, or several as one.
+    # An entry matches no lead that was sent, or several.
     is_inconsistent: bool = False
     notes: list[str] = field(default_factory=list)
 

@@ -247,7 +247,7 @@ class _People:
         return min(rows, key=distance)
 
     def describe_changes(self, lead: int, row: int) -> str:
-        """Return a note of the row's identifiers and mailbox that were not those of its lead."""
+        """Describe how the row's identifiers and mailbox differ from those of the sent lead."""
         places, differ = (self.begin + row, self._sent_place[lead]), []
         if self._set[places[0]] != self._set[places[1]]:
             now, sent = map(self._kinds, places)

@@ -63,7 +63,7 @@ class NeededFields:
     def record_accepted(self, rows: Iterable[int]) -> None:
         """Rule out the fields that an accepted row lacks."""
         self._possible = reduce(and_, (self._fields_of_row[row] for row in rows), self._possible)
-        # A set without possible fields was refused for another reason.
+        # A set that becomes empty was refused for another reason.
         self._suspect_sets = {fields & self._possible for fields in self._suspect_sets} - {0}
 
     def record_refused(self, rows: Iterable[int]) -> None:

@@ -52,7 +52,7 @@ function sequenceSection(context) {
       h("option", { value: "" }, "Choose a sequence"),
       chosen && !known ? h("option", { value: chosen }, chosen) : null,
       group("These take leads", shown.filter((one) => one.accepts)),
-      group("These take no leads", shown.filter((one) => !one.accepts)),
+      group("These accept no leads", shown.filter((one) => !one.accepts)),
     );
     select.value = chosen ?? "";
     filter.hidden = sequences.length <= MANY_OPTIONS;

@@ -163,7 +163,7 @@ class Sender:
             yield "The plan is out of date. Check rows again."
         status = self.plan.sequence.status
         if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-            yield f"The sequence is {status} and takes no leads. Choose another sequence."
+            yield f"The sequence is {status} and accepts no leads. Choose another sequence."
         if not self.lead_count:
             yield "There is nothing to send."
         place = self._place(self.plan.sequence_id)

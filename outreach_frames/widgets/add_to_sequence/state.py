@@ -174,7 +174,7 @@ def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict
     elif status not in spec.SEQUENCE_STATUSES:
         hint = f"Its status, {quoted(status)}, is undocumented; the service may refuse leads."
     elif not spec.SEQUENCE_STATUSES[status]:
-        why = f"{status}: takes no leads"
+        why = f"{status}: accepts no leads"
     name = row["name"] or identity or "no name"
     parts = [name]
     if has_same_name:

@@ -112,7 +112,7 @@ def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
     """Return why filters are invalid, by filter.
 
     >>> find_problems({"company_ids": ["Brightforge"]})["company_ids"]
-    "company_ids takes ids (UUIDs) as the service gives them, not 'Brightforge'."
+    "company_ids takes ids (UUIDs) as the service returns them, not 'Brightforge'."
     """
     found = {}
     for name, given in value.items():

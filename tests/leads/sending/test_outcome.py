@@ -241,7 +241,7 @@ def test_an_entry_of_two_rows() -> None:
     torn = {"email": ADA, "profnet_url": BO_URL}
     response = success(2, recently_contacted_and_skipped=[torn])
     assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
-    assert "names several leads as one" in outcome(response).notes[0]
+    assert "has entries that match several leads" in outcome(response).notes[0]
     assert json.dumps(torn) in outcome(response).notes[0]
 
 
