@@ -35,7 +35,7 @@ def lines_of(sandbox: Sandbox) -> list[str]:
         "capacity 1000 --emails-per-lead 3 --start 2026-03-02",
         "capacity 1000 --email-days 0 3 7 --start 2026-03-02",
         "check",
-        "forget --email a@x.example",
+        "forget --email nobody@narrow.example",
     ]
 
 
