@@ -113,7 +113,7 @@ def run_demo(folder: Path) -> None:
             if "client" in names:
                 stack.callback(names["client"].close)
     print(
-        f"\nFiles written: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
+        f"\nFiles written: {folder / CSV_NAME} with its metadata file, and {folder / PLOT_NAME}.\n"
         "Next: outreach-frames lab for the notebooks, outreach-frames --help for all commands.\n"
     )
 
