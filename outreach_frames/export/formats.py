@@ -37,7 +37,7 @@ from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
-from outreach_frames.files.csv_notes import announced
+from outreach_frames.files.csv_notes import replacing_metadata
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
@@ -174,7 +174,7 @@ def _finish_lines(
     parts: Checkpoint, target: Path, _: Mapping[str, Any], _split: Split | None
 ) -> None:
     parts.close_rows()
-    with announced(target, {}, parts.rows, made_in=parts.folder):
+    with replacing_metadata(target, {}, parts.rows, made_in=parts.folder):
         move_file(target, parts.rows)
 
 

@@ -41,10 +41,10 @@ from outreach_frames.files.csv_dtypes import (
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
-    announced,
     damaged_notes,
     notes_path,
     read_notes,
+    replacing_metadata,
     with_models,
 )
 from outreach_frames.files.csv_text import (
@@ -201,7 +201,7 @@ def replace_csv(
             target,
             write,
             before_replace=lambda new: stack.enter_context(
-                announced(target, metadata, new, made_in=made_in)
+                replacing_metadata(target, metadata, new, made_in=made_in)
             ),
             temporary_folder=made_in,
         )

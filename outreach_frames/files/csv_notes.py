@@ -56,12 +56,12 @@ def checksum(path: Path) -> str:
 
 
 @contextmanager
-def announced(
+def replacing_metadata(
     path: Path, metadata: Mapping[str, Any], new: Path, *, made_in: Path | None = None
 ) -> Iterator[None]:
-    """Let the metadata file fit a file before and after `new` replaces it in this context.
+    """Replace the metadata file of `path`, while the context replaces `path` with `new`.
 
-    Only one program at a time replaces a file with its metadata file.
+    The metadata fits the content before and after, and one program at a time can replace both.
     """
     entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
     entries.pop(OTHER, None)

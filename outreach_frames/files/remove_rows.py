@@ -79,11 +79,10 @@ def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]
     return remove_from_unchanged
 
 
-def _matching(columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Holds) -> Mask:
-    """Return which rows have an identifier of the people.
-
-    It is in a column named as an identifier, in any spelling such as E-Mail.
-    """
+def _rows_of_people(
+    columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Holds
+) -> Mask:
+    """Return which rows have the people in an identifier column, such as email or E-Mail."""
     known = {name.replace("_", "") for name in spec.LEAD_IDENTIFIERS}
     gone = np.zeros(rows, bool)
     for name, cells in columns:
@@ -109,7 +108,7 @@ def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], obje
         text = io.BytesIO(b"".join([header, *named]))
         sep = separator(header.removeprefix(BOM))
         table = pd.read_csv(text, sep=sep, dtype=str, index_col=False)
-    is_gone = _matching(table.items(), len(named), identifies)
+    is_gone = _rows_of_people(table.items(), len(named), identifies)
     gone = {row for row, found in zip(named, is_gone, strict=True) if found}
     kept = b"".join([header, *(row for row in rows if row not in gone)])
     notes = metadata
@@ -146,7 +145,7 @@ def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], o
         groups = [source.metadata.row_group(at).num_rows for at in range(source.num_row_groups)]
         table = source.read()
     columns = zip(table.column_names, table.columns, strict=True)
-    stays = ~_matching(columns, len(table), identifies)
+    stays = ~_rows_of_people(columns, len(table), identifies)
     kept = _labelled(table.filter(stays), stays)
     whole = [column.unify_dictionaries().combine_chunks() for column in kept.columns]
     pruned = [_pruned(column, holds) for column in whole]
@@ -204,7 +203,7 @@ def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], 
 def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Holds) -> pd.DataFrame:
     """Drop the rows of matching people, and the categories without a row that name them."""
     columns = frame.reset_index(allow_duplicates=True).items()
-    gone = _matching(columns, len(frame), identifies)
+    gone = _rows_of_people(columns, len(frame), identifies)
     kept = frame
     if gone.any():
         kept = frame[~gone] if has_labels(frame.index) else frame[~gone].reset_index(drop=True)
