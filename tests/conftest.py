@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+import itertools
 import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -31,6 +33,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 PEOPLE = 200
+_NUMBERS = itertools.count()
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
 # No test asserts a time: a busy machine is not a failure. No fixture is changed by an example.
@@ -83,11 +86,18 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep the default cache out of the user's own cache folder."""
+    folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(_cache_folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test begin with an empty default cache: others change what the sandbox returns."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_cache_folders / str(next(_NUMBERS))))
 
 
 @pytest.fixture(scope="session", autouse=True)
