@@ -106,7 +106,9 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     if problems:
         warn(f"Dates other than YYYY-MM-DD were treated as unknown: {'; '.join(problems)}.")
     is_known = present.any(axis="columns").to_numpy("bool")
-    is_position = is_known | has_unknown_start | has_unknown_end
+    # A month is in no documented column, though it is a date.
+    has_date = ~(np.isnat(starts) & np.isnat(ends))
+    is_position = is_known | has_date | has_unknown_start | has_unknown_end
     # Comparisons with a missing date are false.
     has_begun = is_position & ~(starts > day)
     ended = ends < day

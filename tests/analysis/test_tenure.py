@@ -45,6 +45,14 @@ POSITIONS = st.none() | st.fixed_dictionaries(
     }
 )
 ENDS = ("start_date", "end_date")
+EMPTY = {"title": None, "company_name": None, "company_profnet_url": None} | dict.fromkeys(ENDS)
+ENDED = EMPTY | {"title": "VP", "company_name": "Acme", "end_date": "2023-12-28"}
+# The only value of the current position is the month of its start or end.
+MONTHS = [
+    {"id": end, "current_position_start_date": None, "company": None}
+    | {"experiences": [EMPTY | {end: month}, ENDED]}
+    for end, month in zip(ENDS, ("2024-01", "2024-06"), strict=True)
+]
 PEOPLE = st.lists(
     st.fixed_dictionaries(
         {
@@ -149,6 +157,7 @@ def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any])
 
 
 @share_of_examples(1)
+@example(MONTHS, "2024-01-02", "numpy_nullable")
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
 def test_tenure_is_that_of_a_brute_force(
     people: list[dict[str, Any]], day: str, backend: Any
