@@ -43,7 +43,7 @@ class Filter:
     group: str
     format: Format = ""
     note: str = ""
-    excludes: str = ""  # the name of the including filter, if this one excludes
+    excludes: str = ""  # the opposite, including filter, if this one excludes
     values: tuple[str, ...] = ()  # the only allowed values
     suggestions: tuple[str, ...] = ()  # some of the allowed values
 
@@ -215,7 +215,7 @@ SEQUENCE: Final = (
         "array",
         items="object",
         members=LINK,
-        note="related links; items in list responses may omit it",
+        note="related links; items in list responses may omit them",
     ),
 )
 
@@ -310,7 +310,7 @@ ADD_LEADS_RESULT: Final = (
     ),
 )
 
-# The interface document has two names for the list of duplicate profile URLs; any match is read.
+# The interface document has two names for the list of duplicate profile URLs; accept both.
 DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
 
 PHONE_NUMBER: Final = (
@@ -448,8 +448,8 @@ COMPANY: Final = (
     Field("total_funding", "number", note="all funding so far; the currency is not documented"),
     Field("latest_funding_stage", note="stage of the latest funding"),
     Field("latest_funding_date", format="date", note="date of the latest funding"),
-    Field("is_b2b", "boolean", note="whether it sells to businesses"),
-    Field("is_b2c", "boolean", note="whether it sells to consumers"),
+    Field("is_b2b", "boolean", note="whether the company sells to businesses"),
+    Field("is_b2c", "boolean", note="whether the company sells to consumers"),
     Field("technologies", "array", note="technologies in use; the elements are not documented"),
     Field("department_headcount", "object", members=DEPARTMENT_HEADCOUNT),
     Field("job_function_headcount", "object", members=JOB_FUNCTION_HEADCOUNT),
@@ -542,7 +542,7 @@ MAILBOX: Final = (
     Field("email", note="sender address"),
     Field("email_provider", values=EMAIL_PROVIDERS, note="provider of the mailbox"),
     Field("daily_email_limit", "integer", note="maximum number of emails per day"),
-    Field("status", values=MAILBOX_STATUSES, note="whether it can send"),
+    Field("status", values=MAILBOX_STATUSES, note="whether the mailbox can send"),
     Field("user", "object", members=MAILBOX_USER),
     Field("created_at", format="date-time", note="creation time"),
     Field("updated_at", format="date-time", note="last update time"),

@@ -188,11 +188,11 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "short second page": (
         SEARCH,
         lambda page: page["_pagination"]["page"] == 2 and page["results"].pop(),
-        "warning", "99 people on page 2",
+        "warning", "page 2 has 99 people",
     ),
     "person again": (
         SEARCH, lambda page: page["results"].__setitem__(1, page["results"][0]),
-        "warning", "sent again",
+        "warning", "repeated",
     ),
     "no person": (
         SEARCH, lambda page: page["results"].__setitem__(1, None), "warning", "results[]"
@@ -227,7 +227,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
         "page[size]",
     ),
     "fewer than requested": (
-        MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page of 1"
+        MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page has 1 item"
     ),
     "new provider": (
         MAILBOXES, mailboxes(put("email_provider", value="private")), "note", "email_provider"

@@ -104,18 +104,18 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
 
 
 def endless(label: str, pages: int) -> UnsafeLinkError:
-    """Return the error for next links that lead back or do not end."""
+    """Return the error for next links that repeat a page or never end."""
     return UnsafeLinkError(
-        f"{label}: the service's pages do not end: after {pages} pages, the next link leads back "
-        "or to yet another page. Report this to the service."
+        f"{label}: the service's pages do not end: page {pages} still has a "
+        "next link. Report this to the service."
     )
 
 
 def resolve(href: str, *, page_url: str, base_url: str) -> str:
     """Return the absolute address of a link, or raise UnsafeLinkError.
 
-    Queries are relative to the page. Paths are relative to the base address; those from the root
-    may also include its path.
+    Queries are relative to the page. Paths are relative to the base address; paths from the root
+    may also include the base address's path.
 
     >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
     'https://api.example.com/api/v1/sequences?n=2'

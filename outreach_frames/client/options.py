@@ -54,7 +54,7 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _checked_proxy_key(key: str) -> str:
-    """Return a key of `proxies`; the HTTP library would silently ignore any other."""
+    """Return a valid key of `proxies`; the HTTP library silently ignores invalid keys."""
     scheme, *host = key.lower().split("://")
     if scheme in _PROXY_KEYS:
         return "://".join([scheme, *host])
@@ -92,7 +92,7 @@ def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
         path = expanded(verify)
         if path.exists():
             return str(path.absolute())
-        problem = f"there is no {path}"
+        problem = f"{path} does not exist"
     except (InvalidInputError, OSError) as error:
         problem = str(error)
     raise ConfigurationError(

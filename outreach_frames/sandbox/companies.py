@@ -36,7 +36,7 @@ PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
 
 def _bounds(label: str) -> tuple[int, int]:
-    """Return the bounds of a size label; an open label ends at 12 times its start."""
+    """Return the bounds of a size label; an open-ended label ends at 12 times its start."""
     low, _, high = label.rstrip("+").partition("-")
     return int(low), int(high or 12 * int(low))
 

@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Groups of fields with a named schema, to share it or to make it easy to find.
+# Groups of fields with a named schema, which is shared or easier to find.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,

@@ -1,4 +1,4 @@
-"""Cursor pagination: the cursor is an item's id, a page the items after or before it."""
+"""Cursor pagination: the cursor is an item's id; a page has the items after or before it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from msgspec import Meta
 from outreach_frames import spec
 
 DEFAULT_PAGE_SIZE = 20
-MAX_PAGE_SIZE = 100  # unless `spec` has a maximum, as for mailboxes
+MAX_PAGE_SIZE = 100  # `spec` has another maximum for mailboxes
 MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
@@ -43,7 +43,7 @@ ERROR_CODES = {
 
 
 class Refusal(Exception):  # noqa: N818
-    """A request that is answered with an error status."""
+    """A rejected request, with the status and message of its response."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ def error_body(status: int, message: str) -> bytes:
 
 
 def bad_request(message: str) -> Refusal:
-    """Return the refusal of a malformed request."""
+    """Return the refusal for a malformed request."""
     return Refusal(400, message)
 
 

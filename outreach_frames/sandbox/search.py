@@ -36,7 +36,7 @@ class Rule:
     """The SQL condition on `people` for one filter."""
 
     condition: str
-    when: str = ""  # a boolean filter that replaces the condition by `instead`
+    when: str = ""  # a boolean filter that replaces `condition` with `instead`
     instead: str = ""
 
 
@@ -133,7 +133,7 @@ class PeopleIndex:
         self._all_positions = array("I", (position for (position,) in rows))
 
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
-        """Return the number of matching people, and the JSON of the people on a page from 1.
+        """Return the number of matching people, and the JSON of one page; pages count from 1.
 
         >>> from outreach_frames.sandbox.population import fill
         >>> connection = sqlite3.connect(":memory:")

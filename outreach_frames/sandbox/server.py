@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
     def stop(self) -> None:
         """Stop, from any thread; repeated calls do nothing."""
         self.should_exit = True
-        with suppress(RuntimeError):  # the loop is closed: it has stopped
+        with suppress(RuntimeError):  # a closed loop has stopped
             self._loop.call_soon_threadsafe(self._stop.set)
 
 

@@ -29,14 +29,14 @@ _BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 
 
 class Sandbox:
-    """A running sandbox: its address, its token, and data that its interface cannot list.
+    """A running sandbox: its address, its token, and data that no endpoint lists.
 
-    Returned by `serve`; a context manager that stops it.
+    `serve` returns it; as a context manager, it stops at the end of the block.
 
     Attributes
     ----------
     url, api_key : str
-        The base address and the token, which is random unless one was passed.
+        The base address, and the token that was passed to `serve` or is random.
     people, seed : int
         The number of people and the seed that the world was generated from.
     today : date
@@ -261,8 +261,8 @@ def serve(
 ) -> Sandbox:
     """Start a local service that implements the whole interface, over a world made from a seed.
 
-    It listens on loopback only, and returns once it accepts requests. It stops on `stop()`, at the
-    end of a `with` block, or when the interpreter exits.
+    The service listens on loopback only, and accepts requests when `serve` returns. It stops on
+    `stop()`, at the end of a `with` block, or when the interpreter exits.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def serve(
         A file that stores the world and its changes. It is created if missing, and reopened
         otherwise. By default the world is in memory.
     api_key : str, optional
-        The token to accept, not a real account's. With a fixed `port` and `db`, clients can
-        continue after a restart. By default a random token.
+        The token that clients must send, by default random; do not pass a real account's token.
+        With a fixed token, `port` and `db`, clients can continue after a restart.
 
     Returns
     -------
@@ -294,11 +294,11 @@ def serve(
         If the port is taken or not allowed, or the file cannot be written.
     ValueError
         If `people` is less than 1, `seed` has more than 64 bits, a fault is unknown, the token has
-        invalid characters, or the file holds another world or something else.
+        invalid characters, or the file holds another world or no world.
 
     Notes
     -----
-    Interface: the whole document. Choices where it is silent are documented in the modules `app`,
+    Interface: the whole document. Choices where the document is silent are in the modules `app`,
     `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
 
     Examples

@@ -73,7 +73,7 @@ class NamePart:
 
 @dataclass(frozen=True, slots=True)
 class Culture:
-    """Given and family names that are combined to full names."""
+    """Given and family names that are combined into full names."""
 
     female: tuple[NamePart, ...]
     male: tuple[NamePart, ...]
@@ -95,7 +95,7 @@ class Industry:
     departments: Mapping[str, float]  # shares of the employees
     boosted_functions: Sequence[str]  # job functions with many employees
     name_words: Sequence[str]
-    b2b: float  # a probability, as are the next two
+    b2b: float  # `b2b`, `b2c` and `funded` are probabilities
     b2c: float
     funded: float
     revenue_per_employee: int  # US dollars a year
