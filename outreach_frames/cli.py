@@ -116,7 +116,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write the partial result of a failed call to files beside the requested ones."""
+    """Write the partial result of a failed call to files next to the requested files."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -198,7 +198,7 @@ def _run_search(options: argparse.Namespace) -> None:
 
 def _run_count(options: argparse.Namespace) -> None:
     if options.out is not None and options.by is None:
-        raise InvalidInputError("--out saves counts per value, so pass --by FILTER too.")
+        raise InvalidInputError("--out saves only counts per value. Pass --by FILTER too.")
     found: Any = call(of.count_people, options)
     if options.by is None:
         print_text(f"{found:,}")
@@ -236,7 +236,7 @@ def _run_find_people(options: argparse.Namespace) -> None:
 
 
 def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]) -> list[str]:
-    """Return the columns to print: all chosen columns, or the default ones."""
+    """Return the columns to print: those chosen with --columns, or the default columns."""
     return default if options.columns is None else list(people.columns)
 
 
@@ -309,7 +309,7 @@ _LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
 
 def _list_command(endpoint: spec.Endpoint) -> Command:
-    """Build the command that lists a resource, with an option per filter of its function."""
+    """Build the command that lists a resource, with one option per filter of the resource."""
     listed = endpoint.listed
     function = getattr(of, listed.name)
     known = spec.columns(listed.members)
@@ -381,7 +381,7 @@ COMMANDS: Final = (
         (
             option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
             option("--lead-list-id", metavar="ID", help="a lead list to read"),
-            option("--strict", action="store_true", help="exit with 1 after warnings too"),
+            option("--strict", action="store_true", help="exit with code 1 also after warnings"),
             _OUT,
             SANDBOX_OPTION,
         ),

@@ -287,7 +287,7 @@ class _Checker:
             self._add(NOTE, "no contact has these emails", _NEEDS_EMAILS)
 
     def _check_contacts(self) -> None:
-        """Check contacts by the ids that were found."""
+        """Check contacts by the ids that the emails found."""
         ids = self._contact_ids
         if not ids:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
@@ -344,7 +344,7 @@ def _words(error: OutreachError) -> tuple[str, str]:
 
 
 def _load(body: bytes) -> dict[str, Any]:
-    """Return a body's JSON object; the error does not show its text, which may be personal."""
+    """Return a body's JSON object; errors hide the body, which may be personal."""
     with suppress(InvalidResponseError):
         return load_object(body)
     kind = "a web page" if b"<" in body.lstrip()[:4] else "not a JSON object in UTF-8"
@@ -362,9 +362,9 @@ def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> It
     if pagination.get("page") != number or pagination.get("page_size") != size:
         yield f"page and page_size are not the requested {number} and {size}"
     if people != min(max(total - (number - 1) * size, 0), size):
-        yield f"page {number} has {people:,} people, with page_size {size} and total {total:,}"
+        yield f"page {number} has {people:,} people, but page_size is {size} and total is {total:,}"
     if pages != ceil(total / size):
-        yield f"total_pages is {pages:,}, with page_size {size} and total {total:,}"
+        yield f"total_pages is {pages:,}, but page_size is {size} and total is {total:,}"
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:

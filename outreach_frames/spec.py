@@ -68,7 +68,7 @@ class Endpoint:
 
     @property
     def listed(self) -> Field:
-        """Return the field of a successful response that holds its items."""
+        """Return the field of a successful response that holds the items."""
         return next(field for field in self.result if field.type == "array")
 
 
@@ -774,7 +774,7 @@ ENDPOINTS: Final = (
 # List endpoints; each has a function and a command that return all items.
 LISTS: Final = tuple(endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("list_"))
 
-# The frames of resources by function name: the meaning of one row, and its fields.
+# Frames by the name of their function: the meaning of one row, and its fields.
 FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
     {
         "people": ("person", PERSON),
@@ -816,7 +816,7 @@ RETRY_AFTER_HEADER: Final = "Retry-After"
 def leaves(
     fields: tuple[Field, ...], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Yield each field with its path, without objects and links.
+    """Yield each field with its path, except objects and links.
 
     >>> [".".join(path) for path, _ in leaves(MAILBOX)][5:8]
     ['user.id', 'user.name', 'user.email']

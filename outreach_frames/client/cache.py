@@ -77,7 +77,7 @@ def _unpack(value: object) -> Entry | None:
 
 
 class _Store(SQLiteDict):
-    """The library's table of entries, for one thread at a time."""
+    """The table of entries, from requests-cache; one thread uses it at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +126,7 @@ class ResponseCache:
         return entry.body if entry is not None and entry.is_fresh else None
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return the undamaged entries of these keys, including those that are not fresh."""
+        """Return the undamaged entries of these keys, including stale entries."""
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
         found = {key: _unpack(value) for key, value in self._rows(query, *keys)}

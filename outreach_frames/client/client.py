@@ -61,7 +61,7 @@ _HOURLY: Final = (
     spec.GET_CONTACT_BY_EMAIL.name,
     spec.SEARCH_PEOPLE.name,
 )
-# Seconds that reads are cached; writes are not listed and never cached.
+# Cache lifetimes of reads in seconds; writes are never cached.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
     | dict.fromkeys(_HOURLY, 3600)
@@ -95,7 +95,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A response with the data that a check of the service needs; `headers` ignores case."""
+    """A response with the data that `of.check` needs; keys of `headers` ignore case."""
 
     url: str
     headers: Mapping[str, str]
@@ -103,7 +103,7 @@ class Observation:
 
 
 class _Adapter(HTTPAdapter):
-    """The library's adapter, with connections that can be aborted."""
+    """The HTTP library's adapter, with connections that can be aborted."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)

@@ -54,7 +54,7 @@ def connect(
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
 ) -> Client:
-    """Connect to the service and make that connection the default one.
+    """Connect to the service and make the connection the default.
 
     Address and token come from the first source that is set: the arguments, each completed by its
     environment variable; `profile`; the profile named in the environment variable OUTREACH_PROFILE;

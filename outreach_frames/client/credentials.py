@@ -19,11 +19,11 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-# The token's name in an entry of a keyring.
+# The token's name in a keyring entry.
 TOKEN_KEY: Final = "api_key"  # noqa: S105 - no token
 _REDACTED = b"[token]"
 _MISSING = "is missing"
-# A shorter token could be an ordinary word.
+# A shorter token could be an ordinary word, so only `Bearer TOKEN` is redacted.
 _SHORTEST_REDACTED_IN_DATA = 12
 # ASCII characters that JSON may write as escapes.
 _ESCAPED_ASCII = rb"\\u00[2-7]"

@@ -1,4 +1,4 @@
-"""Check links in responses, because following one sends the token to its address."""
+"""Check links in responses, because following a link sends the token to its address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# An absolute address, a path from the root, a query, or a path relative to the base address. The
+# A link is an absolute address, a path from the root, a query, or a relative path. The
 # pattern is narrow because URL parsers disagree about anything else. Patterns are text, which `re`
 # compiles on first use, to keep imports fast.
 _HREF = r"(?ai)https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])"
@@ -90,7 +90,7 @@ def next_href(page: Any) -> str | None:
 
 
 def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
-    """Return the error for a redirect; it names only the host of the new address."""
+    """Return the error for a redirect; the message names only the host of the new address."""
     try:
         host = urlsplit(location).hostname
     except ValueError:

@@ -69,7 +69,7 @@ def _checked_proxy(key: str, address: str) -> str:
         parts = parse_url(url)
     except LocationParseError:
         parts = None
-    # A # or / in a password ends the host, and the remainder would be shown as a path.
+    # A # or / in a password ends the host, so the rest of the password would be a path.
     if (
         parts is None
         or not parts.host

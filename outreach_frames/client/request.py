@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 
-# The only placeholder in paths whose value is not personal data, so messages may show it.
+# Messages may show the value of this path parameter; the others are personal data.
 _ID = "id"
 
 

@@ -43,7 +43,7 @@ def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Return the known words that a word resembles, apart from case, blanks and punctuation.
+    """Return the known words that resemble a word, ignoring case, blanks and punctuation.
 
     >>> similar("C Suite", ["c_suite", "vp"])
     ['c_suite']

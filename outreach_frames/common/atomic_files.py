@@ -189,8 +189,8 @@ def _mode_like(model: Path, target: Path) -> int:
 
 
 def set_mode(path: Path, mode: int) -> None:
-    """Set permissions if they differ; do nothing on Windows, which has no such modes."""
-    # Some file systems have only one mode, and refuse to set it.
+    """Set permissions if they differ; do nothing on Windows, which has no modes."""
+    # Some file systems have only one mode, and refuse to change it.
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 

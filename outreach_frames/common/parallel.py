@@ -18,7 +18,7 @@ from outreach_frames.common.cancellation import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How long an interrupted run waits for its workers.
+# Seconds that an interrupted run waits for its workers.
 _GRACE_SECONDS = 1.0
 # Longer waits cannot be interrupted by Ctrl-C on some systems.
 _SLICE_SECONDS = 0.5

@@ -1,7 +1,7 @@
 """SQLite files that one run uses at a time and that survive power failures.
 
-The header is checked before SQLite may change a file of another program. Durable files have no
-write-ahead log, so the file is complete after each transaction. Lock files are not removed.
+The header is checked first, because SQLite could change another program's file. Durable files have
+no write-ahead log, so the file is complete after each transaction. Lock files are not removed.
 """
 
 from __future__ import annotations

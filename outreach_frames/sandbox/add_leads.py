@@ -104,7 +104,7 @@ def _other_validation_error(attempt: Attempt) -> str:
     return "The sequence is being edited in the web app" if attempt.sequence["locked"] else ""
 
 
-# The check of each 422 code; it returns the problem, or an empty text.
+# The check per 422 code; each check returns the problem, or an empty text.
 CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "invalid_sequence_status": _invalid_sequence_status,
     "missing_ai_credits": _missing_ai_credits,

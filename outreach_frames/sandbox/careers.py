@@ -54,7 +54,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person as search needs it; `body` is the JSON of the resource without its company."""
+    """A person's data for search; `body` is the person's JSON without the company."""
 
     name: str
     role: Role

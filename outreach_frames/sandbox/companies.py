@@ -235,7 +235,7 @@ def _name(
 
 
 def _type(industry: Industry, employees: int, rng: Random) -> str:
-    """Draw a company type; only larger ones are public, only the smallest self-owned."""
+    """Draw a company type; only larger companies are public, only the smallest self-owned."""
     kind = industry.types.draw(rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE

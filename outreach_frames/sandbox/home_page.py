@@ -1,4 +1,4 @@
-"""The home page at `/`. It needs no token, so it shows neither the token nor added leads."""
+"""The home page at `/`. The page needs no token, so it shows neither the token nor added leads."""
 
 from __future__ import annotations
 

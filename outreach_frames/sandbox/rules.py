@@ -23,7 +23,7 @@ MAX_PAGE_SIZE = 100  # `spec` has another maximum for mailboxes
 MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
-MAX_LEADS_BODY_BYTES = 64_000_000  # 250 leads with 50 fields of 1024 characters of 4 bytes
+MAX_LEADS_BODY_BYTES = 64_000_000  # 250 leads x 50 fields x 1024 characters x 4 bytes
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 
@@ -62,7 +62,7 @@ def bad_request(message: str) -> Refusal:
 
 
 def read_body(body: bytes, form: type[Form]) -> Form:
-    """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 is an integer."""
+    """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 counts as an integer."""
     try:
         fields = orjson.loads(body)
         if isinstance(fields, dict):

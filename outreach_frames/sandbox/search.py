@@ -1,10 +1,10 @@
 """People search: from filters to matching positions, and from positions to a page's bytes.
 
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
-must all match. A filter that `spec` calls the opposite of another one negates its rule. Matching
-ignores case but not accents; `%` and `_` are ordinary characters. Empty texts are ignored, and so
-is a filter without values (an empty list, false). A filter that searches in texts accepts at most
-1,000 values, so that one search cannot block the others; more are rejected (400).
+must all match. If `spec` calls a filter the opposite of another filter, it negates that filter's
+rule. Matching ignores case but not accents; `%` and `_` are ordinary characters. Empty texts and
+filters without values (an empty list, false) are ignored. A filter that searches in texts rejects
+more than 1,000 values (400), so that one search cannot block the others.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def serve(
     *,
     api_key: str | None = None,
 ) -> Sandbox:
-    """Start a local service that implements the whole interface, over a world made from a seed.
+    """Start a local service with the whole interface and a world generated from a seed.
 
     The service listens on loopback only, and accepts requests when `serve` returns. It stops on
     `stop()`, at the end of a `with` block, or when the interpreter exits.
