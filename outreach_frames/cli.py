@@ -70,7 +70,7 @@ EXIT_CODES = {
 }
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
-# Functions that write a table, by the file's ending.
+# Functions that write a table, by the ending of the file's name.
 _WRITERS: Final[dict[str, Callable[[pd.DataFrame, Path], Path]]] = {
     ".csv": write_csv,
     ".parquet": write_parquet,
@@ -359,7 +359,7 @@ COMMANDS: Final = (
         "login",
         "store the service's address and the token in the system's keyring",
         "Ask for the service's address and the token, try them, and store them in the system's "
-        "keyring. A stored profile that works is kept without questions.",
+        "keyring. If the stored profile works, the command asks for nothing.",
         (
             option("base_url", nargs="?", metavar="ADDRESS", help="the service's address"),
             _LOGIN_PROFILE,

@@ -43,7 +43,7 @@ class Filter:
     group: str
     format: Format = ""
     note: str = ""
-    excludes: str = ""  # the opposite, including filter, if this one excludes
+    excludes: str = ""  # the opposite filter, if this filter excludes values
     values: tuple[str, ...] = ()  # the only allowed values
     suggestions: tuple[str, ...] = ()  # some of the allowed values
 
@@ -438,7 +438,7 @@ COMPANY: Final = (
     Field("estimated_number_of_employees", "integer", note="estimated number of employees"),
     Field("size", note="range of the number of employees, as a label"),
     Field("location_details", "object", members=COMPANY_LOCATION),
-    Field("locations", "array", note="all places; the elements are not documented"),
+    Field("locations", "array", note="all locations; the elements are not documented"),
     Field("followers", "integer", note="followers of the profile"),
     Field("founded_year", "integer", note="year of foundation"),
     Field("traffic_rank", "integer", note="rank by visits of the website"),

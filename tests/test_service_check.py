@@ -180,7 +180,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     ),
     "new size": (SEARCH, people(put("company", "size", value="1-5")), "note", "company.size"),
     "wrong total": (SEARCH, put("_pagination", "total", value=7), "warning", "total is 7"),
-    "wrong pages": (SEARCH, put("_pagination", "total_pages", value=1), "warning", "total_pages is 1"),
+    "wrong pages": (SEARCH, put("_pagination", "total_pages", value=1), "warning", "pages is 1"),
     "pages from 0": (SEARCH, put("_pagination", "page", value=0), "warning", "requested 1"),
     "total as text": (SEARCH, put("_pagination", "total", value="400"), "warning", "total"),
     "no total": (SEARCH, drop("_pagination", "total"), "warning", "_pagination.total"),

@@ -23,7 +23,7 @@ from outreach_frames.errors import ConfigurationError
 TOKEN_KEY: Final = "api_key"  # noqa: S105 - no token
 _REDACTED = b"[token]"
 _MISSING = "is missing"
-# A shorter token could be an ordinary word, so only `Bearer TOKEN` is redacted.
+# A shorter token could be an ordinary word.
 _SHORTEST_REDACTED_IN_DATA = 12
 # ASCII characters that JSON may write as escapes.
 _ESCAPED_ASCII = rb"\\u00[2-7]"
@@ -75,7 +75,7 @@ class Token:
 
     def redact_body(self, body: bytes) -> bytes:
         """Remove an echoed token from a response's body, in every spelling of JSON."""
-        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # only after its scheme
+        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # redact only `Bearer TOKEN`
             scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
             if scheme not in body:
                 return body

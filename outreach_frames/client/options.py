@@ -24,7 +24,7 @@ _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5
 
 
 def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
-    """Return a number of seconds, up to a year."""
+    """Return a valid number of seconds, at most a year."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and at_least <= value <= _A_YEAR:
         return value
@@ -34,7 +34,7 @@ def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
 
 
 def checked_workers(value: int) -> int:
-    """Return a number of parallel requests."""
+    """Return a valid number of parallel requests."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigurationError(f"workers takes a whole number, 1 or more, not {quoted(value)}.")
     return value

@@ -144,7 +144,7 @@ def find_keyring() -> KeyringBackend | str:
         # Prefer the keyrings of operating systems.
         chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
         return next(filter(_encrypts, chain))
-    return f"No keyring here encrypts{name}. Start the system's keyring, or {_INSTEAD}."
+    return f"This machine has no keyring that encrypts{name}. Start its keyring, or {_INSTEAD}."
 
 
 def _encrypts(ring: KeyringBackend) -> bool:

@@ -165,7 +165,7 @@ ADD_LEADS: Final = Command(
             "--journal",
             type=Path,
             metavar="FILE",
-            help="a file that records the sent leads, to resume from",
+            help="a file that records the sent leads, so that a repeated command resumes",
         ),
         option("--results", type=Path, metavar="FOLDER", help="a folder for CSV files by outcome"),
         option("--dry-run", action="store_true", help="check the rows and send nothing"),

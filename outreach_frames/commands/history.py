@@ -75,8 +75,8 @@ COMPARE = Command(
     "Compare the last two snapshots of a folder, or two files or folders of people. Show people "
     "who appeared or disappeared, and changes of values, employers and headcounts.",
     (
-        option("before", type=Path, help="a folder of snapshots, or the earlier people"),
-        option("after", type=Path, nargs="?", help="the later people"),
+        option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
+        option("after", type=Path, nargs="?", help="a file or folder of later people"),
         SHEET_NAME,
         ENCODING,
         option(

@@ -78,7 +78,7 @@ def _welcome(folder: Path, kept: list[str], url: str) -> str:
     lines = [f"The notebooks are in {folder / 'notebooks'}."]
     if kept:
         lines += [
-            f"{plural(len(kept), 'file')} there differ from the new copies and were kept: "
+            f"Your copies of {plural(len(kept), 'file')} differ from the new files and were kept: "
             f"{', '.join(kept)}. For new copies, pass another --folder."
         ]
     lines += [

@@ -84,7 +84,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 @contextlib.contextmanager
 def escaping_unencodable(stream: Any) -> Iterator[None]:
-    """Print characters that the stream cannot encode as Python escapes."""
+    """Print unencodable characters as Python escapes."""
     if not isinstance(stream, io.TextIOWrapper):
         yield
         return

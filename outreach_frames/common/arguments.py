@@ -84,7 +84,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return a value that must be one of the choices."""
+    """Return a value after checking that it is one of the choices."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
     if value not in choices:
@@ -96,7 +96,7 @@ def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
-    """Return a value that must be one of the choices, or None if it is not set."""
+    """Return a value after checking that it is one of the choices, or None if it is not set."""
     return None if value is None else check_one_of(name, value, choices)
 
 

@@ -27,7 +27,7 @@ if sys.platform != "win32":
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
-# Temporary names contain this, because some file systems do not share locks across machines.
+# Temporary names contain the machine, because some file systems do not share locks.
 _MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
@@ -119,12 +119,12 @@ def _retry_busy(operation: Callable[[], object]) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file or folder, replacing a file; the package renames only here."""
+    """Rename a file or folder, replacing a file; the package renames files only here."""
     _retry_busy(lambda: source.replace(target))
 
 
 def delete(path: Path) -> None:
-    """Delete a file, if it exists, or a folder; the package deletes only here."""
+    """Delete a file, if it exists, or a folder; the package deletes files only here."""
     remove = shutil.rmtree if path.is_dir() else partial(Path.unlink, missing_ok=True)
     _retry_busy(lambda: remove(path))
 

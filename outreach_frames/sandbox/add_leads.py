@@ -2,7 +2,7 @@
 
 Choices where the interface document is silent:
 
-- success is a 200, sent once the leads are in the sequence;
+- success is a 200 response, sent after the leads were added;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads with the same email or profile URL, only the first is processed;
 - a lead counts as being in the sequence if its email or profile URL is in it;

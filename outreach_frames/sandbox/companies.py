@@ -212,7 +212,7 @@ def _log_uniform(low: int, high: int, rng: Random) -> int:
 
 
 def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
-    """Draw a year: late for venture-funded industries, earlier for larger companies."""
+    """Draw a founding year: later for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
     if industry.funded > 0.5 or chance < 0.45:
         return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))

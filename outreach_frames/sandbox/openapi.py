@@ -211,7 +211,7 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
 _ERRORS: Final = {
     400: (
         "BadRequest",
-        "The request is malformed; documented only for adding leads",
+        "The request is malformed; this status is documented only for adding leads",
     ),
     401: ("Unauthorized", "The token is missing or wrong"),
     404: ("NotFound", "No object has this id or email"),

@@ -31,12 +31,12 @@ _BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 class Sandbox:
     """A running sandbox: its address, its token, and data that no endpoint lists.
 
-    `serve` returns it; as a context manager, it stops at the end of the block.
+    `serve` returns this object. As a context manager, it stops the service at the end.
 
     Attributes
     ----------
     url, api_key : str
-        The base address, and the token that was passed to `serve` or is random.
+        The base address and the token, which is random unless passed to `serve`.
     people, seed : int
         The number of people and the seed that the world was generated from.
     today : date
@@ -154,11 +154,10 @@ class Sandbox:
         contacts of leads that were added to active sequences get events in `recent_activity`: an
         email within a day of being added, and at the rates of `set_response_rates` an opening and a
         reply within 10 days. Events are dated at the real time of the addition, plus the days
-        advanced since then; their types are this sandbox's choice, which a client must not rely
-        on.
+        advanced since then. Event types are this sandbox's choice; clients must not rely on them.
 
         The same seed and the same sequence of calls give the same world, and a world in a file
-        keeps the changes. Read with ``refresh=True`` afterwards if responses are cached.
+        keeps the changes. If responses are cached, read with ``refresh=True`` afterwards.
 
         Parameters
         ----------

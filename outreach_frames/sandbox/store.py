@@ -257,7 +257,7 @@ def _open_memory(world: World) -> sqlite3.Connection:
 
 @lru_cache(maxsize=2)
 def _serialized_world(world: World) -> bytes:
-    """Create a world once, which all sandboxes of this process with its arguments copy."""
+    """Create a world once; sandboxes with the same arguments copy it."""
     with closing(_connect(":memory:")) as connection:
         _create_world(connection, world)
         return connection.serialize()
@@ -307,7 +307,7 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
-        # Other errors, such as a missing permission, do not prove that it is not a sandbox file.
+        # Only these errors prove that the file has other content; a missing permission does not.
         if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
             raise
         raise ValueError(

@@ -168,9 +168,9 @@ _INDUSTRIES: Final = _read("industries.json")
 _TITLES: Final = _read("titles.json")
 WORDS: Final[Mapping[str, Any]] = _read("words.json")
 
-# By seniority: title patterns, range of years at work, and share of people.
+# Title patterns, range of years at work, and share of people, by seniority.
 SENIORITIES: Final[Mapping[str, Mapping[str, Any]]] = _TITLES["seniorities"]
-# By job function: the specialist's title, the executive's title, and the area of work.
+# Titles of specialists and executives, and the area of work, by job function.
 SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
 EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
 AREAS: Final[Mapping[str, str]] = {
