@@ -103,7 +103,7 @@ class _Store(SQLiteDict):
 
 
 class ResponseCache:
-    """Stored responses by key, in a file that accounts and processes may share."""
+    """A cache of responses by key, in a file that accounts and processes may share."""
 
     def __init__(self, location: str | PathLike[str]) -> None:
         self.path: Final = _path(location)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Logs have paths as in the interface document: no ids, addresses, queries or bodies.
+# Logs contain no ids, addresses, queries or bodies, only paths as in the interface document.
 _LOGGER: Final = logging.getLogger(__name__)
 # Endpoints whose data rarely changes.
 _HOURLY: Final = (

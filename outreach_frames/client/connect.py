@@ -258,7 +258,7 @@ def logout(profile: str = DEFAULT_PROFILE) -> None:
     Returns
     -------
     None
-        The profile is not in the keyring.
+        The keyring no longer has the profile.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Exchange:
         self._socket: socket.socket | None = None
 
     def set_socket(self, connection: socket.socket | None) -> None:
-        """Set the socket in use; None when the exchange is done."""
+        """Set the socket in use, or None after the exchange."""
         with self._lock:
             self._socket = connection
             if self.timed_out or self.stopped:

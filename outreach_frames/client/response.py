@@ -191,7 +191,7 @@ def _as_json(value: Any) -> str:
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`, invalid ones as text."""
+    """Return all entries of `validation_errors`, invalid entries as text."""
     entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     if entries is None:
         return []

@@ -68,7 +68,7 @@ class WaitBudget:
 
 
 class Throttle:
-    """The waits of a client: for Retry-After in all threads, and before each call's retries."""
+    """Makes a client wait: all threads for Retry-After, and each call before its retries."""
 
     def __init__(self, max_wait: float, first_backoff: float) -> None:
         self.max_wait = max_wait

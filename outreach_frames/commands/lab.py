@@ -27,7 +27,7 @@ _SECONDS_TO_STOP: Final = 20
 
 
 def copy_examples(folder: Path) -> list[str]:
-    """Copy the notebooks and data, keep existing files, and return those that differ."""
+    """Copy the notebooks and data; keep existing files, and return the files that differ."""
     kept: list[str] = []
     for name, pattern in _FOLDERS.items():
         place = folder / name
@@ -52,7 +52,7 @@ def _copy(source: Path, target: Path) -> bool:
 
 
 def _examples(name: str) -> Path:
-    """Return a folder of examples: inside an installed package, or beside it in a checkout."""
+    """Return a folder of examples, inside an installed package or next to it in a checkout."""
     package = Path(str(files("outreach_frames")))
     for folder in (package / "examples" / name, package.parent / name):
         if folder.is_dir():

@@ -119,7 +119,7 @@ ENCODING: Final = option(
 
 
 def add_filters(command: argparse.ArgumentParser) -> None:
-    """Add an option per filter and one for a saved search."""
+    """Add one option per filter, and an option for a saved search."""
     command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
     groups = {
         group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
@@ -155,7 +155,7 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
 
 
 def connected(options: argparse.Namespace) -> Client:
-    """Connect to the service or, with --sandbox, to the embedded one."""
+    """Connect to the service or, with --sandbox, to the embedded service."""
     return of.connect(SANDBOX if options.sandbox else None, profile=options.profile)
 
 

@@ -145,7 +145,7 @@ def print_result(result: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text unless nobody reads the output; raise OutreachError for other failures."""
+    """Print a text; ignore a closed pipe, but raise OutreachError for other failures."""
     try:
         print(printable(text, keep="\n"), flush=True)
     except OSError as error:
@@ -205,7 +205,7 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
 
 
 def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-    """Return the widths of the first columns that fit the terminal; reduce the widest ones."""
+    """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
     longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
     for count in range(len(columns), 1, -1):
@@ -273,7 +273,7 @@ def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     """Return an error or warning in the terms of the command line.
 
     Sentences with advice that applies only to Python are dropped, but never the first sentence.
-    `has_all` is whether the command has the option --all.
+    Set `has_all` if the command has the option --all.
 
     >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")
     'The table has no index.'

@@ -1,4 +1,4 @@
-"""SQLite files that one run uses at a time and that survive power failures.
+"""SQLite files that survive power failures and serve one run at a time.
 
 The header is checked first, because SQLite could change another program's file. Durable files have
 no write-ahead log, so the file is complete after each transaction. Lock files are not removed.

@@ -95,7 +95,7 @@ class Sandbox:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The active faults; assign others to replace them and reset their counts."""
+        """The active faults; assigning new faults replaces them and resets the counts."""
         return self._service.faults.active()
 
     @faults.setter
@@ -197,7 +197,7 @@ class Sandbox:
     ) -> None:
         """Set the shares of a sequence's leads that open and answer its email.
 
-        The rates apply to events of the following calls of `advance`; a world in a file keeps them.
+        The rates apply to events in later calls of `advance`; a world in a file keeps them.
 
         Parameters
         ----------
@@ -274,8 +274,8 @@ def serve(
     faults : Fault, dict, str, or several of these, optional
         Faults to simulate; see `Fault`.
     db : path, optional
-        A file that stores the world and its changes. It is created if missing, and reopened
-        otherwise. By default the world is in memory.
+        A file that stores the world and its changes. The file is created if it is missing.
+        By default the world is in memory.
     api_key : str, optional
         The token that clients must send, by default random; do not pass a real account's token.
         With a fixed token, `port` and `db`, clients can continue after a restart.

@@ -146,7 +146,7 @@ class Store:
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
-        """Update the rates of a sequence that are not None; return False if the id is unknown."""
+        """Update a sequence's rates, except None; return False if the id is unknown."""
         with self.connection:
             changed = self.connection.execute(
                 "UPDATE sequences SET open_rate = coalesce(?, open_rate),"

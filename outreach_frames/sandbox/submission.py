@@ -79,7 +79,7 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
 
     @property
     def contact(self) -> dict[str, Any]:
-        """The lead as a contact without activity; the same email has the same id."""
+        """The lead as a contact without activity; equal emails give equal ids."""
         url = (self.profnet_url or "").strip()
         if url and "://" not in url:
             url = f"https://{url}"
