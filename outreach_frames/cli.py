@@ -70,7 +70,7 @@ EXIT_CODES = {
 }
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
-# Functions that write a table, by the file's ending.
+# Functions that write a table, by the ending of the file's name.
 _WRITERS: Final[dict[str, Callable[[pd.DataFrame, Path], Path]]] = {
     ".csv": write_csv,
     ".parquet": write_parquet,
@@ -116,7 +116,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write the partial result of a failed call to files beside the requested ones."""
+    """Write the partial result of a failed call to files next to the requested files."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -168,13 +168,13 @@ def make_parser() -> argparse.ArgumentParser:
 def _run_login(options: argparse.Namespace) -> None:
     with call(of.login, options) as client:
         print_result(
-            f"The service at {client.base_url} accepts the token. Both are stored in the system's "
-            f"keyring as the profile {options.profile}."
+            f"The service at {client.base_url} accepts the token. Address and token are stored in "
+            f"the system's keyring as the profile {options.profile}."
         )
 
 
 def _run_check(options: argparse.Namespace) -> int:
-    """Print the findings, those that need attention with their advice."""
+    """Print the findings, with advice for those that need attention."""
     found = call(of.check, options)
     for row in found.to_dict("records"):
         print_result(f"{row['status']:8} {row['check']}: {row['detail']}")
@@ -198,7 +198,7 @@ def _run_search(options: argparse.Namespace) -> None:
 
 def _run_count(options: argparse.Namespace) -> None:
     if options.out is not None and options.by is None:
-        raise InvalidInputError("--out writes a table only with --by. Pass --by FILTER too.")
+        raise InvalidInputError("--out saves only counts per value. Pass --by FILTER too.")
     found: Any = call(of.count_people, options)
     if options.by is None:
         print_text(f"{found:,}")
@@ -236,7 +236,7 @@ def _run_find_people(options: argparse.Namespace) -> None:
 
 
 def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]) -> list[str]:
-    """Return the columns to print: all chosen columns, or the default ones."""
+    """Return the columns to print: those chosen with --columns, or the default columns."""
     return default if options.columns is None else list(people.columns)
 
 
@@ -252,7 +252,7 @@ def _run_forget(options: argparse.Namespace) -> None:
             line += f" ({row['reason']})"
         print_text(fit_lines(line))
     if found.empty:
-        print_text("No searched file contains them.")
+        print_text("No searched file contains these people.")
     if options.out is not None:
         print_text(_save_table(found, options.out))
 
@@ -262,7 +262,7 @@ def _add_company_columns(command: argparse.ArgumentParser) -> None:
     companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or emails")
     companies.add_argument("--company-id", metavar="COLUMN", help="the service's company ids")
     companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
-    companies.add_argument("--name", metavar="COLUMN", help="names; one request per name")
+    companies.add_argument("--name", metavar="COLUMN", help="company names; one request each")
 
 
 def _path(text: str) -> Path | str:
@@ -275,7 +275,7 @@ def _path(text: str) -> Path | str:
 
 
 def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | None) -> None:
-    """Write a table to a file, or print these columns; without columns, print counts."""
+    """Write a table to a file, or print it; `columns` is None for a table of counts."""
     if out is not None:
         print_text(_save_table(frame, out))
         return
@@ -285,7 +285,7 @@ def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | N
     else:
         table = format_table(frame[columns])
         size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
-        note = f"{size}; --out FILE writes all of them."
+        note = f"{size}; --out FILE writes all rows and columns."
     print_text(f"{table}\n\n{fit_lines(note)}")
 
 
@@ -309,7 +309,7 @@ _LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
 
 def _list_command(endpoint: spec.Endpoint) -> Command:
-    """Build the command that lists a resource, with an option per filter of its function."""
+    """Build the command that lists a resource, with one option per filter of the resource."""
     listed = endpoint.listed
     function = getattr(of, listed.name)
     known = spec.columns(listed.members)
@@ -348,7 +348,7 @@ COMMANDS: Final = (
                 "--folder",
                 type=Path,
                 default=Path(),
-                help="the folder for the two files, created if missing (the current folder)",
+                help="the folder for these files, created if missing (the current folder)",
             ),
         ),
         lambda options: run_demo(options.folder),
@@ -359,7 +359,7 @@ COMMANDS: Final = (
         "login",
         "store the service's address and the token in the system's keyring",
         "Ask for the service's address and the token, try them, and store them in the system's "
-        "keyring. Nothing is asked if the profile is stored and works.",
+        "keyring. If the stored profile works, the command asks for nothing.",
         (
             option("base_url", nargs="?", metavar="ADDRESS", help="the service's address"),
             _LOGIN_PROFILE,
@@ -369,19 +369,19 @@ COMMANDS: Final = (
     Command(
         "logout",
         "remove the address and the token from the system's keyring",
-        "Remove a profile of `outreach-frames login` from the system's keyring, if it is there.",
+        "Remove a profile of `outreach-frames login` from the system's keyring, if it exists.",
         (_LOGIN_PROFILE,),
         lambda options: call(of.logout, options),
     ),
     Command(
         "check",
         "check whether the service can be used",
-        "Check the connection, and whether the service's responses are as documented. It sends "
-        "at most 15 read requests. The output contains no values of people or mailboxes.",
+        "Check the connection, and whether the service's responses are as documented. "
+        "At most 15 read requests are sent. The output contains no values of people or mailboxes.",
         (
             option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
             option("--lead-list-id", metavar="ID", help="a lead list to read"),
-            option("--strict", action="store_true", help="exit with 1 after warnings too"),
+            option("--strict", action="store_true", help="exit with code 1 also after warnings"),
             _OUT,
             SANDBOX_OPTION,
         ),
@@ -391,7 +391,7 @@ COMMANDS: Final = (
     Command(
         "search",
         "search people and export the table",
-        "Search people. A person must match every filter, and any one of a filter's values. Quote "
+        "Search people. A person must match every filter, with at least one of its values. Quote "
         "values that contain spaces.",
         (
             option("--limit", type=int, default=1000, help="maximum number of people (1000)"),
@@ -407,8 +407,8 @@ COMMANDS: Final = (
     ),
     Command(
         "count",
-        "count people, also per value of a filter",
-        "Count the people that match, as a whole or per value of a filter.",
+        "count people, in total or per value of a filter",
+        "Count the matching people, in total or per value of a filter.",
         (
             option(
                 "--by",
@@ -416,7 +416,7 @@ COMMANDS: Final = (
                 action="extend",
                 metavar="FILTER",
                 type=filter_name,
-                help="a row per value of this filter, or per combination of several",
+                help="one count per value of this filter, or per combination of several filters",
             ),
             option("--max-requests", type=int, default=200, metavar="N", help="with --by (200)"),
             *_LIST_OPTIONS,
@@ -462,7 +462,7 @@ COMMANDS: Final = (
     Command(
         "export",
         "write any number of people to a file",
-        "Write all matching people to a file, which appears when it is complete. After an "
+        "Write all matching people to a file, which appears only when complete. After an "
         "interruption, the same command resumes.",
         (
             option(
@@ -507,7 +507,7 @@ COMMANDS: Final = (
     ),
     Command(
         "capacity",
-        "plan on which days the mailboxes reach a number of leads",
+        "plan how many emails to send per day to a number of leads",
         "Plan how many emails each active mailbox sends per day until all leads are reached.",
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
@@ -517,8 +517,8 @@ COMMANDS: Final = (
                 nargs="+",
                 type=int,
                 metavar="N",
-                help="instead of --emails-per-lead: the earliest day of each email, in sending "
-                "days after the lead's first one, such as 0 3 7",
+                help="the earliest day of each email, in sending days after the lead's first "
+                "email, such as 0 3 7; replaces --emails-per-lead",
             ),
             option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
@@ -541,7 +541,9 @@ COMMANDS: Final = (
             option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
             option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
             option("--folder", type=Path, help="the folder with your files"),
-            option("--files", action="store_true", help="also change this package's files there"),
+            option(
+                "--files", action="store_true", help="also change this package's files in FOLDER"
+            ),
             option("--dry-run", action="store_true", help="only show what would be removed"),
             _OUT,
         ),

@@ -57,16 +57,16 @@ _CLOCK_SECONDS: Final = 60
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
-# Errors that stop the check before the first good response, and the check that they fail.
+# Errors before the first good response that end the run, and the name of the failed check.
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     AuthenticationError: "token",
     ConnectionFailedError: "connection",
     RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
-_REPORT_TO_SERVICE: Final = "Report it to the service's support: results may be incomplete."
-_REPORT_TO_AUTHORS: Final = "The data is kept. Report this to the authors of the package."
-# The request at the start of an error's message, and addresses that a service may name in it.
+_REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
+_REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
+# Patterns: the request that starts an error's message, a JSON media type, and email addresses.
 _LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
 _ADDRESS: Final = r"[^\s'\"]*(@|%40)[^\s'\"]*"
@@ -87,11 +87,11 @@ def check(
     lead_list_id: str | None = None,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Check whether the service can be used and keeps to the interface document.
+    """Check whether the service can be used and conforms to the interface document.
 
-    It reads with at most 15 requests, changes nothing and does not use the cache. The result has
-    names of fields, counts and labels, but no values of people or mailboxes, so it can be sent to
-    others.
+    The check sends at most 15 requests, which only read, and does not use the cache. The result
+    contains field names, counts and labels, but no values of people or mailboxes, so you can send
+    it to others.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def check(
     -------
     DataFrame
         One row per finding: check (str), status (ordered category: ok < note < warning < failed),
-        detail and advice (str). failed: the service cannot be used. warning: it differs from the
-        interface document, and results may be incomplete. note: it goes beyond the document.
+        detail and advice (str). failed: the service cannot be used. warning: a difference from the
+        interface document; results may be incomplete. note: undocumented data, or a skipped check.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _cache_finding(client: Client) -> Finding:
         return Finding("cache", WARNING, "The cache's file cannot be used.", advice)
     mode = stat.S_IMODE(client.cache.path.stat().st_mode)
     if platform.system() != "Windows" and mode & 0o077:
-        advice = "Set the file's mode to 0600: it has people's data."
+        advice = "Set the file's mode to 0600: it contains people's data."
         return Finding("cache", WARNING, f"Others can read the file (mode {mode:04o}).", advice)
     return Finding("cache", OK, "private and writable")
 
@@ -193,7 +193,7 @@ class _Checker:
         self._client = client
         self._findings = findings
         self._endpoint = spec.LIST_SEQUENCES
-        self._accepted: Finding | None = None  # the clock, by the first good response
+        self._accepted: Finding | None = None  # the first good response's clock
         self._contact_ids: list[str] = []
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
@@ -239,7 +239,7 @@ class _Checker:
             url = self._next_url(pages[-1], response.url)
             number = len(page_items(pages[-1], self._endpoint))
             if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
-                detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
+                detail = f"a page has {plural(number, 'item')} for page[size]={_PAGE_SIZE}"
                 self._add(WARNING, detail, _REPORT_TO_SERVICE)
         self._check_repeats(pages)
 
@@ -267,7 +267,7 @@ class _Checker:
             pagination = pages[-1].get(spec.PAGINATION_KEY)
             if not isinstance(pagination, dict):
                 raise InvalidResponseError(
-                    f"The response has no object {spec.PAGINATION_KEY!r}. It cannot be used."
+                    f"The response has no object {spec.PAGINATION_KEY!r}. {_REPORT_TO_SERVICE}"
                 )
             for problem in _wrong_totals(pagination, people, len(pages)):
                 self._add(WARNING, problem, "Pass limit= and compare the number of rows.")
@@ -287,7 +287,7 @@ class _Checker:
             self._add(NOTE, "no contact has these emails", _NEEDS_EMAILS)
 
     def _check_contacts(self) -> None:
-        """Check contacts by the ids that were found."""
+        """Check contacts by the ids that the emails found."""
         ids = self._contact_ids
         if not ids:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
@@ -330,7 +330,7 @@ class _Checker:
         records = [record for page in pages for record in page_items(page, self._endpoint)]
         repeated = Counter(filter(None, map(record_id, records)))
         if number := repeated.total() - len(repeated):
-            self._add(WARNING, f"{plural(number, 'id')} sent again", _REPORT_TO_SERVICE)
+            self._add(WARNING, f"{plural(number, 'id')} repeated", _REPORT_TO_SERVICE)
 
     def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
         return {*map(record_id, page_items(page, self._endpoint))} - {None}
@@ -344,11 +344,11 @@ def _words(error: OutreachError) -> tuple[str, str]:
 
 
 def _load(body: bytes) -> dict[str, Any]:
-    """Return a body's JSON object; the error does not show its text, which may be personal."""
+    """Return a body's JSON object; errors hide the body, which may be personal."""
     with suppress(InvalidResponseError):
         return load_object(body)
     kind = "a web page" if b"<" in body.lstrip()[:4] else "not a JSON object in UTF-8"
-    raise InvalidResponseError(f"the response is {kind}. Check base_url, or ask the support.")
+    raise InvalidResponseError(f"the response is {kind}. Check base_url, or ask the service.")
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
@@ -358,13 +358,13 @@ def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> It
     if not isinstance(total, int) or not isinstance(pages, int):
         if None in (total, pages):
             yield "total or total_pages has no value"
-        return  # otherwise reported as a wrong type
+        return  # the check of the fields reports wrong types
     if pagination.get("page") != number or pagination.get("page_size") != size:
         yield f"page and page_size are not the requested {number} and {size}"
     if people != min(max(total - (number - 1) * size, 0), size):
-        yield f"{people:,} people on page {number} of {size} where the total is {total:,}"
+        yield f"page {number} has {people:,} people, but page_size is {size} and total is {total:,}"
     if pages != ceil(total / size):
-        yield f"{pages:,} pages of {size} where the total is {total:,}"
+        yield f"total_pages is {pages:,}, but page_size is {size} and total is {total:,}"
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
@@ -384,7 +384,8 @@ def _clock_finding(headers: Mapping[str, str]) -> Finding:
         return Finding("clock", NOTE, "the service sends no readable Date header")
     seconds = moment.timestamp() - time.time()
     if abs(seconds) <= _CLOCK_SECONDS:
-        return Finding("clock", OK, "within a minute of the service's")
+        return Finding("clock", OK, "within a minute of the service's clock")
     direction = "behind" if seconds > 0 else "ahead of"
     advice = "Set this machine's clock: waits and the cache depend on it."
-    return Finding("clock", WARNING, f"{abs(seconds):,.0f} s {direction} the service's", advice)
+    detail = f"{abs(seconds):,.0f} s {direction} the service's clock"
+    return Finding("clock", WARNING, detail, advice)

@@ -43,7 +43,7 @@ class Filter:
     group: str
     format: Format = ""
     note: str = ""
-    excludes: str = ""  # the name of the including filter, if this one excludes
+    excludes: str = ""  # the opposite filter, if this filter excludes values
     values: tuple[str, ...] = ()  # the only allowed values
     suggestions: tuple[str, ...] = ()  # some of the allowed values
 
@@ -68,7 +68,7 @@ class Endpoint:
 
     @property
     def listed(self) -> Field:
-        """Return the field of a successful response that holds its items."""
+        """Return the field of a successful response that holds the items."""
         return next(field for field in self.result if field.type == "array")
 
 
@@ -215,7 +215,7 @@ SEQUENCE: Final = (
         "array",
         items="object",
         members=LINK,
-        note="related links; items in list responses may omit it",
+        note="related links; items in list responses may omit them",
     ),
 )
 
@@ -310,7 +310,7 @@ ADD_LEADS_RESULT: Final = (
     ),
 )
 
-# The interface document has two names for the list of duplicate profile URLs; any match is read.
+# The interface document has two names for the list of duplicate profile URLs; accept both.
 DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
 
 PHONE_NUMBER: Final = (
@@ -438,7 +438,7 @@ COMPANY: Final = (
     Field("estimated_number_of_employees", "integer", note="estimated number of employees"),
     Field("size", note="range of the number of employees, as a label"),
     Field("location_details", "object", members=COMPANY_LOCATION),
-    Field("locations", "array", note="all places; the elements are not documented"),
+    Field("locations", "array", note="all locations; the elements are not documented"),
     Field("followers", "integer", note="followers of the profile"),
     Field("founded_year", "integer", note="year of foundation"),
     Field("traffic_rank", "integer", note="rank by visits of the website"),
@@ -448,8 +448,8 @@ COMPANY: Final = (
     Field("total_funding", "number", note="all funding so far; the currency is not documented"),
     Field("latest_funding_stage", note="stage of the latest funding"),
     Field("latest_funding_date", format="date", note="date of the latest funding"),
-    Field("is_b2b", "boolean", note="whether it sells to businesses"),
-    Field("is_b2c", "boolean", note="whether it sells to consumers"),
+    Field("is_b2b", "boolean", note="whether the company sells to businesses"),
+    Field("is_b2c", "boolean", note="whether the company sells to consumers"),
     Field("technologies", "array", note="technologies in use; the elements are not documented"),
     Field("department_headcount", "object", members=DEPARTMENT_HEADCOUNT),
     Field("job_function_headcount", "object", members=JOB_FUNCTION_HEADCOUNT),
@@ -542,7 +542,7 @@ MAILBOX: Final = (
     Field("email", note="sender address"),
     Field("email_provider", values=EMAIL_PROVIDERS, note="provider of the mailbox"),
     Field("daily_email_limit", "integer", note="maximum number of emails per day"),
-    Field("status", values=MAILBOX_STATUSES, note="whether it can send"),
+    Field("status", values=MAILBOX_STATUSES, note="whether the mailbox can send"),
     Field("user", "object", members=MAILBOX_USER),
     Field("created_at", format="date-time", note="creation time"),
     Field("updated_at", format="date-time", note="last update time"),
@@ -774,7 +774,7 @@ ENDPOINTS: Final = (
 # List endpoints; each has a function and a command that return all items.
 LISTS: Final = tuple(endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("list_"))
 
-# The frames of resources by function name: the meaning of one row, and its fields.
+# Frames by the name of their function: the meaning of one row, and its fields.
 FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
     {
         "people": ("person", PERSON),
@@ -816,7 +816,7 @@ RETRY_AFTER_HEADER: Final = "Retry-After"
 def leaves(
     fields: tuple[Field, ...], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Yield each field with its path, without objects and links.
+    """Yield each field with its path, except objects and links.
 
     >>> [".".join(path) for path, _ in leaves(MAILBOX)][5:8]
     ['user.id', 'user.name', 'user.email']

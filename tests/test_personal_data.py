@@ -277,7 +277,7 @@ def test_the_shell_forgets_too(
         assert "responses.sqlite" in printed
         assert words in printed
     assert cli.main(["forget", "--profnet-url", URL]) == 0
-    assert "No searched file contains them." in capsys.readouterr().out
+    assert "No searched file contains these people." in capsys.readouterr().out
 
 
 ACCENTED = "https://profnet.example/in/josé"

@@ -180,7 +180,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     ),
     "new size": (SEARCH, people(put("company", "size", value="1-5")), "note", "company.size"),
     "wrong total": (SEARCH, put("_pagination", "total", value=7), "warning", "total is 7"),
-    "wrong pages": (SEARCH, put("_pagination", "total_pages", value=1), "warning", "1 pages"),
+    "wrong pages": (SEARCH, put("_pagination", "total_pages", value=1), "warning", "pages is 1"),
     "pages from 0": (SEARCH, put("_pagination", "page", value=0), "warning", "requested 1"),
     "total as text": (SEARCH, put("_pagination", "total", value="400"), "warning", "total"),
     "no total": (SEARCH, drop("_pagination", "total"), "warning", "_pagination.total"),
@@ -188,11 +188,11 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "short second page": (
         SEARCH,
         lambda page: page["_pagination"]["page"] == 2 and page["results"].pop(),
-        "warning", "99 people on page 2",
+        "warning", "page 2 has 99 people",
     ),
     "person again": (
         SEARCH, lambda page: page["results"].__setitem__(1, page["results"][0]),
-        "warning", "sent again",
+        "warning", "repeated",
     ),
     "no person": (
         SEARCH, lambda page: page["results"].__setitem__(1, None), "warning", "results[]"
@@ -227,7 +227,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
         "page[size]",
     ),
     "fewer than requested": (
-        MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page of 1"
+        MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page has 1 item"
     ),
     "new provider": (
         MAILBOXES, mailboxes(put("email_provider", value="private")), "note", "email_provider"

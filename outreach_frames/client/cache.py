@@ -1,9 +1,9 @@
-"""A file of responses to reads, so that repeated reads need no request.
+"""A file that caches responses, so that repeated reads need no request.
 
-It holds bodies, or values that callers derived from them, but no headers, addresses or tokens. If
-the file fails, the service is asked instead.
+The file holds bodies, or values that callers derived from them, but no headers, addresses or
+tokens. If the file fails, requests go to the service.
 
-The table is requests-cache's, with four changes. `_pack` and `_unpack` replace its serializers:
+requests-cache manages the table, with four changes. `_pack` and `_unpack` replace its serializers:
 pickle runs code, and JSON raises on damaged rows. The wait for a locked file is limited. The file
 keeps its exact name. Several entries are read at once.
 """
@@ -37,14 +37,14 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
-# No entry lives this long: one that expires later was stored by a clock that is ahead.
+# Entries live for less than a day: a later expiry was stored by a clock that is ahead.
 _MAX_LIFETIME: Final = 86_400
 _TIMES: Final = struct.Struct(">dd")
 _CHECKSUM: Final = struct.Struct(">I")
 _TABLE: Final = "answers"
-# "ofca", which marks a SQLite file as a cache of this package.
+# "ofca" marks a SQLite file as a cache of this package.
 _APPLICATION_ID: Final = 0x6F666361
-# Four times SQLite's default: a page of people has 160 kB and is written a third faster.
+# Four times SQLite's default page size; a response of 160 kB is written a third faster.
 _PAGE_BYTES: Final = 16_384
 
 
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it has not expired, and was not stored by a clock that is ahead."""
+        """Whether the entry has not expired, and was not stored by a clock that is ahead."""
         return time.time() < self.expires_unix <= time.time() + self.lifetime
 
 
@@ -77,7 +77,7 @@ def _unpack(value: object) -> Entry | None:
 
 
 class _Store(SQLiteDict):
-    """The library's table of entries, for one thread at a time."""
+    """The table of entries, from requests-cache; one thread uses it at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -92,7 +92,7 @@ class _Store(SQLiteDict):
 
     @contextmanager
     def _acquire_sqlite_lock(self) -> Iterator[None]:
-        # Gives up after `_BUSY_SECONDS`; the library would retry for ever.
+        # Give up after `_BUSY_SECONDS`; the library would retry for ever.
         assert self._connection is not None
         with transaction(self._connection):
             self._active_transaction = True
@@ -103,7 +103,7 @@ class _Store(SQLiteDict):
 
 
 class ResponseCache:
-    """Stored responses by key, in a file that accounts and processes may share."""
+    """A cache of responses by key, in a file that accounts and processes may share."""
 
     def __init__(self, location: str | PathLike[str]) -> None:
         self.path: Final = _path(location)
@@ -121,12 +121,12 @@ class ResponseCache:
         return self._store is not None
 
     def get(self, key: str) -> bytes | None:
-        """Return the body of a response that is stored and fresh."""
+        """Return the stored body of a response, or None if it is missing or stale."""
         entry = self.entries([key]).get(key)
         return entry.body if entry is not None and entry.is_fresh else None
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return the undamaged entries of these keys, including those that are not fresh."""
+        """Return the undamaged entries of these keys, including stale entries."""
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
         found = {key: _unpack(value) for key, value in self._rows(query, *keys)}
@@ -134,7 +134,7 @@ class ResponseCache:
 
     def expiring_at(self, expires_unix: float) -> set[str]:
         """Return the keys of the responses that expire at exactly this Unix time."""
-        # Answered by the index alone, without reading the large values.
+        # This query reads only the index, not the large values.
         query = f"SELECT key FROM {_TABLE} WHERE expires = ?"  # noqa: S608
         return {key for (key,) in self._rows(query, expires_unix)}
 
@@ -143,7 +143,7 @@ class ResponseCache:
         self.set_many({key: body}, time.time() + lifetime, lifetime)
 
     def set_many(self, bodies: Mapping[str, bytes], expires_unix: float, lifetime: float) -> None:
-        """Store all of these responses or none; they expire at a Unix time."""
+        """Store all responses or none; they expire at a Unix time."""
         with self._use_store() as store:
             if store is not None:
                 with store.connection(commit=True):
@@ -178,7 +178,7 @@ class ResponseCache:
         return []
 
     def _purge(self, store: _Store) -> None:
-        """Delete stale entries and, if the rest is too large, the half that expires first."""
+        """Delete stale entries and, if the file is still too large, the half that expires first."""
         now = int(time.time())
         with store.connection(commit=True) as connection:
             connection.execute(
@@ -206,7 +206,7 @@ class ResponseCache:
                 warn(
                     f"Responses are not cached any more: the file {self.path} cannot be used "
                     f"({fault}). Results stay correct, but reads are slower. Delete the file, "
-                    "or connect with cache=path for another one, or cache=None for no cache."
+                    "or connect with cache=path for another file, or cache=None for no cache."
                 )
 
 
@@ -234,11 +234,11 @@ def _open(path: Path) -> _Store:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_cache(path):
         raise sqlite3.DatabaseError("it is not a cache, so it was not changed")
-    # Otherwise, processes that create the file at the same time would find it locked.
+    # Without this lock, processes that create the file at once would find it locked.
     with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
         with suppress(FileExistsError):
             path.touch(0o600, exist_ok=False)
-        # SQLite's files beside it get the same mode.
+        # SQLite creates its other files with the same mode.
         set_mode(path, 0o600)
         if not path.stat().st_size:
             with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
@@ -256,7 +256,7 @@ def is_cache(path: Path) -> bool:
 
 
 def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
-    """Erase damaged entries and those whose bodies match, and return their count."""
+    """Erase damaged entries and entries whose bodies match; return their count."""
     if not is_cache(path):
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
@@ -268,7 +268,7 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
             connection.execute("PRAGMA secure_delete = ON")
             with transaction(connection):
                 connection.executemany(f"DELETE FROM {_TABLE} WHERE key = ?", found)  # noqa: S608
-            # Freed pages and the log still hold entries that were deleted earlier.
+            # Freed pages and the log still hold deleted entries.
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:

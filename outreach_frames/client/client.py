@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Logs have paths as in the interface document: no ids, addresses, queries or bodies.
+# Logs contain no ids, addresses, queries or bodies, only paths as in the interface document.
 _LOGGER: Final = logging.getLogger(__name__)
 # Endpoints whose data rarely changes.
 _HOURLY: Final = (
@@ -61,19 +61,19 @@ _HOURLY: Final = (
     spec.GET_CONTACT_BY_EMAIL.name,
     spec.SEARCH_PEOPLE.name,
 )
-# Seconds that reads are cached; writes are not listed and never cached.
+# Cache lifetimes of reads in seconds; writes are never cached.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
     | dict.fromkeys(_HOURLY, 3600)
 )
-# The same for a 404 and for incomplete results.
+# Seconds that 404 responses and incomplete results are cached.
 NOT_FOUND_LIFETIME: Final = 60
 
 MAX_TRIES = 5
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
-# Stored for a 404; no successful read has an empty body.
+# The cached body of a 404; no successful read has an empty body.
 _NOT_FOUND = b""
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
@@ -95,7 +95,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A response with the data that a check of the service needs; `headers` ignores case."""
+    """A response with the data that `of.check` needs; keys of `headers` ignore case."""
 
     url: str
     headers: Mapping[str, str]
@@ -103,7 +103,7 @@ class Observation:
 
 
 class _Adapter(HTTPAdapter):
-    """The library's adapter, with connections that can be aborted."""
+    """The HTTP library's adapter, with connections that can be aborted."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -146,7 +146,7 @@ class Client:
         workers: int = options.WORKERS,
         max_wait: float = options.MAX_WAIT,
         network_name: str = spec.NETWORK_NAME,
-        backoff: float = 0.5,  # the longest first pause before a retry; doubles each time
+        backoff: float = 0.5,  # maximum seconds before the first retry; doubles each time
         proxies: Mapping[str, str] | None = None,
         verify: bool | str | PathLike[str] = True,
     ) -> None:
@@ -175,7 +175,7 @@ class Client:
         }
         self._throttle = Throttle(self.max_wait, options.checked_seconds("backoff", backoff))
         self._forgotten: Counter[str] = Counter()
-        # No session: it would add cookies, redirects, .netrc and the environment's proxies.
+        # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
         self.cache: ResponseCache | None = None
         if cache is not None:
@@ -184,7 +184,7 @@ class Client:
             self.cache = ResponseCache(cache)
 
     def __repr__(self) -> str:
-        # A traceback may show a client whose initialisation failed.
+        # A traceback may show a client whose `__init__` failed before it set `base_url`.
         return f"Client({getattr(self, 'base_url', None)!r})"
 
     def __reduce__(self) -> NoReturn:
@@ -247,7 +247,7 @@ class Client:
         query: Mapping[str, Any] | None = None,
         refresh: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the pages of a list, following ``_links.next.href``; all share one `max_wait`."""
+        """Yield a list's pages, following ``_links.next.href``; all pages share one `max_wait`."""
         budget = WaitBudget(self.max_wait)
         call = self._call(endpoint, path, query, None)
         seen = {call.url}
@@ -278,7 +278,7 @@ class Client:
         body: Mapping[str, Any] | None = None,
         url: str | None = None,
     ) -> Observation:
-        """Send a read once, without retry and cache; `url` is a resolved link to a further page."""
+        """Send a read once, without retry or cache; `url` is a resolved link to another page."""
         call = self._call(endpoint, path, query, body)
         if url is not None:
             call = self._prepared(endpoint, call.label, url, call.content)
@@ -294,7 +294,7 @@ class Client:
         path: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | bytes,
     ) -> Any:
-        """Send a change and return the response, or None; `body` may be encoded JSON."""
+        """Send a change and return the response, or None if empty; `body` may be encoded JSON."""
         if endpoint.name in LIFETIMES:
             raise ValueError("this endpoint is a read: use read()")
         call = self._call(endpoint, path, None, body)
@@ -409,7 +409,7 @@ class Client:
         parse: Callable[[bytes], T],
         replayable: Callable[[ServiceError], bool],
     ) -> tuple[bytes, T]:
-        """Send a request, with retries if useful and allowed; return body and parsed value."""
+        """Send a request, retry it if useful and allowed, and return the body and its value."""
         for attempt in range(1, MAX_TRIES + 1):
             self._throttle.wait_for_turn(call.label, budget)
             try:
@@ -481,7 +481,7 @@ class Client:
             finally:
                 if adapter is not self._adapter:
                     adapter.close()
-        # Raised outside of the `except`, because the library's exceptions hold the request.
+        # Raise outside of the `except`, because the library's exceptions hold the request.
         if current.stopped:
             raise error_messages.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):

@@ -54,12 +54,12 @@ def connect(
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
 ) -> Client:
-    """Connect to the service and make that connection the default one.
+    """Connect to the service and make the connection the default.
 
-    Address and token come from the first of these that is set: the arguments, each completed by
-    its environment variable; `profile`; the profile that the environment variable OUTREACH_PROFILE
-    names; the environment variables; the profile "default". A stored token is sent only to the
-    address that it is stored with.
+    Address and token come from the first source that is set: the arguments, each completed by its
+    environment variable; `profile`; the profile named in the environment variable OUTREACH_PROFILE;
+    the environment variables; the profile "default". A stored token is sent only to the address
+    stored with it.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def connect(
         always starts the embedded service on this machine.
     api_key : str, optional
         The account's token; by default the environment variable OUTREACH_API_KEY. The sandbox
-        needs none.
+        needs no token.
     profile : str, optional
         A profile of `login`; pass no address or token with it. Its options
-        apply where the arguments keep their defaults.
+        apply unless you pass other values.
     people : int, optional
         The number of people in the sandbox, by default 2000; only for the sandbox.
     seed : int, optional
@@ -95,7 +95,7 @@ def connect(
     Returns
     -------
     Client
-        Usable as a context manager; closing it stops a sandbox that it started.
+        The new default connection, also a context manager; closing it stops its sandbox.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def connect(
     del api_key
     if has_arguments and profile is not None:
         raise ConfigurationError(
-            "Pass either profile= or an address and a token: a profile has its own."
+            "Pass either profile= or an address and a token: a profile contains both."
         )
     stored = None if has_arguments else _configured_profile(profile, token)
     if stored is not None:
@@ -173,22 +173,22 @@ def login(
 ) -> Client:
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
-    Nothing is asked if the profile is stored with this address and the service accepts its token,
-    so a notebook can begin with `login`. If the service refuses a stored token, `login` asks for a
-    new one. The token is hidden while you type it, tried with one request, and stored only in the
-    keyring: Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
+    If the profile is stored with this address and the service accepts its token, `login` asks for
+    nothing, so a notebook can begin with it. If the service refuses a stored token, `login` asks
+    for a new one. The token is hidden while you type it, tried with one request, and stored only in
+    the keyring: Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
 
     Parameters
     ----------
     base_url : str, optional
-        The service's address; by default that of the stored profile, else it is asked for.
+        The service's address; by default the stored profile's, otherwise `login` asks for it.
     profile : str, default "default"
-        The name to store it under.
+        The profile's name.
     proxies : mapping of str to str, optional
-        Proxy addresses by scheme, stored with the token; by default those of the stored profile.
+        Proxy addresses by scheme, stored with the token; by default the stored profile's.
     verify : bool, str or Path
         A file of custom certificate authorities, whose path is stored with the token; by default
-        that of the stored profile. False cannot be stored.
+        the stored profile's. False cannot be stored.
     network_name : str
         How this service spells the professional network in its field names, stored with the token.
 
@@ -200,12 +200,12 @@ def login(
     Raises
     ------
     ConfigurationError
-        An argument or the input is invalid, nobody can be asked, or there is no keyring that
-        encrypts; nothing is stored then.
+        An argument or the input is invalid, no input is possible, or the machine has no keyring
+        that encrypts; nothing is stored.
     AuthenticationError
         The service refuses the new token, which is not stored.
     ServiceError
-        The service cannot be reached. A stored profile remains.
+        The service cannot be reached. The stored profile is kept.
 
     Notes
     -----
@@ -245,10 +245,10 @@ def login(
 
 
 def logout(profile: str = DEFAULT_PROFILE) -> None:
-    """Remove a profile of `login` from the system's keyring, if it is there.
+    """Remove a profile of `login` from the system's keyring, if it exists.
 
-    An open connection stays open; close it with `client.close()`. The token is still valid
-    for the service.
+    An open connection stays open; close it with `client.close()`. The service
+    still accepts the token.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def logout(profile: str = DEFAULT_PROFILE) -> None:
     Returns
     -------
     None
-        The profile is not in the keyring.
+        The keyring no longer has the profile.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def make_default(client: Client) -> None:
 
 
 def _configured_profile(profile: str | None, token: Token) -> Profile | None:
-    """Return the requested profile, or the default one if the environment configures nothing."""
+    """Return the requested profile, or the default one if no address or token is set."""
     name = os.environ.get(PROFILE_VARIABLE) or None if profile is None else profile
     if name is not None:
         stored = profiles.load(name)
@@ -336,15 +336,16 @@ def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
 
 def _ask(ask: Callable[[], T]) -> T:
     """Return a person's input, or raise ConfigurationError if no input is possible."""
-    # An error may hold the input, so it is not kept as the cause.
+    # The cause is dropped, because an error may hold the input.
     faults = (EOFError, OSError, RuntimeError, ValueError, getpass.GetPassWarning)
     with suppress(*faults), warnings.catch_warnings():
-        # A terminal that would show the token.
+        # `getpass` warns if the terminal would show the token.
         warnings.simplefilter("error", getpass.GetPassWarning)
         return ask()
     raise ConfigurationError(
-        "Nothing was entered: this is not a terminal or notebook, it would show the token, or its "
-        f"input ended. Log in from one, or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}."
+        "No input was read: this is not a terminal or notebook, the terminal would show the token, "
+        "or the input ended. Log in from a terminal or notebook, or set "
+        f"{BASE_URL_VARIABLE} and {API_KEY_VARIABLE}."
     )
 
 

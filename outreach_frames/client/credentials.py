@@ -1,8 +1,8 @@
 """The account's token, which signs requests and is never shown.
 
 Tracebacks may show local variables and attributes (``capture_locals``, IPython's verbose mode), so
-no variable holds the token as text. It is a `memoryview`, shown as ``<memory at …>``, and becomes
-text only within an expression.
+no variable holds the token as text. The token is a `memoryview`, shown as ``<memory at …>``, and
+becomes text only within an expression.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-# The token's name in an entry of a keyring.
+# The token's name in a keyring entry.
 TOKEN_KEY: Final = "api_key"  # noqa: S105 - no token
 _REDACTED = b"[token]"
 _MISSING = "is missing"
@@ -32,7 +32,7 @@ _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
 
 
 class Token:
-    """An account's token; invalid values raise in `check`, after callers have deleted the text."""
+    """An account's token; `check` rejects invalid values, after callers have deleted the text."""
 
     __slots__ = ("_hidden", "_problem")
 
@@ -75,7 +75,7 @@ class Token:
 
     def redact_body(self, body: bytes) -> bytes:
         """Remove an echoed token from a response's body, in every spelling of JSON."""
-        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # only from an echoed header
+        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # redact only `Bearer TOKEN`
             scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
             if scheme not in body:
                 return body
@@ -95,10 +95,10 @@ class Token:
 
     def _may_be_in(self, body: bytes) -> bool:
         """Return whether a body may contain the token, plain or escaped."""
-        # Only JSON's escapes change letters and digits.
+        # Among all spellings, only JSON's escapes change letters and digits.
         if max(re.split(rb"[^a-zA-Z0-9]+", self._hidden), key=len) in body:
             return True
-        # Ten times faster than `in` for two characters.
+        # NumPy finds the two characters of an escape ten times faster than `in`.
         characters = np.frombuffer(body, np.uint8)
         escapes = characters[np.flatnonzero(characters[:-1] == _BACKSLASH) + 1]
         return bool((escapes == _UNICODE_ESCAPE).any() and re.search(_ESCAPED_ASCII, body))

@@ -33,7 +33,7 @@ class Exchange:
         self._socket: socket.socket | None = None
 
     def set_socket(self, connection: socket.socket | None) -> None:
-        """Set the socket in use; None when the exchange is done."""
+        """Set the socket in use, or None after the exchange."""
         with self._lock:
             self._socket = connection
             if self.timed_out or self.stopped:
@@ -53,7 +53,7 @@ class Exchange:
 
     def _shut_down(self) -> None:
         if self._socket is not None:
-            # The plain socket's method: TLS would wait for the service.
+            # Call the plain socket's method: a TLS shutdown would wait for the service.
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
@@ -137,7 +137,7 @@ class _Connection(HTTPConnection):
         self._sends_head = True
 
     def send(self, data: Any) -> None:
-        # Reset before connecting: a proxy's tunnel is opened by this method too, but unsigned.
+        # Reset the flag before connecting: the request for a proxy's tunnel is not signed.
         is_head, self._sends_head = self._sends_head, False
         if self.sock is None:
             self.connect()

@@ -57,7 +57,7 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
 
 
 def root_message(fault: BaseException) -> str:
-    """Return the message of the innermost exception; outer ones show the whole URL."""
+    """Return the message of the innermost exception; outer exceptions show the whole URL."""
     while True:
         inner = [getattr(fault, "reason", None), *reversed(fault.args)]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)

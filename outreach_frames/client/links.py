@@ -1,4 +1,4 @@
-"""Check links in responses, because following one sends the token to its address."""
+"""Check links in responses, because following a link sends the token to its address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# An absolute address, a path from the root, a query, or a path relative to the base address. The
+# A link is an absolute address, a path from the root, a query, or a relative path. The
 # pattern is narrow because URL parsers disagree about anything else. Patterns are text, which `re`
 # compiles on first use, to keep imports fast.
 _HREF = r"(?ai)https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])"
@@ -90,7 +90,7 @@ def next_href(page: Any) -> str | None:
 
 
 def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
-    """Return the error for a redirect; it names only the host of the new address."""
+    """Return the error for a redirect; the message names only the host of the new address."""
     try:
         host = urlsplit(location).hostname
     except ValueError:
@@ -104,18 +104,18 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
 
 
 def endless(label: str, pages: int) -> UnsafeLinkError:
-    """Return the error for next links that lead back or do not end."""
+    """Return the error for next links that repeat a page or never end."""
     return UnsafeLinkError(
-        f"{label}: the service's pages do not end: after {pages} pages, the next link leads back "
-        "or to yet another page. Report this to the service."
+        f"{label}: the service's pages do not end: page {pages} still has a "
+        "next link. Report this to the service."
     )
 
 
 def resolve(href: str, *, page_url: str, base_url: str) -> str:
     """Return the absolute address of a link, or raise UnsafeLinkError.
 
-    Queries are relative to the page. Paths are relative to the base address; those from the root
-    may also include its path.
+    Queries are relative to the page. Paths are relative to the base address; paths from the root
+    may also include the base address's path.
 
     >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
     'https://api.example.com/api/v1/sequences?n=2'

@@ -9,13 +9,13 @@ from typing import Any
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-# An endpoint's body does not describe the leads in its array, so their fields are added.
+# The bodies of endpoints do not describe the leads in their arrays, so add the leads' fields.
 _SENT = (*spec.LEAD, *(field for endpoint in spec.ENDPOINTS for field in endpoint.body))
 _RECEIVED = tuple(endpoint.result for endpoint in spec.ENDPOINTS)
 
 
 class NetworkName:
-    """Translates field names, and no values, in requests and responses."""
+    """Translates field names in requests and responses, but no values."""
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):

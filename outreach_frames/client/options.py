@@ -24,7 +24,7 @@ _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5
 
 
 def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
-    """Return a number of seconds, up to a year."""
+    """Return a valid number of seconds, at most a year."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and at_least <= value <= _A_YEAR:
         return value
@@ -34,7 +34,7 @@ def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
 
 
 def checked_workers(value: int) -> int:
-    """Return a number of parallel requests."""
+    """Return a valid number of parallel requests."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigurationError(f"workers takes a whole number, 1 or more, not {quoted(value)}.")
     return value
@@ -54,7 +54,7 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _checked_proxy_key(key: str) -> str:
-    """Return a key of `proxies`; the HTTP library would silently ignore any other."""
+    """Return a valid key of `proxies`; the HTTP library silently ignores invalid keys."""
     scheme, *host = key.lower().split("://")
     if scheme in _PROXY_KEYS:
         return "://".join([scheme, *host])
@@ -69,7 +69,7 @@ def _checked_proxy(key: str, address: str) -> str:
         parts = parse_url(url)
     except LocationParseError:
         parts = None
-    # A # or / in a password ends the host, and the remainder would be shown as a path.
+    # A # or / in a password ends the host, so the rest of the password would be a path.
     if (
         parts is None
         or not parts.host
@@ -92,7 +92,7 @@ def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
         path = expanded(verify)
         if path.exists():
             return str(path.absolute())
-        problem = f"there is no {path}"
+        problem = f"{path} does not exist"
     except (InvalidInputError, OSError) as error:
         problem = str(error)
     raise ConfigurationError(

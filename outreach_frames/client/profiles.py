@@ -1,7 +1,7 @@
-"""Keep addresses and tokens in the system's keyring, an entry for each profile.
+"""Keep addresses and tokens in the system's keyring, one entry per profile.
 
-An entry has the token together with the only address that it may be sent to. Like the token in
-`Token`, it is a `memoryview`, so that no variable holds it as text.
+An entry contains the token and the only address that may receive it. Like the token in `Token`, an
+entry is a `memoryview`, so that no variable holds it as text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
 _SERVICE: Final = "outreach_frames"
 _ADDRESS: Final = "base_url"
 _NAME: Final = r"\w[\w.@-]{0,63}"
-# 2,560 bytes of UTF-16.
+# The limit is 2,560 bytes of UTF-16.
 _WINDOWS_CHARACTERS: Final = 1280
 _INSTEAD: Final = "set OUTREACH_BASE_URL and OUTREACH_API_KEY instead"
 
@@ -45,7 +45,7 @@ class Profile(NamedTuple):
     options: dict[str, Any]
 
     def with_options(self, given: Mapping[str, Any]) -> Profile:
-        """Return the profile with the given options, except those that are the default."""
+        """Return the profile with the given options, ignoring default values."""
         chosen = {name: value for name, value in given.items() if value != OPTIONS[name]}
         return self._replace(options=self.options | chosen)
 
@@ -72,7 +72,7 @@ def load(name: str, *, damaged_as_none: bool = False) -> Profile | None:
 
 
 def store(name: str, profile: Profile) -> None:
-    """Write a profile in one piece, in place of an earlier one."""
+    """Write a profile as one entry, replacing an earlier entry."""
     entry = profile.token.entry({_ADDRESS: profile.base_url, **profile.options})
     _run(_keyring().set_password, name, entry)
 
@@ -101,16 +101,16 @@ def _parsed(entry: memoryview) -> Profile | None:
 
 
 def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> memoryview:
-    """Call a method of a keyring and return the entry; errors lack the frames that show it."""
+    """Call a keyring's method and return the entry; no traceback of an error shows the entry."""
     raised: BaseException
     try:
         texts = (str(one, "utf-8") for one in entry)
         return memoryview((method(_SERVICE, name, *texts) or "").encode("utf-8", "surrogatepass"))
     except KeyboardInterrupt:
         raised = KeyboardInterrupt()
-    except Exception as error:  # noqa: BLE001 - each backend has its own
+    except Exception as error:  # noqa: BLE001 - each backend has its own errors
         is_long = sum(map(len, entry)) > _WINDOWS_CHARACTERS
-        limit = f" On Windows it stores {_WINDOWS_CHARACTERS:,} characters." if is_long else ""
+        limit = f" On Windows, the limit is {_WINDOWS_CHARACTERS:,} characters." if is_long else ""
         raised = ConfigurationError(
             f"The system's keyring cannot be used ({type(error).__name__}).{limit} Unlock it and "
             f"try again, or {_INSTEAD}."
@@ -136,15 +136,15 @@ def find_keyring() -> KeyringBackend | str:
             'pip install "outreach-frames[login]"'
         )
     name = ""
-    with suppress(Exception):  # each backend has its own
+    with suppress(Exception):  # each backend has its own errors
         ring = keyring.get_keyring()
         name = f" ({type(ring).__module__}.{type(ring).__name__})"
-        # A chain would pass an entry on to the next keyring, which may store plain text.
+        # A chain of keyrings could pass an entry on to a keyring that stores plain text.
         chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
-        # The keyrings of operating systems come first.
+        # Prefer the keyrings of operating systems.
         chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
         return next(filter(_encrypts, chain))
-    return f"This machine has no keyring that encrypts{name}. Start the system's, or {_INSTEAD}."
+    return f"This machine has no keyring that encrypts{name}. Start its keyring, or {_INSTEAD}."
 
 
 def _encrypts(ring: KeyringBackend) -> bool:

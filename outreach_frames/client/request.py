@@ -11,12 +11,12 @@ from urllib.parse import quote, urlencode
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 
-# The only placeholder in paths whose value is not personal data, so messages may show it.
+# Messages may show the value of this path parameter; the others are personal data.
 _ID = "id"
 
 
 def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str, str]:
-    """Return an endpoint's path with its values, and a label of the request for messages.
+    """Return an endpoint's path with values inserted, and a label of the request for messages.
 
     >>> filled_path(spec.UPDATE_MAILBOX, {"id": "a/b"})
     ('/mailboxes/a%2Fb', 'PATCH /mailboxes/a%2Fb')
@@ -31,8 +31,7 @@ def _segment(endpoint: spec.Endpoint, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         what = repr(value) if name == _ID else f"this {type(value).__name__}"
         raise InvalidInputError(
-            f"{endpoint.label}: {name} must be text that identifies something, not {what}. "
-            "Nothing was sent."
+            f"{endpoint.label}: {name} must be a valid identifier, not {what}. Nothing was sent."
         )
     return quote(value, safe="")
 
@@ -66,7 +65,7 @@ def json_body(body: Mapping[str, Any]) -> bytes:
 
 
 def canonical_url(url: str) -> bytes:
-    """Return an address with sorted query parameters; repeated ones keep their order."""
+    """Return an address with sorted query parameters; values of one parameter keep their order."""
     address, _, query = url.partition("?")
     parameters = sorted(query.split("&"), key=lambda pair: pair.partition("=")[0])
     return f"{address}?{'&'.join(parameters)}".encode()

@@ -39,13 +39,13 @@ _NOT_ACCEPTED = (
     "with of.login()."
 )
 
-# Statuses that prove that the service did not act, with their exceptions and advice. Any other may
+# Statuses that prove that the service did not act, with their exceptions and advice. Others may
 # come from a proxy that stopped waiting while the service acted.
 _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "It does not exist: check the id and base_url."),
+    404: (NotFoundError, "Not found: check the id and base_url."),
     405: (StatusError, "The service does not support this request: check base_url."),
     413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
@@ -61,7 +61,7 @@ class OversizedResponseError(InvalidResponseError):
 
 
 def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
-    """Read the body of a successful response, or the first part of an error's."""
+    """Read the body of a successful response, or the first part of an error response."""
     is_good = status < 300
     read, size = [], 0
     for chunk in chunks:
@@ -74,7 +74,7 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     body = b"".join(read)
     if not is_good:
         return body[:MAX_ERROR_BYTES]
-    # A body has fewer values than bytes; parsed, each value takes up to 250 bytes.
+    # Count values only if the body has more bytes; a parsed value takes up to 250 bytes.
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_large(label, status, f"{MAX_VALUES:,} values")
     return body
@@ -90,7 +90,7 @@ def load_json(body: bytes) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
-    # Slower, but accepts a byte order mark, NaN, numbers too large for a float and lone surrogates.
+    # The slower parser accepts a byte order mark, NaN, lone surrogates and floats that overflow.
     try:
         value = json.loads(body.removeprefix(codecs.BOM_UTF8).decode())
         # Lone surrogates become "?", because tables and files cannot hold them.
@@ -191,7 +191,7 @@ def _as_json(value: Any) -> str:
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`, invalid ones as text."""
+    """Return all entries of `validation_errors`, invalid entries as text."""
     entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     if entries is None:
         return []

@@ -68,12 +68,12 @@ class WaitBudget:
 
 
 class Throttle:
-    """The waits of a client: for Retry-After in all threads, and before each call's retries."""
+    """Makes a client wait: all threads for Retry-After, and each call before its retries."""
 
     def __init__(self, max_wait: float, first_backoff: float) -> None:
         self.max_wait = max_wait
         self.cancellation: CancellationToken = CancellationToken()
-        self._first_backoff = first_backoff  # seconds of the longest first pause
+        self._first_backoff = first_backoff  # maximum seconds of the first pause
         self._lock = threading.Lock()
         self._not_before = 0.0
         self._announced_until = 0.0
@@ -108,7 +108,7 @@ class Throttle:
             notify("")
 
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
-        """Pause for a random time after an attempt; its upper bound doubles each time."""
+        """Pause for a random time after an attempt; the maximum doubles with each attempt."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
         pause = min(pause, budget.remaining)
         _LOGGER.info("waiting %.1f s before a retry", pause)
@@ -117,7 +117,7 @@ class Throttle:
         budget.wait(pause, LinkedTokens(self.cancellation))
 
     def _announce_wait(self, status: str, seconds: float) -> None:
-        """Announce a wait, in a terminal only once for all threads."""
+        """Announce a wait; in a terminal, announce it only once for all threads."""
         if current_status.get() is not None or seconds < _MIN_ANNOUNCED_SECONDS:
             notify(status)
             return

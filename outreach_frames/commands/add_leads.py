@@ -142,7 +142,9 @@ ADD_LEADS: Final = Command(
             help=", ".join(_OVERRIDES),
         ),
         option(
-            "--mailbox", metavar="COLUMN", help="the column with each row's mailbox or its user"
+            "--mailbox",
+            metavar="COLUMN",
+            help="the column with the address of each row's mailbox or mailbox user",
         ),
         option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
         option(
@@ -150,7 +152,7 @@ ADD_LEADS: Final = Command(
             nargs="+",
             action="extend",
             metavar="EMAIL",
-            help="for custom_mailboxes or, with --mailbox, for rows with a missing cell",
+            help="mailboxes for custom_mailboxes or, with --mailbox, for rows without a mailbox",
         ),
         option(
             "--chunk-size",
@@ -163,7 +165,7 @@ ADD_LEADS: Final = Command(
             "--journal",
             type=Path,
             metavar="FILE",
-            help="record what was sent, and resume from it",
+            help="a file that records the sent leads, so that a repeated command resumes",
         ),
         option("--results", type=Path, metavar="FOLDER", help="a folder for CSV files by outcome"),
         option("--dry-run", action="store_true", help="check the rows and send nothing"),

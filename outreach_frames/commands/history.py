@@ -72,11 +72,11 @@ SNAPSHOT = Command(
 COMPARE = Command(
     "compare",
     "show what changed between two snapshots",
-    "Compare the last two snapshots of a folder, or two files or folders of people: people who "
-    "appeared or disappeared, changed values, changed employers and changes in headcount.",
+    "Compare the last two snapshots of a folder, or two files or folders of people. Show people "
+    "who appeared or disappeared, and changes of values, employers and headcounts.",
     (
-        option("before", type=Path, help="a folder of snapshots, or the earlier people"),
-        option("after", type=Path, nargs="?", help="the later people"),
+        option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
+        option("after", type=Path, nargs="?", help="a file or folder of later people"),
         SHEET_NAME,
         ENCODING,
         option(

@@ -19,7 +19,7 @@ from outreach_frames.common.atomic_files import expanded, replace_file, unreadab
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import ConfigurationError, OutreachError
 
-# Copied side by side, because the notebooks read ../data.
+# These folders are copied side by side, because the notebooks read ../data.
 _FOLDERS: Final = {"notebooks": "*.ipynb", "data": "*.*"}
 _FIRST_NOTEBOOK: Final = "notebooks/01_quickstart.ipynb"
 # JupyterLab gives its kernels 5 of these seconds.
@@ -27,7 +27,7 @@ _SECONDS_TO_STOP: Final = 20
 
 
 def copy_examples(folder: Path) -> list[str]:
-    """Copy the notebooks and data, keep existing files, and return those that differ."""
+    """Copy the notebooks and data; keep existing files, and return the files that differ."""
     kept: list[str] = []
     for name, pattern in _FOLDERS.items():
         place = folder / name
@@ -52,7 +52,7 @@ def _copy(source: Path, target: Path) -> bool:
 
 
 def _examples(name: str) -> Path:
-    """Return a folder of examples: inside an installed package, or beside it in a checkout."""
+    """Return a folder of examples, inside an installed package or next to it in a checkout."""
     package = Path(str(files("outreach_frames")))
     for folder in (package / "examples" / name, package.parent / name):
         if folder.is_dir():
@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> None:
     with signals_as_ctrl_c(), start(options) as sandbox:
         kept = copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
-        connection[PROFILE_VARIABLE] = ""  # a profile would override the other two
+        connection[PROFILE_VARIABLE] = ""  # a profile would override address and token
         print(_welcome(folder, kept, sandbox.url), flush=True)
         _serve_lab(_command(folder, options), os.environ | connection)
 
@@ -78,7 +78,7 @@ def _welcome(folder: Path, kept: list[str], url: str) -> str:
     lines = [f"The notebooks are in {folder / 'notebooks'}."]
     if kept:
         lines += [
-            f"{plural(len(kept), 'file')} there differ from this version's and were kept: "
+            f"Your copies of {plural(len(kept), 'file')} differ from the new files and were kept: "
             f"{', '.join(kept)}. For new copies, pass another --folder."
         ]
     lines += [
@@ -96,7 +96,7 @@ def _command(folder: Path, options: argparse.Namespace) -> list[str]:
         "--LabApp.log_level=ERROR",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{_FIRST_NOTEBOOK}",
-        # In a container the user is root; the server is local and needs a token.
+        # Containers run as root, which is safe here: the server is local and needs a token.
         "--allow-root",
     ]
     if options.port is not None:
@@ -108,8 +108,8 @@ def _command(folder: Path, options: argparse.Namespace) -> list[str]:
 
 
 def _serve_lab(command: list[str], environment: dict[str, str]) -> None:
-    """Run JupyterLab until it ends or Ctrl-C."""
-    # In a new session, so that Ctrl-C does not reach it and make it ask for confirmation.
+    """Run JupyterLab until it ends or the user presses Ctrl-C."""
+    # A new session shields JupyterLab from Ctrl-C, which would make it ask for confirmation.
     with subprocess.Popen(  # noqa: S603 - fixed arguments, a folder and a port
         command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
     ) as server:

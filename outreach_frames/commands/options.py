@@ -44,7 +44,7 @@ class Command(NamedTuple):
     usage: str | None = None
 
     def define(self, commands: Any) -> None:
-        """Add the command's parser to those of all commands."""
+        """Add the command's parser to the main parser."""
         parser = commands.add_parser(
             self.name,
             help=self.help,
@@ -87,7 +87,7 @@ def _add_service(command: argparse.ArgumentParser) -> None:
 
 
 def filter_name(option_name: str) -> str:
-    """Return the name of a filter from its name or the name of its option."""
+    """Convert the name of a filter or of its option to the filter's name."""
     return option_name.replace("-", "_")
 
 
@@ -104,7 +104,7 @@ COLUMNS: Final = option(
     action="extend",
     metavar="COLUMN",
     type=lambda text: text.split(","),
-    help="only these columns, in this order, with spaces or commas between them",
+    help="only these columns, in this order, separated by spaces or commas",
 )
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
 TABLE_FILE: Final = option(
@@ -119,7 +119,7 @@ ENCODING: Final = option(
 
 
 def add_filters(command: argparse.ArgumentParser) -> None:
-    """Add an option per filter and one for a saved search."""
+    """Add one option per filter, and an option for a saved search."""
     command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
     groups = {
         group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
@@ -155,7 +155,7 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
 
 
 def connected(options: argparse.Namespace) -> Client:
-    """Connect to the service or, with --sandbox, to the embedded one."""
+    """Connect to the service or, with --sandbox, to the embedded service."""
     return of.connect(SANDBOX if options.sandbox else None, profile=options.profile)
 
 
@@ -177,7 +177,7 @@ class _StoreOnce(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that rejects repeated options, except those that collect values."""
+    """A parser that rejects repeated options, except options that collect values."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -16,7 +16,7 @@ from outreach_frames.errors import ConfigurationError, InvalidInputError
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
-# The first operations to try; the sandbox's page shows all.
+# The first operations to try; the sandbox's page shows all operations.
 _EXAMPLE_ENDPOINTS = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
 
 # The sandbox's data.
@@ -61,7 +61,7 @@ RUN_SANDBOX: Final = Command(
     "sandbox",
     "run the embedded service until Ctrl-C",
     "Run the embedded service with invented data until Ctrl-C, reachable from this machine only. "
-    "It prints its address, its token and requests to try.",
+    "The command prints the address, the token and requests to try.",
     (
         option("--port", type=int, default=0, help="the port (any free one)"),
         *WORLD_OPTIONS,

@@ -57,7 +57,7 @@ _PHRASES: Final = (
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r", or as a date object\b", ""),
     (r" with set_daily_email_limit\(\)", " in the web app"),
-    (r"\b(the|that|every) call\b", r"\1 command"),
+    (r"\b(the|this|that|every) call\b", r"\1 command"),
     (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
         "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",
@@ -69,22 +69,22 @@ _PHRASES: Final = (
     (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
     (r" of max_wait=\S+ remain\b", " of waiting remain"),
 )  # fmt: skip
-# Python that has no meaning in a shell, outside of quotes.
+# Unquoted Python that has no meaning in a shell.
 _PYTHON_ONLY: Final = re.compile(
     r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\b(?:df|frame|report)\.\w"
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Maximum characters of a cell, and the minimum for text with spaces and for single words.
+# Maximum width of a cell, and minimum widths of text with spaces and of single words.
 _MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
-# For files and pipes, whose lines are not limited.
+# The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 
 @contextlib.contextmanager
 def escaping_unencodable(stream: Any) -> Iterator[None]:
-    """Print characters that a stream's encoding lacks as Python escapes."""
+    """Print unencodable characters as Python escapes."""
     if not isinstance(stream, io.TextIOWrapper):
         yield
         return
@@ -99,7 +99,7 @@ def escaping_unencodable(stream: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, except those ignored, as under nohup."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored, as under nohup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,7 +115,7 @@ def signals_as_ctrl_c() -> Iterator[None]:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    # Not by raising SIGINT, which background processes ignore.
+    # Raising SIGINT would not work, because background processes ignore it.
     raise KeyboardInterrupt
 
 
@@ -145,7 +145,7 @@ def print_result(result: object) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text unless nobody reads the output; raise OutreachError for other failures."""
+    """Print a text; ignore a closed pipe, but raise OutreachError for other failures."""
     try:
         print(printable(text, keep="\n"), flush=True)
     except OSError as error:
@@ -205,7 +205,7 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
 
 
 def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-    """Return the widths of the first columns that fit the terminal; reduce the widest ones."""
+    """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
     longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
     for count in range(len(columns), 1, -1):
@@ -229,7 +229,7 @@ def _padded(text: str, width: int, *, to_right: bool) -> str:
 
 
 def _terminal_width() -> int:
-    """Return the width of the terminal, or COLUMNS; that of files and pipes is unlimited."""
+    """Return the width of the terminal, or COLUMNS; files and pipes have no limit."""
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
 
 
@@ -273,7 +273,7 @@ def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     """Return an error or warning in the terms of the command line.
 
     Sentences with advice that applies only to Python are dropped, but never the first sentence.
-    `has_all` is whether the command has the option --all.
+    Set `has_all` if the command has the option --all.
 
     >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")
     'The table has no index.'

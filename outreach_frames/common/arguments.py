@@ -19,7 +19,7 @@ Headcount = Literal["all", "department", "none"]
 HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
 _MAX_SHOWN_POSITIONS = 5
-# Hyphens and dashes, underscores, and invisible characters.
+# Unicode categories of dashes, underscores and invisible characters.
 _JOINING = ("Pd", "Pc", "Cf")
 _NOT_LISTS = (bytes, bytearray, Mapping)
 
@@ -27,7 +27,7 @@ _NOT_LISTS = (bytes, bytearray, Mapping)
 class ListOfText(Protocol):
     """A list, tuple, set or column of text; type checkers reject a single text."""
 
-    # str.__contains__ takes only str, so str does not match.
+    # A `str` does not match, because its `__contains__` accepts only `str`.
     def __contains__(self, value: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
 
@@ -43,7 +43,7 @@ def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Return the known words that a word resembles, apart from case, blanks and punctuation.
+    """Return the known words that resemble a word, ignoring case, blanks and punctuation.
 
     >>> similar("C Suite", ["c_suite", "vp"])
     ['c_suite']
@@ -84,7 +84,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return a value that must be one of the choices."""
+    """Return a value after checking that it is one of the choices."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
     if value not in choices:
@@ -96,7 +96,7 @@ def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
-    """Return a value that must be one of the choices, or None if it is not set."""
+    """Return a value after checking that it is one of the choices, or None if it is not set."""
     return None if value is None else check_one_of(name, value, choices)
 
 
@@ -107,7 +107,7 @@ def check_text(name: str, value: object) -> str | None:
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes text, not {_kind(value)}.")
     if not value.strip():
-        raise InvalidInputError(f"{name} is blank. Omit it to search without it.")
+        raise InvalidInputError(f"{name} is blank. Omit it, or pass a value.")
     if has_lone_surrogate(value):
         raise InvalidInputError(f"{name} contains a lone surrogate. Remove it.")
     return value
@@ -132,14 +132,14 @@ def check_integer(name: str, value: object) -> int:
 
 
 def check_day(name: str, value: object) -> pd.Timestamp:
-    """Return midnight of a day, text YYYY-MM-DD or a date object; None means today.
+    """Return midnight of a day, given as YYYY-MM-DD or a date object; None means today.
 
     >>> check_day("start", "2026-03-02"), check_day("start", pd.Timestamp("2026-03-02 09:30"))
     (Timestamp('2026-03-02 00:00:00'), Timestamp('2026-03-02 00:00:00'))
     """
     if value is None:
         return pd.Timestamp.today().normalize()
-    # The only unambiguous text: 04.01.2027 is in January or April.
+    # YYYY-MM-DD is the only unambiguous text: 04.01.2027 is in January or April.
     is_date = isinstance(value, date | np.datetime64) and not is_missing(value)
     if isinstance(value, np.datetime64):
         is_date &= np.datetime_data(value)[0] not in {"Y", "M", "W"}

@@ -24,16 +24,16 @@ from outreach_frames.errors import InvalidInputError
 if sys.platform != "win32":
     import fcntl
 
-_DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
+_DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
-# In names of temporary files, because some file systems do not share locks between machines.
+# Temporary names contain the machine, because some file systems do not share locks.
 _MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4000
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Paths to files that the process already has open start with these.
+# Prefixes of paths to files that the process already has open.
 _OPEN_FILE_ROOTS: Final = (("/", "dev"), ("/", "proc"))
 _REASONS: Final = {
     errno.ENOENT: "there is no such file or folder. Check the path, or create the folder first.",
@@ -48,7 +48,7 @@ _READING: Final = {
     errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
 }
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
-# Windows: access denied, sharing violation, lock violation. Other systems set no such number.
+# Error numbers of Windows: access denied, sharing violation, lock violation.
 _BUSY: Final = (5, 32, 33)
 _BUSY_SECONDS: Final = 1.0
 # Devices, characters and endings that a file's name cannot have on Windows.
@@ -119,35 +119,35 @@ def _retry_busy(operation: Callable[[], object]) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file or folder, replacing a file; every rename of the package is made here."""
+    """Rename a file or folder, replacing a file; the package renames files only here."""
     _retry_busy(lambda: source.replace(target))
 
 
 def delete(path: Path) -> None:
-    """Delete a file, if it exists, or a folder; every deletion of the package is made here."""
+    """Delete a file, if it exists, or a folder; the package deletes files only here."""
     remove = shutil.rmtree if path.is_dir() else partial(Path.unlink, missing_ok=True)
     _retry_busy(lambda: remove(path))
 
 
 def _delete_abandoned(folder: Path, mark: str) -> None:
-    """Delete the temporary files whose writers were killed, as their locks show."""
-    if sys.platform != "win32":  # which has no such locks
-        with suppress(OSError):  # a folder whose files may not be listed
+    """Delete temporary files of killed processes, which no longer hold the files' locks."""
+    if sys.platform != "win32":  # Windows has no such locks
+        with suppress(OSError):  # the folder cannot be listed
             for left in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
                 with suppress(OSError), left.open("r+b") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if left.stat().st_size:  # else its writer may not have locked it yet
+                    if left.stat().st_size:  # the writer may not have locked an empty file yet
                         delete(left)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a file's or folder's lock, if the system has one that ends with the process."""
+    """Hold a lock on a file or folder, if the system has locks that end with the process."""
     with ExitStack() as stack:
         if sys.platform != "win32":
             file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
             stack.callback(os.close, file)
-            with suppress(OSError):  # a file system without locks
+            with suppress(OSError):  # the file system may lack locks
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -177,7 +177,7 @@ def move_file(path: str | Path, source: Path) -> Path:
 
 
 def _mode_like(model: Path, target: Path) -> int:
-    """Return the permissions of a file, or those of a new file if the model does not exist."""
+    """Return the permissions of `model` if it exists, otherwise those of a new file."""
     if model.exists():
         return stat.S_IMODE(model.stat().st_mode)
     new = target.with_name(f"{uuid4().hex}.tmp")
@@ -189,8 +189,8 @@ def _mode_like(model: Path, target: Path) -> int:
 
 
 def set_mode(path: Path, mode: int) -> None:
-    """Set permissions if they differ; do nothing on Windows, which has no such modes."""
-    # Some file systems have only one mode, and refuse to set it.
+    """Set permissions if they differ; do nothing on Windows, which has no modes."""
+    # Some file systems have only one mode, and refuse to change it.
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
@@ -225,7 +225,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     except PermissionError as error:
         raise InvalidInputError(f"{path} cannot be used: {_DENIED}") from error
     except OSError:
-        pass  # reported when the file is read or written
+        pass  # reading or writing the file raises the same error
     return place
 
 
@@ -236,14 +236,14 @@ def check_portable_name(name: str) -> None:
     """
     if _NOT_PORTABLE.search(name):
         raise InvalidInputError(
-            f"{quoted(name)} cannot be the name of a file on Windows. Choose one without "
-            '<>:"/\\|?*, without a dot or blank at its end, and that is not a device such as NUL.'
+            f"{quoted(name)} cannot be the name of a file on Windows. Choose a name without "
+            '<>:"/\\|?* that does not end in a dot or blank and is not a device such as NUL.'
         )
 
 
 def refuse_special_file(path: Path) -> None:
     """Raise InvalidInputError if a path is a folder, device, pipe or socket."""
-    if os.name == "nt":  # which would write to a device, or to a hidden stream of another file
+    if os.name == "nt":  # Windows would write to a device or a hidden stream
         check_portable_name(path.name)
     try:
         mode = path.stat().st_mode
@@ -267,7 +267,7 @@ def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
         raise unreadable(path, error) from error
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return
-    # Only pipes that the shell opened: a named pipe blocks until another program writes to it.
+    # Allow only the shell's pipes: a named pipe blocks until another program writes to it.
     if open_pipes and stat.S_ISFIFO(mode) and path.parts[:2] in _OPEN_FILE_ROOTS:
         return
     raise InvalidInputError(
@@ -290,13 +290,13 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
     if suffix not in suffixes:
         known = [ending for ending in suffixes if ending]
         raise InvalidInputError(
-            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, but this writes {what}. "
-            f"Pass a name that ends in {' or '.join(known)}."
+            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, but this call writes "
+            f"{what}. Pass a name that ends in {' or '.join(known)}."
         )
 
 
 def replace_folder(place: Path, new: Path, aside: Path) -> None:
-    """Replace a folder, keeping its permissions; `aside` holds the old one in between."""
+    """Replace a folder and keep its permissions; `aside` holds the old folder in between."""
     sync_folder(new)
     try:
         if place.exists():

@@ -47,7 +47,7 @@ class CancellationToken:
 current_cancellation: ContextVar[CancellationToken | None] = ContextVar(
     "current_cancellation", default=None
 )
-# Called with the reason for a delay in the current thread's work.
+# The callback that reports the reason for a delay in the current thread's work.
 current_status: ContextVar[Callable[[str], None] | None] = ContextVar(
     "current_status", default=None
 )
@@ -69,7 +69,7 @@ def bind_thread(
 
 
 class LinkedTokens:
-    """The client's own cancellation token together with the current thread's."""
+    """The cancellation tokens of the client and of the current thread."""
 
     def __init__(self, own: CancellationToken) -> None:
         current = current_cancellation.get()

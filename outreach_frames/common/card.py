@@ -41,7 +41,7 @@ class Card:
     """The summary of a result; details without lines are not shown."""
 
     headline: str
-    facts: Sequence[Fact]  # either all or none have a number
+    facts: Sequence[Fact]  # all facts have a number, or none has
     columns: Sequence[str] = ()  # the titles of name, number and text
     alert: str = ""
     details: Sequence[Details] = ()

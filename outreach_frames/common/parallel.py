@@ -18,7 +18,7 @@ from outreach_frames.common.cancellation import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How long an interrupted run waits for its workers.
+# Seconds that an interrupted run waits for its workers.
 _GRACE_SECONDS = 1.0
 # Longer waits cannot be interrupted by Ctrl-C on some systems.
 _SLICE_SECONDS = 0.5
@@ -27,8 +27,8 @@ _SLICE_SECONDS = 0.5
 def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Generator[R]:
     """Yield ``function(item)`` in the order of the items, computed in worker threads.
 
-    An error is raised in place of its result. It ends the run, as Ctrl-C and closing the iterator
-    do: requests and waits of a `Client` are aborted, and pending items are not started.
+    A failed item raises its error in place of a result. The error, Ctrl-C or closing the iterator
+    ends the run: requests and waits of a `Client` are aborted, and pending items are not started.
 
     >>> list(ordered_map(str.upper, "abc", workers=2))
     ['A', 'B', 'C']

@@ -11,7 +11,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
 
 
 class HeldSignals:
-    """A context manager that counts termination signals and raises all but Ctrl-C at its end."""
+    """Count termination signals in a `with` block; at its end, raise them again except Ctrl-C."""
 
     def __init__(self) -> None:
         self.count: int = 0  # signals received so far

@@ -1,7 +1,7 @@
-"""SQLite files that one run uses at a time and that survive power failures.
+"""SQLite files that survive power failures and serve one run at a time.
 
-The header is checked before SQLite may change a file of another program. Durable files have no
-write-ahead log, so the file is complete after each transaction. Lock files are not removed.
+The header is checked first, because SQLite could change another program's file. Durable files have
+no write-ahead log, so the file is complete after each transaction. Lock files are not removed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def locate(path: str | PathLike[str], what: str) -> Path:
         ) from error
     if not place.parent.is_dir():
         raise InvalidInputError(
-            f"The {what} {path} cannot be created: there is no folder {place.parent}. "
-            "Create it first, or check the path."
+            f"The {what} {path} cannot be created: the folder {place.parent} does not "
+            "exist. Create it first, or check the path."
         )
     if is_special:
         kind = "a folder" if place.is_dir() else "not a regular file"
@@ -65,7 +65,7 @@ def locate(path: str | PathLike[str], what: str) -> Path:
 
 @contextmanager
 def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]:
-    """Lock a file against other runs, in this process and others, by a lock file beside it."""
+    """Lock a file against other runs in any process, with a lock file next to it."""
     # Another thread may release the lock.
     held = FileLock(lock or f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
@@ -84,12 +84,12 @@ def read_header(path: Path) -> tuple[int, int] | None:
     """Return a file's application id and format version, or None if it is not a SQLite file."""
     if not path.stat().st_size:
         return None
-    # Opened by SQLite only: closing a plain file would drop this process's locks on it. Immutable,
-    # so that SQLite neither repairs it nor creates files beside it.
+    # Use only SQLite: closing a plain file would drop this process's locks on it. With `immutable`,
+    # SQLite neither repairs the file nor creates others next to it.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            # Also reads a file that a killed commit left truncated.
+            # This setting also allows reading a file that a killed commit truncated.
             connection.execute("PRAGMA writable_schema = ON")
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -111,7 +111,7 @@ def create(path: Path, script: str, fill: Callable[[sqlite3.Connection], object]
 def save(connection: sqlite3.Connection, path: Path) -> None:
     """Write a database to a file that only its owner can read."""
     for suffix in ("-journal", "-wal", "-shm"):
-        # SQLite would apply leftovers of a deleted file to this one.
+        # SQLite would apply the leftover journal of a deleted file to the new file.
         delete(path.with_name(f"{path.name}{suffix}"))
     content = connection.serialize()
     replace_file(path, lambda file: file.write(content), private=True)
@@ -122,13 +122,13 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        # For a moment, while `snapshot` reads the file.
+        # Wait while `snapshot` reads the file.
         timeout=0.3,
         isolation_level=None,
         check_same_thread=False,
     )
     try:
-        # The lock file excludes other runs; this excludes other programs.
+        # The lock file excludes other runs; this mode excludes other programs.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute(f"PRAGMA journal_mode = {'DELETE' if durable else 'WAL'}")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -141,13 +141,13 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
 
 
 def snapshot(path: Path) -> sqlite3.Connection:
-    """Copy a file into memory as of its last transaction, unchanged; raise if a run is using it."""
+    """Copy a file's last committed state into memory; raise if a run is using the file."""
     try:
         content = _read_locked(path, "ro")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
             raise
-        # A killed run left a part of a transaction, which SQLite drops when it may write.
+        # A killed run left an incomplete transaction; SQLite rolls it back in a writable copy.
         with TemporaryDirectory() as folder:
             copy = Path(folder, "copy")
             for suffix in ("", "-journal"):
@@ -162,7 +162,7 @@ def _read_locked(path: Path, mode: str) -> bytes:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        # Locks the file, or raises with the reason; serialize() does neither.
+        # This query locks the file, or raises with the reason; serialize() does neither.
         connection.execute("PRAGMA user_version").fetchone()
         return connection.serialize()
 

@@ -18,7 +18,7 @@ _WORDS = (
 )
 PLACEHOLDERS = frozenset(_WORDS.split("|"))
 
-# Words of the interface's names that labels do not write in lower case.
+# Words that labels do not write in lower case.
 _ACRONYMS = "ai|api|b2b|b2c|crm|erp|hr|id|it|itsm|naics|qa|sic|ui|url|ux|vp"
 _SPELLINGS = {word: word.upper() for word in _ACRONYMS.split("|")} | {
     "devops": "DevOps",

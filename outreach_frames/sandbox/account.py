@@ -31,7 +31,7 @@ class Abilities:
     sender_fields: tuple[str, ...] = ("calendar_link", "signature")
 
 
-# The first user has every feature; each of the others lacks one that a sequence below needs.
+# The first user has every feature; every other user lacks a feature that a sequence below needs.
 ABILITIES = (
     Abilities(),
     Abilities(dialer=False),
@@ -51,7 +51,7 @@ class Design:
     status: str = "active"
     user: int = ABLE
     stages: tuple[str, ...] = ("email", "email")
-    shows: str | None = None  # the outcome of adding leads that it demonstrates
+    shows: str | None = None  # the demonstrated outcome of adding leads
     conditional_logic: bool = False
     lead_fields: tuple[str, ...] = ()
     sender_fields: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Design:
     locked: bool = False
 
 
-# Each demonstrates one outcome of adding leads; `Sandbox.sequence_ids` lists their ids.
+# Each sequence demonstrates one outcome of adding leads; `Sandbox.sequence_ids` lists the ids.
 DEMO_SEQUENCES = (
     Design("Founders Nordics: profile visits", shows="accepts_any", stages=("profnet_visit",)),
     Design("CFO outreach DACH", shows="needs_email"),

@@ -1,9 +1,9 @@
 """Generate the activity of added leads as the world's days pass.
 
 Choices where the interface document is silent: a lead with an email gets one email within a day,
-whatever the stages of its sequence; an opening follows within 2 days and a reply within 7 more, at
-the sequence's rates. Someone who replies has also opened the email, unless the reply rate is
-higher than the open rate. Paused sequences send nothing. An event is dated at the real time when
+regardless of the sequence's stages; at the sequence's rates, an opening follows within 2 days and a
+reply within 7 more days. Everyone who replies has opened the email, unless the reply rate is higher
+than the open rate. Paused sequences send nothing. An event is dated at the real time when
 the lead was added, plus the days that the world's date has advanced since then.
 """
 
@@ -20,13 +20,13 @@ from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.records import EVENT_TYPES, SEQUENCE_TYPES
 
 SENT, OPENED, REPLIED = EVENT_TYPES[:3]
-# The longest time until each event, from the addition or from the event before it.
+# Maximum hours between each event and the previous event, or the addition of the lead.
 _MAX_HOURS = {SENT: 23, OPENED: 48, REPLIED: 167}
 _DAYS_TO_LAST_EVENT = 10
 
 
 def record_events(connection: sqlite3.Connection, seed: int, passed: int, days: int) -> None:
-    """Record the events of added leads over some days, after `passed` days of the world."""
+    """Record the events of added leads in the next `days`; `passed` counts the earlier days."""
     leads = connection.execute(
         "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
         " FROM leads JOIN sequences ON sequences.id = sequence_id"
@@ -42,7 +42,7 @@ def record_events(connection: sqlite3.Connection, seed: int, passed: int, days: 
         events = []
         for event_type, hours in _MAX_HOURS.items():
             after += timedelta(hours=rng.uniform(1, hours))
-            # A rate applies to events from then on, so that it does not change the past.
+            # A rate applies to later events only, so that the past does not change.
             if begin < after <= end and chance < rates[event_type]:
                 event = {
                     "event_at": format_timestamp(datetime.fromisoformat(added_at) + after),

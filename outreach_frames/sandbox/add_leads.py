@@ -2,11 +2,11 @@
 
 Choices where the interface document is silent:
 
-- success is a 200, sent once the leads are in the sequence;
+- success is a 200 response, sent after the leads were added;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads with the same email or profile URL, only the first is processed;
-- a lead is already in the sequence if its email or its profile URL is;
-- an added lead with an email becomes a contact, unless there is one with that email.
+- a lead counts as being in the sequence if its email or profile URL is in it;
+- an added lead with an email becomes a contact, unless a contact has that email.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _other_validation_error(attempt: Attempt) -> str:
     return "The sequence is being edited in the web app" if attempt.sequence["locked"] else ""
 
 
-# The check of each 422 code; it returns the problem, or an empty text.
+# The check per 422 code; each check returns the problem, or an empty text.
 CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "invalid_sequence_status": _invalid_sequence_status,
     "missing_ai_credits": _missing_ai_credits,
@@ -123,7 +123,7 @@ CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "other_validation_error": _other_validation_error,
 }
 
-# The lists of skipped leads in the order of their checks; the first match takes the lead.
+# The lists of skipped leads in the order of their checks; a lead goes to the first match.
 SKIP_LISTS = tuple(
     field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
@@ -176,7 +176,7 @@ def add_leads(
 
 
 def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[str]]]:
-    """Drop repeated leads; return the rest and the emails and URLs that were repeated."""
+    """Drop repeated leads; return the remaining leads and the repeated emails and URLs."""
     first: dict[str, str] = {}
     repeated: dict[str, str] = {}
     kept = []
@@ -195,7 +195,7 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
 
 
 def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
-    """Return the matching keys per list of skipped leads."""
+    """Return which of the keys match each list of skipped leads."""
     here, draft, active = set(), set(), set()
     for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
         if row["sequence_id"] == sequence_id:
@@ -212,7 +212,7 @@ def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str
 
 
 def _find_skip_list(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
-    """Return the name of the list that skips the lead, or None to add it."""
+    """Return the name of the list that skips the lead, or None to add the lead."""
     for name in SKIP_LISTS:
         overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""))
         if not overridden and any(key in known[name] for key in lead.keys):

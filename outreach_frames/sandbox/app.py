@@ -25,7 +25,7 @@ from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.faults import Call, Reply
 from outreach_frames.sandbox.operations import Service, error_reply, respond
 
-# Key in a request's scope for the connection, which the server stores and faults break.
+# Key of the connection in a request's scope, for faults that break the connection.
 TRANSPORT = "outreach_frames.sandbox.connection"
 
 
@@ -119,7 +119,7 @@ async def _routing_error(_request: Request, error: Exception) -> Response:
 
 
 async def _unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Answer an error of the sandbox itself, which the server logs."""
+    """Return the response to an internal error, which the server logs."""
     body = rules.error_body(500, "The sandbox failed with an internal error.")
     return Response(body, 500, media_type="application/json")
 

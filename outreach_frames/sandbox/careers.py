@@ -1,7 +1,7 @@
 """Generate the people of the sandbox's world and their careers.
 
-Educations end before the first job. Jobs never overlap and are sorted newest first; the newest has
-the person's title and company, and no end.
+Educations end before the first job. Jobs never overlap and are sorted newest first; the newest
+job has the person's title and company, and no end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person as search needs it; `body` is the JSON of the resource without its company."""
+    """A person's data for search; `body` is the person's JSON without the company."""
 
     name: str
     role: Role
@@ -112,7 +112,7 @@ class Market:
                 return self._employers[number]
 
     def former(self, year: int, rng: Random) -> Employer:
-        """Draw an employer founded before the year, or the oldest one."""
+        """Draw an employer founded before the year, or the oldest employer."""
         return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
 
     def school(self, country: Country, rng: Random) -> School:
@@ -239,7 +239,7 @@ def _month(day: str) -> int:
 def _experiences(
     employer: Employer, role: Role, market: Market, rng: Random
 ) -> list[dict[str, Any]]:
-    """Return the jobs, newest first; earlier ones are less senior."""
+    """Return the jobs, newest first; earlier jobs are less senior."""
     low, high = SENIORITIES[role.seniority]["years"]
     career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
@@ -309,7 +309,7 @@ def _educations(
 
 
 def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
-    """Draw languages of the country; a few people add another one, or list none at all."""
+    """Draw languages of the country; a few people add another language, or list none."""
     if rng.random() < 0.1:
         return []
     names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])

@@ -68,10 +68,10 @@ def _request_choices() -> Iterator[Choice]:
     bounds = {"minimum": lowest, "maximum": highest}
     yield "DailyEmailLimit.daily_email_limit", bounds, f"from {lowest} to {highest}"
     pages = {"minimum": 1, "maximum": rules.MAX_PAGE}
-    yield "PeopleSearch.page", pages, "in this range; pages after the last one are empty"
+    yield "PeopleSearch.page", pages, "only in this range; pages after the last page are empty"
     for name, pattern in zip(spec.LEAD_IDENTIFIERS, (_EMAIL_RE, _URL_RE), strict=True):
         accepted = {"pattern": pattern, "maxLength": spec.MAX_DATA_VALUE_LENGTH}
-        yield f"Lead.{name}", accepted, "anything else is rejected (400), placeholders included"
+        yield f"Lead.{name}", accepted, "other values, such as placeholders, are rejected (400)"
     custom = {"leads_distribution": {"const": spec.MAILBOXES_LEADS_DISTRIBUTION}}
     needs_mailboxes = f"{spec.MAILBOXES_LEADS_DISTRIBUTION} without mailboxes is rejected (400)"
     mailboxes = {"minItems": 1, "items": {"format": "email"}}

@@ -36,7 +36,7 @@ PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
 
 def _bounds(label: str) -> tuple[int, int]:
-    """Return the bounds of a size label; an open label ends at 12 times its start."""
+    """Return the bounds of a size label; an open-ended label ends at 12 times its start."""
     low, _, high = label.rstrip("+").partition("-")
     return int(low), int(high or 12 * int(low))
 
@@ -212,7 +212,7 @@ def _log_uniform(low: int, high: int, rng: Random) -> int:
 
 
 def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
-    """Draw a year: late for venture-funded industries, earlier for larger companies."""
+    """Draw a founding year: later for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
     if industry.funded > 0.5 or chance < 0.45:
         return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
@@ -235,7 +235,7 @@ def _name(
 
 
 def _type(industry: Industry, employees: int, rng: Random) -> str:
-    """Draw a company type; only larger ones are public, only the smallest self-owned."""
+    """Draw a company type; only larger companies are public, only the smallest self-owned."""
     kind = industry.types.draw(rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE

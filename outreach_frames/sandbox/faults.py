@@ -62,7 +62,7 @@ class Fault:
     kind : str
         One of `outreach_frames.sandbox.FAULT_KINDS`, which describes their effects.
     endpoint : str, optional
-        The name of an endpoint, such as `"search_people"`; by default all that the kind supports.
+        The name of an endpoint, such as `"search_people"`; by default all endpoints of the kind.
     times : int, optional
         The number of requests to affect; by default no limit.
     after : int, default 0
@@ -198,7 +198,7 @@ def _add_errors(_fault: Fault, document: Document) -> None:
 
 
 def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
-    """Answer pages after the first as if a person had since been inserted at the front."""
+    """Shift pages after the first, as if a person had been inserted at the front meanwhile."""
 
     def change(_fault: Fault, document: Document) -> None:
         page_field = spec.SEARCH_PAGING[0].name
@@ -257,7 +257,7 @@ KINDS: Mapping[str, Kind] = {
         "the next link leads to another host", partial(_edit, _foreign_next), _LISTS
     ),
     "page_drift": Kind(
-        "from page 2 on people move back by one place: one appears twice, one is missed",
+        "from page 2 on, people move back by one place: one person appears twice, another never",
         _drift,
         (spec.SEARCH_PEOPLE,),
     ),
@@ -287,7 +287,7 @@ class Faults:
 
     @classmethod
     def activate(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
-        """Activate faults, with their counts at zero."""
+        """Activate faults and reset their counts."""
         if faults is None:
             faults = ()
         elif isinstance(faults, Fault | Mapping | str):
@@ -299,7 +299,7 @@ class Faults:
         return tuple(each.fault for each in self.entries)
 
     def wrap(self, call: Call, handle: Handler) -> Handler:
-        """Wrap an operation in the faults that apply to this request, the first one outermost."""
+        """Wrap an operation in the faults that apply to this request, the first fault outermost."""
         applying = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
         for fault in reversed(applying):
             handle = partial(_apply_fault, fault, handle)

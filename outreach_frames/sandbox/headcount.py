@@ -1,4 +1,4 @@
-"""Split a company's employees exactly into departments, and those into job functions."""
+"""Split a company's employees exactly into departments, and departments into job functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shares(total: int, weights: Sequence[float], rng: Random) -> list[int]:
         upto = min(int(reached), total)
         parts.append(upto - before)
         before = upto
-    # Rounding may leave one over; add it where the weight is largest.
+    # Rounding may leave a remainder of one; add it to the part with the largest weight.
     parts[max(range(len(weights)), key=weights.__getitem__)] += total - before
     return parts
 

@@ -1,4 +1,4 @@
-"""The home page at `/`. It needs no token, so it shows neither the token nor added leads."""
+"""The home page at `/`. The page needs no token, so it shows neither the token nor added leads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-# Environment variables that the toolkit reads; the requests below contain the second.
+# Environment variables that the toolkit reads; requests on the page use the token's variable.
 _URL_VARIABLE, _TOKEN_VARIABLE = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
 
 _COUNT_LABELS: Final[Mapping[str, str]] = {

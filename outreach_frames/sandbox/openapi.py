@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Groups of fields with a named schema, to share it or to make it easy to find.
+# Groups of fields with a named schema, which is shared or easier to find.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,
@@ -211,7 +211,7 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
 _ERRORS: Final = {
     400: (
         "BadRequest",
-        "The request is malformed; the interface document shows this only for adding leads",
+        "The request is malformed; this status is documented only for adding leads",
     ),
     401: ("Unauthorized", "The token is missing or wrong"),
     404: ("NotFound", "No object has this id or email"),

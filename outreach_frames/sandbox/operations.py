@@ -82,7 +82,7 @@ def get_contact_by_email(service: Service, call: Call) -> Reply:
 
 
 def search_people(service: Service, call: Call) -> Reply:
-    """POST /people/search: a page after the last one is empty."""
+    """POST /people/search: a page after the last page is empty."""
     filters, page, page_size = rules.read_search(call.body)
     total, people = service.people.search(filters, page=page, page_size=page_size)
     pagination = {

@@ -1,4 +1,4 @@
-"""Cursor pagination: the cursor is an item's id, a page the items after or before it."""
+"""Cursor pagination: the cursor is an item's id; a page has the items after or before it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, d
 
 
 def _matches(item: Item, name: str, value: str) -> bool:
-    """Check a filter: names contain the value, emails match in any case, others are equal."""
+    """Check a filter: names contain the value, emails ignore case, other fields are equal."""
     if name == "name":
         return value.casefold() in item[name].casefold()
     if name.endswith("_email"):

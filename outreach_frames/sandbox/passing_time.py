@@ -25,15 +25,15 @@ from outreach_frames.sandbox.world import TODAY, schools
 
 MAX_DAYS: Final = 3_650
 _DAYS_PER_MONTH: Final = 30
-# Shares of people per month.
+# Shares of people who leave, join, move or are promoted per month.
 _LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
-# Mean growth of a company per month, and its deviation across companies and departments.
+# Mean growth of companies per month, and its deviations across companies and departments.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
 _MIN_JOB_DAYS: Final = 60
 
 
 class _Worker(NamedTuple):
-    """A person with the current job."""
+    """A person and their current job."""
 
     position: int
     company: int
@@ -78,7 +78,7 @@ def _count_staff(connection: sqlite3.Connection) -> Counter[int]:
 
 
 def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
-    """Draw a share of the people, at least one but not all."""
+    """Draw a share of the people: at least one person, but not everyone."""
     count = round(len(positions) * (1 - (1 - monthly) ** (days / _DAYS_PER_MONTH)))
     return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
 
@@ -135,7 +135,7 @@ def _grow_companies(
     for employer, _ in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
         grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
-        # Skip growth that ends below the company's people here, or outside all size labels.
+        # Skip growth to a headcount below the company's people or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
         counts = [n for part in body["job_function_headcount"].values() for n in part.values()]

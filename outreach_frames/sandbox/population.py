@@ -1,6 +1,6 @@
 """Create, fill and sample the tables of companies and people.
 
-Search filters read narrow tables, and bodies are stored apart. Searched texts are case-folded;
+Search filters read narrow tables; separate tables store the bodies. Searched texts are case-folded;
 numbers and positions count from 0.
 """
 
@@ -19,7 +19,7 @@ from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.world import investors, schools, users
 
-# Larger worlds have more people per company; the maximum bounds memory.
+# Larger worlds have more people per company; `MAX_COMPANIES` bounds memory.
 COMPANIES_EXPONENT: Final = 0.75
 MAX_COMPANIES: Final = 10_000
 _BATCH: Final = 2_000
@@ -46,7 +46,7 @@ _TABLES: Final = {
     "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
     "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
 }
-# Created after the rows are inserted, which is faster.
+# These indexes are created after inserting the rows, which is faster.
 _INDEXES: Final = {
     "people_company": "people (company, position)",
     "educations_school": "educations (school, person)",

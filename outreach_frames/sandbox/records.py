@@ -23,7 +23,7 @@ from outreach_frames.sandbox.world import User, users
 Record = dict[str, Any]
 
 CONTACTS = 500
-# One contact in 12 is in the exclusion list, one recently contacted, one in a draft, one active.
+# Of 12 contacts, 1 is in the exclusion list, 1 recently contacted, 1 in a draft and 1 active.
 CONTACTS_PER_LEAD = 12
 
 COPIED_PERSON_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
@@ -53,7 +53,7 @@ LIST_ERRORS = [
 
 
 def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
-    """Fill an empty database with people, then with an account that knows some of them."""
+    """Fill an empty database with people, then with an account whose contacts are some of them."""
     fill(connection, people=people, seed=seed)
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)
@@ -84,7 +84,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
 def _insert_known_leads(
     connection: sqlite3.Connection, contacts: Sequence[Record], rng: random.Random
 ) -> None:
-    """Insert some contacts as leads that adding leads will skip."""
+    """Insert some contacts as existing leads, which later requests to add leads will skip."""
     latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
     share = max(1, len(contacts) // CONTACTS_PER_LEAD)
     recent, others = latest_first[:share], latest_first[share:]
@@ -194,7 +194,7 @@ def _lead_list(
     }
 
 
-# The fields of a contact that a lead has, by the type of its list.
+# The contact fields of a list's leads, by the type of the list.
 LIST_LEAD_FIELDS = {
     "profnet": ("profnet_url", "name", "title"),
     "email": ("email",),

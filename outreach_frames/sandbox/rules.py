@@ -19,11 +19,11 @@ from msgspec import Meta
 from outreach_frames import spec
 
 DEFAULT_PAGE_SIZE = 20
-MAX_PAGE_SIZE = 100  # unless `spec` has a maximum, as for mailboxes
+MAX_PAGE_SIZE = 100  # `spec` has another maximum for mailboxes
 MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
-MAX_LEADS_BODY_BYTES = 64_000_000  # 250 leads with 50 fields of 1024 characters of 4 bytes
+MAX_LEADS_BODY_BYTES = 64_000_000  # 250 leads x 50 fields x 1024 characters x 4 bytes
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 
@@ -43,7 +43,7 @@ ERROR_CODES = {
 
 
 class Refusal(Exception):  # noqa: N818
-    """A request that is answered with an error status."""
+    """A rejected request, with the status and message of its response."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -57,12 +57,12 @@ def error_body(status: int, message: str) -> bytes:
 
 
 def bad_request(message: str) -> Refusal:
-    """Return the refusal of a malformed request."""
+    """Return the refusal for a malformed request."""
     return Refusal(400, message)
 
 
 def read_body(body: bytes, form: type[Form]) -> Form:
-    """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 is an integer."""
+    """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 counts as an integer."""
     try:
         fields = orjson.loads(body)
         if isinstance(fields, dict):

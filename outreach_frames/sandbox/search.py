@@ -1,10 +1,10 @@
 """People search: from filters to matching positions, and from positions to a page's bytes.
 
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
-must all match. A filter that `spec` calls the opposite of another one negates its rule. Matching
-ignores case but not accents; `%` and `_` are ordinary characters. Empty texts are ignored, and so
-is a filter without values (an empty list, false). A filter that searches in texts accepts at most
-1,000 values, so that one search cannot block the others; more are rejected (400).
+must all match. A filter that excludes, according to `spec`, negates the rule of its opposite
+filter. Matching ignores case but not accents; `%` and `_` are ordinary characters. Empty texts and
+filters without values (an empty list, false) are ignored. A filter that searches in texts rejects
+more than 1,000 values (400), so that one search cannot block the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Rule:
     """The SQL condition on `people` for one filter."""
 
     condition: str
-    when: str = ""  # a boolean filter that replaces the condition by `instead`
+    when: str = ""  # a boolean filter that replaces `condition` with `instead`
     instead: str = ""
 
 
@@ -133,7 +133,7 @@ class PeopleIndex:
         self._all_positions = array("I", (position for (position,) in rows))
 
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
-        """Return the number of matching people, and the JSON of the people on a page from 1.
+        """Return the number of matching people, and the JSON of one page; pages count from 1.
 
         >>> from outreach_frames.sandbox.population import fill
         >>> connection = sqlite3.connect(":memory:")

@@ -44,7 +44,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Receive bytes; reject headers that exceed the limit before they end."""
+        """Receive bytes; reject headers as soon as they exceed the limit."""
         still_headers = self._reads_headers
         super().data_received(data)
         if still_headers and self._reads_headers:
@@ -55,7 +55,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that signals when it is ready, and stops at once instead of at uvicorn's ticks."""
+    """A uvicorn server that signals when it is ready, and stops without delay."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
     def stop(self) -> None:
         """Stop, from any thread; repeated calls do nothing."""
         self.should_exit = True
-        with suppress(RuntimeError):  # the loop is closed: it has stopped
+        with suppress(RuntimeError):  # a closed loop has stopped
             self._loop.call_soon_threadsafe(self._stop.set)
 
 

@@ -29,14 +29,14 @@ _BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 
 
 class Sandbox:
-    """A running sandbox: its address, its token, and data that its interface cannot list.
+    """A running sandbox: its address, its token, and data that no endpoint lists.
 
-    Returned by `serve`; a context manager that stops it.
+    `serve` returns this object. As a context manager, it stops the service at the end.
 
     Attributes
     ----------
     url, api_key : str
-        The base address and the token, which is random unless one was passed.
+        The base address and the token, which is random unless passed to `serve`.
     people, seed : int
         The number of people and the seed that the world was generated from.
     today : date
@@ -95,7 +95,7 @@ class Sandbox:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The active faults; assign others to replace them and reset their counts."""
+        """The active faults; assigning new faults replaces them and resets the counts."""
         return self._service.faults.active()
 
     @faults.setter
@@ -154,11 +154,10 @@ class Sandbox:
         contacts of leads that were added to active sequences get events in `recent_activity`: an
         email within a day of being added, and at the rates of `set_response_rates` an opening and a
         reply within 10 days. Events are dated at the real time of the addition, plus the days
-        advanced since then; their types are this sandbox's choice, which a client must not rely
-        on.
+        advanced since then. Event types are this sandbox's choice; clients must not rely on them.
 
         The same seed and the same sequence of calls give the same world, and a world in a file
-        keeps the changes. Read with ``refresh=True`` afterwards if responses are cached.
+        keeps the changes. If responses are cached, read with ``refresh=True`` afterwards.
 
         Parameters
         ----------
@@ -198,7 +197,7 @@ class Sandbox:
     ) -> None:
         """Set the shares of a sequence's leads that open and answer its email.
 
-        The rates apply to events of the following calls of `advance`; a world in a file keeps them.
+        The rates apply to events in later calls of `advance`; a world in a file keeps them.
 
         Parameters
         ----------
@@ -259,10 +258,10 @@ def serve(
     *,
     api_key: str | None = None,
 ) -> Sandbox:
-    """Start a local service that implements the whole interface, over a world made from a seed.
+    """Start a local service with the whole interface and a world generated from a seed.
 
-    It listens on loopback only, and returns once it accepts requests. It stops on `stop()`, at the
-    end of a `with` block, or when the interpreter exits.
+    The service listens on loopback only, and accepts requests when `serve` returns. It stops on
+    `stop()`, at the end of a `with` block, or when the interpreter exits.
 
     Parameters
     ----------
@@ -275,11 +274,11 @@ def serve(
     faults : Fault, dict, str, or several of these, optional
         Faults to simulate; see `Fault`.
     db : path, optional
-        A file that stores the world and its changes. It is created if missing, and reopened
-        otherwise. By default the world is in memory.
+        A file that stores the world and its changes. The file is created if it is missing.
+        By default the world is in memory.
     api_key : str, optional
-        The token to accept, not a real account's. With a fixed `port` and `db`, clients can
-        continue after a restart. By default a random token.
+        The token that clients must send, by default random; do not pass a real account's token.
+        With a fixed token, `port` and `db`, clients can continue after a restart.
 
     Returns
     -------
@@ -294,11 +293,11 @@ def serve(
         If the port is taken or not allowed, or the file cannot be written.
     ValueError
         If `people` is less than 1, `seed` has more than 64 bits, a fault is unknown, the token has
-        invalid characters, or the file holds another world or something else.
+        invalid characters, or the file holds another world or no world.
 
     Notes
     -----
-    Interface: the whole document. Choices where it is silent are documented in the modules `app`,
+    Interface: the whole document. Choices where the document is silent are in the modules `app`,
     `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
 
     Examples

@@ -1,4 +1,4 @@
-"""The sandbox's database: one connection per process, to use with `Store.lock` held."""
+"""The sandbox's database: one connection per process; hold `Store.lock` while using it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class World(NamedTuple):
 # Increment when the tables change: files of another format are rejected, not misread.
 FORMAT = 5
 
-# A person takes 2 KB; 4 KB pages waste a sixth of it, larger pages slow down adding a lead.
+# 4 KB pages waste a sixth of the space, larger pages slow down adding a lead.
 PAGE_BYTES = 16_384
 
-# A world of 2,000 people takes 8 MB; larger ones are generated each time.
+# A world of 2,000 people takes 8 MB; larger worlds are generated each time.
 MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
--- `days`: passed since its creation; `positions`: ever assigned to people.
+-- `days` have passed since the creation; `positions` were ever assigned to people.
 CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
 );
@@ -99,7 +99,7 @@ class Store:
         return {**orjson.loads(found[0]["design"]), **found[0]} if found else None
 
     def user(self, user_id: str) -> Row:
-        """Return a user of the account with the abilities."""
+        """Return a user of the account with their abilities."""
         (found,) = self._rows("SELECT * FROM account_users WHERE id = ?", user_id)
         return {**found, **orjson.loads(found["abilities"])}
 
@@ -137,7 +137,7 @@ class Store:
         return found[0]["document"] if found else None
 
     def add_contacts(self, contacts: Iterable[tuple[str | None, Row]]) -> None:
-        """Add contacts by their email keys, unless a contact has that email; does not commit."""
+        """Add contacts by their email keys, skipping known emails; the caller commits."""
         self.connection.executemany(
             "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
             ((document["id"], key, orjson.dumps(document)) for key, document in contacts),
@@ -146,7 +146,7 @@ class Store:
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
-        """Update the rates of a sequence that are not None; return False if the id is unknown."""
+        """Update a sequence's rates, except None; return False if the id is unknown."""
         with self.connection:
             changed = self.connection.execute(
                 "UPDATE sequences SET open_rate = coalesce(?, open_rate),"
@@ -190,7 +190,7 @@ class Store:
         )
 
     def ids(self, table: str) -> list[str]:
-        """Return all ids of a table in its order."""
+        """Return all ids of a table in the table's order."""
         found = self._rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
         return [row["id"] for row in found]
 
@@ -257,7 +257,7 @@ def _open_memory(world: World) -> sqlite3.Connection:
 
 @lru_cache(maxsize=2)
 def _serialized_world(world: World) -> bytes:
-    """Create a world to copy for each sandbox of this process with the same arguments."""
+    """Create a world once; sandboxes with the same arguments copy it."""
     with closing(_connect(":memory:")) as connection:
         _create_world(connection, world)
         return connection.serialize()
@@ -307,7 +307,7 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
-        # Other errors, such as a missing permission, do not prove that it is not a sandbox file.
+        # Only these errors prove that the file has other content; a missing permission does not.
         if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
             raise
         raise ValueError(

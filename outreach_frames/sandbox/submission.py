@@ -1,9 +1,9 @@
 """Validate the body of a request that adds leads.
 
-Choices where the interface document is silent: rejected with 400 are a body without leads, unknown
-fields, an `email` without an @ between two texts, a `profnet_url` without host and path, either of
-these with control characters or longer than a data value, and `custom_mailboxes` without
-`mailboxes`. The contact of an added lead copies its data fields that have a contact's names.
+Choices where the interface document is silent: a 400 rejects a body without leads, unknown fields,
+an `email` without an @ between two texts, a `profnet_url` without host and path, an `email` or
+`profnet_url` with control characters or longer than a data value, and `custom_mailboxes` without
+`mailboxes`. The contact of an added lead copies the data fields that contacts have too.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
 
     @property
     def contact(self) -> dict[str, Any]:
-        """The lead as a contact without activity; the same email has the same id."""
+        """The lead as a contact without activity; equal emails give equal ids."""
         url = (self.profnet_url or "").strip()
         if url and "://" not in url:
             url = f"https://{url}"

@@ -73,7 +73,7 @@ class NamePart:
 
 @dataclass(frozen=True, slots=True)
 class Culture:
-    """Given and family names that are combined to full names."""
+    """Given and family names that are combined into full names."""
 
     female: tuple[NamePart, ...]
     male: tuple[NamePart, ...]
@@ -95,7 +95,7 @@ class Industry:
     departments: Mapping[str, float]  # shares of the employees
     boosted_functions: Sequence[str]  # job functions with many employees
     name_words: Sequence[str]
-    b2b: float  # a probability, as are the next two
+    b2b: float  # `b2b`, `b2c` and `funded` are probabilities
     b2c: float
     funded: float
     revenue_per_employee: int  # US dollars a year
@@ -168,9 +168,9 @@ _INDUSTRIES: Final = _read("industries.json")
 _TITLES: Final = _read("titles.json")
 WORDS: Final[Mapping[str, Any]] = _read("words.json")
 
-# By seniority: title patterns, range of years at work, and share of people.
+# Title patterns, range of years at work, and share of people, by seniority.
 SENIORITIES: Final[Mapping[str, Mapping[str, Any]]] = _TITLES["seniorities"]
-# By job function: the specialist's title, the executive's title, and the area of work.
+# Titles of specialists and executives, and the area of work, by job function.
 SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
 EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
 AREAS: Final[Mapping[str, str]] = {

@@ -201,5 +201,5 @@ def test_a_proxy_of_no_use_is_told_before_any_request(proxies: dict[str, str]) -
 
 def test_a_file_of_certificates_must_exist() -> None:
     """A file of certificate authorities that is not there is told before any request."""
-    with pytest.raises(ConfigurationError, match="there is no"):
+    with pytest.raises(ConfigurationError, match="does not exist"):
         of.connect("https://api.example.com", "token", verify="authorities.pem")

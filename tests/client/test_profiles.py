@@ -374,7 +374,7 @@ def test_a_keyring_that_fails_shows_no_token(fault: type[BaseException], person:
     assert connect.current() is None
     if expected is ConfigurationError:
         assert fault.__name__ in str(caught.value)
-        assert "On Windows it stores 1,280 characters" in str(caught.value)
+        assert "On Windows, the limit is 1,280 characters" in str(caught.value)
 
 
 def test_logout_removes_one_profile(sandbox: Sandbox, person: Person, ring: MemoryKeyring) -> None:
@@ -479,4 +479,4 @@ for address in (None, "http://127.0.0.1:9", None):
         start_new_session=True,  # no terminal
         check=True,
     )
-    assert done.stdout.count("Nothing was entered") == 3
+    assert done.stdout.count("No input was read") == 3

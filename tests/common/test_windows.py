@@ -75,7 +75,7 @@ def test_a_file_that_stays_open_is_an_error(tmp_path: Path) -> None:
     """After a second of trying, the error says what to do, and the temporary file is deleted."""
     done = forked.run(BUSY + LAST, tmp_path, 32, 10**9)
     message, calls = done.stdout.splitlines()
-    assert "permission is denied. Close it in other programs" in message, done.stderr
+    assert "permission is denied. Close the file in other programs" in message, done.stderr
     assert int(calls) > 2
 
 

@@ -505,7 +505,7 @@ class TestRefused:
 
     def test_no_folder(self, tmp_path: Path) -> None:
         """A missing folder is an error, and is not created."""
-        with pytest.raises(InvalidInputError, match=r"there is no folder .*missing"):
+        with pytest.raises(InvalidInputError, match=r"the folder .*missing does not exist"):
             opened(tmp_path / "missing" / "leads.journal")
         assert list(tmp_path.iterdir()) == []
 
