@@ -104,7 +104,7 @@ def test_a_search_that_is_cut_off_names_both_reasons_and_the_way() -> None:
     with (
         scripted(service_of) as service,
         of.connect(service.url, "token", cache=None, max_wait=0),
-        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. Either its data changed"),
+        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. If its data changed"),
     ):
         of.search_people(person_titles=["CEO"], limit=None)
 
