@@ -157,11 +157,12 @@ class SplittableSearch:
                 "pass split_by= with company_sizes, person_locations or person_seniorities to run "
                 "smaller searches."
             )
+        missing = total - rows
         return (
             f"The service counts {people} for all values of {self.split_by} together, but the "
-            f"searches per value found only {rows:,}. If the service's data changed between pages, "
-            "pass refresh=True to read again. If the service limits the results of one search, "
-            "split by a filter with more values."
+            f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
+            "missing. If the service's data changed between pages, pass refresh=True to read "
+            "again. If it limits the results of one search, split by a filter with more values."
         )
 
 
