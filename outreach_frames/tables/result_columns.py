@@ -70,7 +70,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         "accounts": (
             Field("account_status", note="found, nobody, invalid, duplicate_in_frame or not_sent"),
             Field("account_people", "integer", note="number of people found at the account"),
-            Field("account_total", "integer", note="number of people at the account in total"),
+            Field("account_total", "integer", note="number of matching people at the account"),
             Field("account_company_id", note="first person's company id"),
             Field("account_company_name", note="first person's company name"),
             Field("account_detail", note="reason for the status, or the companies found"),

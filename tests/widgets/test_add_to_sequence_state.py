@@ -126,7 +126,7 @@ def test_by_cells_alone() -> None:
     """Where no name fits, the one column that is full of addresses is taken, and it is said."""
     found = guessed(Kontakt=ADDRESSES, Name=WORDS)["email"]
     assert found.column == "Kontakt"
-    assert "by its cells" in found.note
+    assert "the cells match" in found.note
     assert guessed(Kontakt=ADDRESSES, Other=ADDRESSES)["email"].column is None
     assert guessed(Name=WORDS, Number=[1, 2, 3])["email"].note == ""
 

@@ -380,7 +380,7 @@ def test_limits_go_to_the_account_they_were_read_from() -> None:
             with of.connect(second.url, "token", cache=None):
                 widget.apply(widget.revision)
                 await idle(widget)
-                assert "other than the current one" in widget.notices[0]["text"]
+                assert "connection has changed" in widget.notices[0]["text"]
                 assert not [one for one in second.requests if one.method == "PATCH"]
                 widget.reload()
                 await idle(widget)

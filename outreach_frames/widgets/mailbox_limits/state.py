@@ -18,7 +18,7 @@ Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# Larger numbers are typing errors and do not fit into Int64.
+# Numbers outside this range are typing errors and do not fit into Int64.
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -41,7 +41,7 @@ class Result(NamedTuple):
 
 
 class Mailbox(NamedTuple):
-    """The facts of a mailbox that the widget shows; None is unknown."""
+    """The fields of a mailbox that the widget shows; None is an unknown value."""
 
     id: str | None
     email: str | None
@@ -51,7 +51,7 @@ class Mailbox(NamedTuple):
 
 
 def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
-    """Read the mailboxes of a frame of `of.mailboxes`."""
+    """Convert a frame of `of.mailboxes` to a list of mailboxes."""
     columns = (
         frame[name].tolist()
         for name in ("id", "email", "email_provider", "status", "daily_email_limit")
@@ -63,7 +63,7 @@ def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
 
 
 def check_new_limit(value: object) -> int:
-    """Check that a limit is a whole number; only the service knows its bounds."""
+    """Check that a limit is a whole number; only the service knows the minimum and maximum."""
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
         raise InvalidInputError(f"A daily limit of {limit:.3g} is too large.")
@@ -71,7 +71,7 @@ def check_new_limit(value: object) -> int:
 
 
 def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> list[Change]:
-    """Return the limits, by mailbox id, that differ from the present ones."""
+    """Return the changes for new limits that differ from the current limits."""
     return [
         Change(mailbox.id, mailbox.email or "", mailbox.limit, limits[mailbox.id])
         for mailbox in mailboxes
@@ -165,7 +165,7 @@ def results_frame(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def _comment(email: str) -> str:
-    # Addresses come from the service: a line break in one would end the comment.
+    # A line break in an address, which comes from the service, would end the comment.
     shown = printable(email)
     return f"  # {shown}" if shown else ""
 
