@@ -126,7 +126,7 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
 
 
 def _are_companies(data: pd.DataFrame) -> bool:
-    """Return whether the rows are companies, not people with columns of their company."""
+    """Return whether the rows are companies, not people with company columns."""
     names = {str(name) for name in data.columns}
     is_person = any(name.startswith(COMPANY_PREFIX) for name in names)
     return not is_person and bool(names & _ONLY_COMPANIES)
@@ -165,7 +165,7 @@ def _texts(data: pd.DataFrame, column: str) -> pd.Series:
 def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
     """Draw the land and set axis limits that cut off no circle."""
     land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
-    # add_patch would search the straight outlines for curves, as slowly as the rest of the plot.
+    # Do not use add_patch: it searches the outlines for curves, which doubles the plot's time.
     axes.add_artist(land)
     axes.update_datalim(land.get_path().get_extents().get_points())
     x, y = _span(places["longitude"]), _span(places["latitude"])

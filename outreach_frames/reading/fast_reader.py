@@ -208,7 +208,7 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
 
 
 def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
-    """Read one-line bodies: documented fields with Arrow, undocumented ones in Python."""
+    """Read one-line bodies: documented fields with Arrow, undocumented fields with Python."""
     if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
     document = _read_documents(bodies, _LENIENT, use_threads=use_threads)

@@ -193,7 +193,7 @@ def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
 
 
 def _parse_further_fields(text: Any) -> dict[str, Any]:
-    """Parse a cell of `further_fields`; return text that is not an object under that name."""
+    """Parse a cell of `further_fields`; put text other than a JSON object into a dict."""
     try:
         fields = parse_json(text)
     except (TypeError, ValueError):

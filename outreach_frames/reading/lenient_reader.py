@@ -36,7 +36,7 @@ FURTHER_FIELDS: Final = "further_fields"
 # Fields beyond this number of columns go to FURTHER_FIELDS as JSON.
 MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
 _MAX_CELLS: Final = 10_000_000
-# In a larger table, at least a tenth of the cells have a value.
+# Larger tables get fewer columns, so that at least a tenth of the cells have a value.
 _MAX_SPARSE_CELLS: Final = 2_000_000
 # An object with a longer name is not flattened, as each of its columns would repeat the name.
 _MAX_PREFIX_LENGTH: Final = 100

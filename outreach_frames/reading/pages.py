@@ -65,7 +65,7 @@ def read_people_pages(
             with suppress(ValueError):
                 pages += _read_some_columns(group, columns)
                 continue
-        # An `except` block that read the pages again would keep the failed read in memory.
+        # Do not read again in an `except` block, which would keep the failed read in memory.
         with suppress(ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += read_fast(group, use_threads=use_threads)

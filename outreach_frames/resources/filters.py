@@ -63,7 +63,7 @@ def explain_search(
     client: Client | None = None,
     **fields: Unpack[PeopleFilters],
 ) -> pd.DataFrame:
-    """Count the people that a search finds without one of its filters or values, for each in turn.
+    """Drop each filter and value of a search in turn, and count the people found without it.
 
     Each row takes one small request. If the search finds nobody, drop a filter or value whose row
     has people.

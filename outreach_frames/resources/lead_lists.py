@@ -19,7 +19,7 @@ from outreach_frames.reading.flatten import (
 )
 from outreach_frames.resources.paging import content_key, now, read_items
 
-# Columns of an empty list, which `add_to_sequence` then accepts like other lists.
+# An empty list gets these columns, so that `add_to_sequence` accepts the list.
 _LEAD_KEYS = spec.LEAD_REFERENCE
 _COMPLETED = spec.LEAD_LIST_STATUSES[-1]
 _PAGE_KEYS = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}

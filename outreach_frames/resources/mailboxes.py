@@ -114,7 +114,7 @@ def set_daily_email_limit(
     dtype_backend: DtypeBackend = "numpy_nullable",
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Change how many emails mailboxes may send per day.
+    """Change the daily email limit of one or several mailboxes.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def set_daily_email_limit(
 
     Notes
     -----
-    Interface: PATCH /mailboxes/{id}. For a frame, GET /mailboxes is sent first, past the cache.
+    Interface: PATCH /mailboxes/{id}. For a frame, first GET /mailboxes without the cache.
 
     Examples
     --------

@@ -48,7 +48,7 @@ _MAX_COUNTED_VALUES = 5
 # Usual maximum of JSON objects per person; if a page has more, count people before parsing.
 _USUAL_OBJECTS = 60
 
-# By account, filter and value: whether nobody matches, and the values already warned about.
+# Results of checks for misspelling, and earlier warnings, by account, filter and value.
 matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
 named_before: Final[set[tuple[str, str, str]]] = set()
 
@@ -185,7 +185,7 @@ class Search:
         return now() if unix is None else moment(unix)
 
     def tables(self) -> Generator[pa.Table]:
-        """Yield tables of people in order, without duplicates; first add each to `so_far`."""
+        """Yield tables of people in order, without duplicates; update `so_far` before each one."""
         try:
             yield from self._tables()
         except OutreachError as error:
@@ -231,7 +231,7 @@ class Search:
             return True
         before = self._stored.pages([last]).get(last)
         after, error = self._fetch_pages([last])
-        # Ignore an error here: the search raises it later, when it has read the people before.
+        # Ignore an error here: the search raises the error later, when it needs the page.
         return error is not None or (before is not None and _has_same_people(before, after[0]))
 
     @property

@@ -237,7 +237,7 @@ def check_limit(value: object, name: str = "limit") -> int | None:
 
 
 def check_page_size(value: object) -> int | None:
-    """Check and return the number of people per request; None is not set."""
+    """Check and return the number of people per request; None means automatic."""
     if value is None:
         return None
     size = check_integer("page_size", value)

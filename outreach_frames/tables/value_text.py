@@ -151,7 +151,7 @@ def _to_arrow(cells: pd.Series[Any]) -> pa.Array:
 
 
 def _take(distinct: Texts, codes: np.ndarray[Any, Any]) -> Texts:
-    """Return the text of each code's distinct value; negative codes become missing values."""
+    """Convert codes to the texts of distinct values; negative codes become missing texts."""
     texts = distinct.texts.take(pa.array(codes, pa.int64(), mask=codes < 0))
     unreadable: dict[int, str] = {}
     for code, why in distinct.unreadable.items():

@@ -44,7 +44,7 @@ class Background:
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function now in the loop's thread, or on the loop later in other threads."""
+        """Call a function on the loop: at once in the loop's thread, later in other threads."""
         # Messages from the page may arrive in another thread: JupyterLab uses a subshell.
         if threading.current_thread() is self._thread:
             function(*arguments)

@@ -523,7 +523,7 @@ def test_what_cannot_be_checked_is_told() -> None:
             ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
             ({"leads_distribution": "custom_mailboxes"}, "Pass their addresses"),
-            ({"nonsense": 1}, "'nonsense' is not part"),
+            ({"nonsense": 1}, "'nonsense' is not a key"),
         ):
             await page.check(**part)
             assert words in page.notices

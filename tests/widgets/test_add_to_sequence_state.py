@@ -200,7 +200,7 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ({"sequence": "s"}, "not part of a choice"),
+        ({"sequence": "s"}, "not a key of a choice"),
         ({"email": 1}, "email takes text"),
         ({"data": ["a"]}, "data takes"),
         ({"data": {"a": 1}}, "data takes"),

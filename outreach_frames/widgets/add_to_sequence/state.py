@@ -111,7 +111,7 @@ def code_for(
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the sequences as options, sorted by name; `why` is why one cannot be chosen."""
+    """Return the sequences as options, sorted by name; `why` explains a disabled option."""
     rows = sequences.to_dict(orient="records")
     named = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
     names = Counter(row["name"] for row in named)

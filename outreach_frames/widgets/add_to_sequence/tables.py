@@ -102,7 +102,7 @@ def failed_rows(report: SubmissionReport) -> pd.DataFrame:
 
 
 def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
-    """Return the first identifier of each row, without rows that have no identifier."""
+    """Return the first identifier per row; rows without identifiers are omitted."""
     taken: dict[int, str] = {}
     for name in outcomes.columns:
         if name is not None:

@@ -77,7 +77,7 @@ class AddToSequence(Panel):
     Parameters
     ----------
     df : DataFrame, also of Polars, DuckDB or Arrow
-        One row per lead; it is not changed.
+        One row per lead; the frame is not changed.
     client : Client, optional
         By default the client of the last `connect`.
     journal : str or Path, optional
@@ -314,8 +314,7 @@ class AddToSequence(Panel):
         if self._read_from not in {None, client}:
             # The same id may belong to another sequence in another account.
             problems.append(
-                "The connection has changed since the sequences were read. Reload and choose "
-                "again."
+                "The connection has changed since the sequences were read. Reload and choose again."
             )
         if fixed is not None and (
             fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url

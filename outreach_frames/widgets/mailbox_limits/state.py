@@ -91,7 +91,7 @@ def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -
     """Describe the daily capacity and the mailboxes that count towards it.
 
     >>> describe_capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
-    '40 emails per day, 60 with the changes. The 1 active mailbox counts.'
+    '40 emails per day (60 with the changes) from 1 active mailbox.'
     """
     listed = list(mailboxes)
     now, after = capacity(listed, limits)
@@ -100,13 +100,14 @@ def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -
     others = len(listed) - len(active)
     parts = [f"{now:,} emails per day"]
     if list_changes(listed, limits):
-        parts.append(f", {after:,} with the changes")
-    parts.append(f". The {count_mailboxes(len(active), 'active')} count{_verb_ending(len(active))}")
+        parts.append(f" ({after:,} with the changes)")
+    parts.append(f" from {count_mailboxes(len(active), 'active')}")
     if others:
-        parts.append(f"; {others:,} with another status {'does' if others == 1 else 'do'} not")
+        verb = "has" if others == 1 else "have"
+        parts.append(f"; {count_mailboxes(others)} {verb} another status")
     if without_limit:
         verb = "has" if without_limit == 1 else "have"
-        parts.append(f"; {without_limit:,} active {verb} no limit")
+        parts.append(f"; {count_mailboxes(without_limit, 'active')} {verb} no limit")
     return "".join(parts) + "."
 
 
@@ -168,7 +169,3 @@ def _comment(email: str) -> str:
     # A line break in an address, which comes from the service, would end the comment.
     shown = printable(email)
     return f"  # {shown}" if shown else ""
-
-
-def _verb_ending(number: int) -> str:
-    return "s" if number == 1 else ""
