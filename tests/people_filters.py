@@ -26,7 +26,7 @@ from outreach_frames.common.arguments import ListOfText
 
 
 class FindPeopleFilters(TypedDict, total=False):
-    """The filters of a search at given companies: all but those that name the companies."""
+    """The filters of a people search at given companies, without filters that name companies."""
 
 {others}
 

@@ -32,11 +32,11 @@ _FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
 _OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
 _MAX_STATUSES: Final = 30
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
-# If mailboxes without a separate colour send more than this share, domains are shown instead.
+# Show domains if mailboxes beyond `top` send more than this share of the emails.
 _MAX_OTHER_SHARE: Final = 1 / 3
-# With more days than this, a bar sums a week, month or year.
+# Sum the days by week, month or year if there are more bars than this.
 _MAX_BARS: Final = 90
-# The width of a date on the axis, in font sizes.
+# Width of a date label, in multiples of the font size.
 _DATE_WIDTH: Final = 4
 _MAX_TICKS: Final = 8
 _PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
@@ -56,13 +56,13 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        One horizontal bar per status, in the order of the report's summary: rows in the sequence
-        (blue), skipped (orange), and failed (vermillion).
+        One horizontal bar per status, in the order of the report's summary. Rows in the sequence
+        are blue, skipped rows orange, failed rows vermillion.
 
     Raises
     ------
     InvalidInputError
-        The data is neither a report nor one of its frames.
+        The data is not a report of `add_to_sequence` or a frame of the report.
 
     Notes
     -----
@@ -96,31 +96,31 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
-    """Plot the emails per day and mailbox until all leads have received all of their emails.
+    """Plot the emails per day and mailbox until all leads have received all emails.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         The table that `sending_capacity` returns.
     top : int
-        Maximum number of separate mailboxes or domains, the largest first, up to six; the others
-        are summed.
+        Number of mailboxes or domains to show separately, at most six. The largest are shown; the
+        others are summed.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        One bar per day, or per week, month or year if there are more than 90, stacked by mailbox,
-        or by domain if mailboxes beyond `top` send more than a third of the emails. If dates do
-        not fit at all bars, they are at the first sending day of each week, month (by its name),
-        quarter or year. The title names the day when all leads are reached. A line follows the bar
-        in which the last lead started, if it is not the last bar.
+        One bar per day; more than 90 days are summed by week, month or year. Bars are stacked by
+        mailbox, or by domain if mailboxes beyond `top` send more than a third of the emails. If
+        not all dates fit, only the first sending day of each week, month, quarter or year is
+        labelled. The title has the last sending day. A line marks the day on which the last lead
+        starts, unless this is in the last bar.
 
     Raises
     ------
     InvalidInputError
-        The data is not such a table.
+        The data is not a table of `sending_capacity`.
 
     Notes
     -----
@@ -162,8 +162,8 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
 
 
 def _rows_by_status(data: Any) -> pd.Series:
-    """Count the rows per status, in the order of the report's summary if possible."""
-    # A frame may have a column named "summary".
+    """Count the rows per status, in the order of the report's summary."""
+    # A frame with a column named "summary" has the attribute, too.
     if not is_frame(data) and hasattr(data, "summary"):
         data = data.summary()
     frame = canvas.check_frame(data, _OUTCOME_INPUT)
@@ -193,20 +193,20 @@ def _dates(column: pd.Series) -> pd.Series:
     bad = np.flatnonzero(dates.isna() & column.notna())
     if len(bad):
         raise InvalidInputError(
-            f"The column 'date' does not hold dates: {plural(len(bad), 'value')} other than "
-            f"YYYY-MM-DD, such as {quoted(column.iloc[bad[0]])} in row {bad[0]}. Correct them."
+            f"The column 'date' has {plural(len(bad), 'value')} not in the format YYYY-MM-DD, "
+            f"such as {quoted(column.iloc[bad[0]])} in row {bad[0]}. Correct them."
         )
     return dates
 
 
 def _other_share(days: pd.DataFrame, top: int) -> float:
-    """Return the share of emails from mailboxes without a separate colour."""
+    """Return the share of emails from mailboxes other than the `top` largest."""
     emails = days.sum(axis="columns").sort_values(ascending=False)
     return float(emails.iloc[top:].sum() / max(emails.sum(), 1))
 
 
 def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Sum days by week, month or year if there are too many for one bar each."""
+    """Sum the days by week, month or year if one bar per day would be too many."""
     dates = pd.DatetimeIndex(days.columns)
     starts = {word: dates.to_period(code).start_time for code, word in _PERIODS.items()}
     word = next((word for word in starts if starts[word].nunique() <= _MAX_BARS), "year")
@@ -214,7 +214,7 @@ def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _last_start(table: pd.DataFrame) -> pd.Timestamp:
-    """Return the day on which the last lead started, or the last day."""
+    """Return the day on which the last lead starts, or the last day if this is unknown."""
     if "leads_started" not in table:
         return pd.Timestamp(table["date"].max())
     started = canvas.check_numbers(table, "leads_started").fillna(0)
@@ -246,14 +246,14 @@ def _draw_periods(
 
 
 def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:
-    """Label all bars, or the first of each week, month, quarter or year, with days of sending."""
+    """Label each bar, or the first bar per week, month, quarter or year, with its date."""
     days = bars[bars.isin(sent)] if period == "week" else bars
     width = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
     fitting = int(min(max(width, 2), _MAX_TICKS))
     ticks = days
     for code in ("D", "W", "M", "Q", "Y"):
         ticks = days[~days.to_period(code).duplicated()]
-        # The first week or month may be short.
+        # Skip the first label if its week or month is too short for the text.
         if len(ticks) > 2 and (ticks[1] - ticks[0]) / (days[-1] - days[0]) < 1 / width:
             ticks = ticks[1:]
         if len(ticks) <= fitting:

@@ -32,11 +32,11 @@ _LATITUDE: Final = "location_details_lat"
 _LONGITUDE: Final = "location_details_long"
 _POINT: Final = ["latitude", "longitude"]
 _NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
-# Columns that a frame of companies has, and a frame of people does not.
+# Columns of a frame of companies that a frame of people lacks.
 _ONLY_COMPANIES: Final = {field.name for field in (*spec.COMPANY, PEOPLE_IN_FRAME)} - {
     field.name for field in spec.PERSON
 }
-# Degrees: the margin around the people, the minimum span, and the span that shows the whole world.
+# In degrees: margin around the people, minimum span, and maximum span before showing the world.
 _MARGIN: Final = 8
 _MIN_SPAN: Final = 30
 _MAX_SPAN: Final = 180
@@ -44,11 +44,11 @@ _WORLD: Final = ((-180, 180), (-58, 84))
 # Diameters of circles in points.
 _MAX_DIAMETER: Final = 30
 _MIN_DIAMETER: Final = 4
-# Circles stay whole if a layout engine makes the axes smaller.
+# Extra space, because a layout engine that shrinks the axes must not cut off circles.
 _LAYOUT_MARGIN: Final = 1.3
-# Longer names would hide the map.
+# Longer names are shortened, because they would hide the map.
 _MAX_LETTERS: Final = 30
-# The sides of a circle where its name may go: directions and alignments.
+# Possible positions of a circle's name: direction from the circle and text alignment.
 _SIDES: Final = (
     (1, 0, "left", "center"),
     (-1, 0, "right", "center"),
@@ -59,7 +59,7 @@ _SIDES: Final = (
     (0.7, -0.7, "left", "top"),
     (-0.7, -0.7, "right", "top"),
 )
-# Points between a circle and its name; further names have a line to their circle.
+# Gaps between a circle and its name, in points; a line bridges all but the smallest gap.
 _GAPS: Final = (2, 10, 20, 30, 40)
 
 
@@ -71,18 +71,18 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`) or companies (`companies()`).
     top : int
-        Maximum number of labelled places, the largest first; labels that do not fit are dropped.
+        Maximum number of places to label, the largest first. Labels that do not fit are dropped.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        In degrees, with one circle per place, its area proportional to the number of people, or
-        companies; a legend gives the sizes if small circles are enlarged to be visible. A place is
-        a city with its state and country, drawn at its most frequent point; without a city, the
-        points that round to the same tenth of a degree. Each point gets its most frequent name. The
-        title has the number of people without coordinates.
+        A map in degrees with one circle per place; the area of a circle is proportional to the
+        number of people or companies. If small circles are enlarged to be visible, a legend shows
+        the sizes. A place is a city with its state and country, drawn at its most frequent point.
+        Points without a city are one place if they round to the same tenth of a degree. Each point
+        gets its most frequent name. The title has the number of people without coordinates.
 
     Raises
     ------
@@ -91,8 +91,8 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
 
     Notes
     -----
-    Interface: Person and Company, `location_details`. The outlines are Natural Earth's, in the
-    public domain.
+    Interface: Person and Company, `location_details`. The outlines are from Natural Earth (public
+    domain).
 
     Examples
     --------
@@ -126,7 +126,7 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
 
 
 def _are_companies(data: pd.DataFrame) -> bool:
-    """Return whether the columns are those of companies, and not of people with a company."""
+    """Return whether the rows are companies, not people with company columns."""
     names = {str(name) for name in data.columns}
     is_person = any(name.startswith(COMPANY_PREFIX) for name in names)
     return not is_person and bool(names & _ONLY_COMPANIES)
@@ -141,7 +141,7 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
     counted = frame[on_earth].value_counts([*_POINT, *_NAMES], dropna=False)
     points = counted.reset_index(name="people")
     points["people"] = points.groupby(_POINT)["people"].transform("sum")
-    # Keep the most frequent name of each point; one with a city is preferred.
+    # Keep the most frequent name of each point, preferably a name with a city.
     points = points.sort_values(_NAMES[0], key=pd.isna, kind="stable").drop_duplicates(_POINT)
     points = points.sort_values("people", ascending=False, kind="stable")
     city, *region = (points[name] for name in _NAMES)
@@ -155,7 +155,7 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _texts(data: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column's text without blank text; all missing if it does not exist."""
+    """Return a column as text; blank text and absent columns become missing values."""
     if column not in data.columns:
         return pd.Series(pd.NA, index=data.index, dtype="str")
     texts = data[column].astype("str").str.strip()
@@ -163,9 +163,9 @@ def _texts(data: pd.DataFrame, column: str) -> pd.Series:
 
 
 def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
-    """Draw the land around the places, with all circles whole."""
+    """Draw the land and set axis limits that cut off no circle."""
     land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
-    # add_patch takes as long as the rest of the plot: it looks for curves in straight outlines.
+    # Do not use add_patch: it searches the outlines for curves, which doubles the plot's time.
     axes.add_artist(land)
     axes.update_datalim(land.get_path().get_extents().get_points())
     x, y = _span(places["longitude"]), _span(places["latitude"])
@@ -188,7 +188,7 @@ def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) ->
 def _include(
     limits: tuple[float, float], values: pd.Series, radii: np.ndarray[Any, Any]
 ) -> tuple[float, float]:
-    """Extend limits so that circles are inside."""
+    """Extend axis limits to include all circles."""
     return min(limits[0], (values - radii).min()), max(limits[1], (values + radii).max())
 
 
@@ -246,7 +246,7 @@ def _draw_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
 
 
 def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any], top: int) -> None:
-    """Label the largest circles where a label overlaps no circle or label and stays on the map."""
+    """Label the largest circles, each at a free position inside the map."""
     figure: Any = axes.figure.get_figure(root=True)
     figure.draw_without_rendering()
     size = min(canvas.points("xtick.labelsize"), 9)
@@ -273,11 +273,11 @@ def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any],
                 path_effects=[withStroke(linewidth=2, foreground=canvas.background_color(axes))],
                 arrowprops=line if gap > _GAPS[0] else None,
             )
-            label.get_window_extent()  # places the text; it includes the line
+            label.get_window_extent()  # positions the text; this extent includes the line
             box = Text.get_window_extent(label)
             nearest = np.clip(spots, box.min, box.max)
             on_circle = (np.hypot(*(spots - nearest).T) < radii).any()
-            # The line is checked with the label, from the circle to the label's centre.
+            # The line from the circle to the label's centre must not cross another label.
             to_label = Path([spots[row], box.get_points().mean(axis=0)])
             on_label = any(box.overlaps(one) or to_label.intersects_bbox(one) for one in taken)
             inside = axes.bbox.count_contains(box.get_points()) == 2

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from outreach_frames import spec
 from outreach_frames.common.text import plural
 
-# Names and labels that cannot be personal data.
+# Names and labels of this form cannot be personal data.
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w .+-]{0,60}", re.ASCII)
 _SHOWN_VALUES: Final = 3
 _TYPE_NAMES: Final[Mapping[type, str]] = {
@@ -24,7 +24,7 @@ _FORMATS: Final[Mapping[str, str]] = {
     "uri": r"[A-Za-z][\w+.-]*://[^/?#].*",
     "email": r".*@.*",
 }
-# Labels for which the interface document has no list.
+# Known labels of fields whose values the interface document does not list.
 _SUGGESTIONS: Final = {
     "company.size": spec.SUGGESTED_COMPANY_SIZES,
     "company.type": spec.SUGGESTED_COMPANY_TYPES,
@@ -46,9 +46,9 @@ def find_deviations(
     all_expected: bool = True,
     path: str = "",
 ) -> Iterator[Deviation]:
-    """Yield how records differ from documented fields, with names and counts but no values.
+    """Yield the differences between records and documented fields: names and counts, no values.
 
-    With `all_expected`, a field that no record has is missing; otherwise only a required one is.
+    With `all_expected`, also report optional fields that all records lack.
 
     >>> [*find_deviations([{"id": 1}], [spec.Field("id"), spec.Field("name")])]
     [Deviation(path='id', detail='integer instead of string in 1 of 1', is_addition=False), \
@@ -56,10 +56,10 @@ Deviation(path='name', detail='missing in 1 of 1', is_addition=False)]
     """
     for field in fields:
         if field.name == spec.LINKS_KEY:
-            continue  # its members differ from page to page
+            continue  # the members of `_links` differ from page to page
         place = f"{path}{field.name}"
         values = [record[field.name] for record in records if field.name in record]
-        # Null is a value, except of a required field.
+        # Null counts as a value, except in a required field.
         absent = len(records) - len(values) + (values.count(None) if field.required else 0)
         expected = all_expected and not values and field.name != spec.ERRORS_KEY
         if absent and (field.required or expected):

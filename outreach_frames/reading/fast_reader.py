@@ -1,7 +1,7 @@
 """Read pages of people with Arrow's JSON reader.
 
-If every field of a page is documented, Arrow reads all of it. If not, Arrow reads the documented
-fields and the lenient reader the others.
+Arrow reads the whole page if every field is documented. Otherwise, Arrow reads the documented
+fields, and the lenient reader reads the undocumented fields.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _PEOPLE_DEPTH: Final = max(len(path) for path, _ in spec.leaves(spec.PERSON))
 _RESULT: Final = tuple(
     field for field in spec.PEOPLE_SEARCH_RESULT if field.name != spec.ERRORS_KEY
 )
-# Fails at the first undocumented field.
+# These options raise an error at the first undocumented field.
 _STRICT: Final = arrow_json.ParseOptions(
     explicit_schema=wire_schema(_RESULT).append(pa.field(spec.ERRORS_KEY, pa.list_(pa.null()))),
     unexpected_field_behavior="error",
 )
 _BLOCK_BYTES: Final = 8 << 20
-# Arrow's reader recurses on undocumented fields; about 15,000 levels crash the process.
+# Arrow's reader recurses into undocumented fields; about 15,000 levels crash the process.
 MAX_DEPTH: Final = 100
-# 100 people have about 40,000 values. Each takes up to 200 bytes as a Python object.
+# 100 people have about 40,000 values. As a Python object, a value takes up to 200 bytes.
 _MAX_VALUES: Final = 1_000_000
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
-_OPENING_BIT: Final = 2  # set in { and [, not in } and ]
+_OPENING_BIT: Final = 2  # the bit is set in { and [ but not in } and ]
 
 
 def _documented_type(field: spec.Field) -> pa.DataType:
-    """Return a field's Arrow type without members whose elements are undocumented."""
+    """Return a field's Arrow type without arrays whose element type is undocumented."""
     if field.members:
         documented = [m for m in field.members if m.type != "array" or m.items is not None]
         struct = pa.struct(
@@ -60,7 +60,7 @@ def _documented_type(field: spec.Field) -> pa.DataType:
     return wire_type(field)
 
 
-# Skips undocumented fields; the lenient reader reads them.
+# These options skip undocumented fields, which the lenient reader reads.
 _LENIENT: Final = arrow_json.ParseOptions(
     explicit_schema=pa.schema([pa.field(field.name, _documented_type(field)) for field in _RESULT]),
     unexpected_field_behavior="ignore",
@@ -73,7 +73,7 @@ class PageHead(NamedTuple):
     rows: int  # number of people
     pagination: dict[str, Any]  # `_pagination` without nulls
     errors: list[Any]  # `_errors` as sent
-    body: bytes = b""  # the response, if only some of its columns were read
+    body: bytes = b""  # the response, kept if some of its columns were not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class PeoplePage:
         return [error for head in self.heads for error in head.errors]
 
     def without_bodies(self) -> PeoplePage:
-        """Return the page without the responses, which takes less memory."""
+        """Return the page without the response bodies, to save memory."""
         return PeoplePage(self.people, [head._replace(body=b"") for head in self.heads])
 
     def split(self) -> Iterator[PeoplePage]:
@@ -117,14 +117,14 @@ def check_size(body: bytes) -> None:
 
 
 def may_exceed(body: bytes, people: int) -> bool:
-    """Return whether a response may have more results than `people`, without parsing it."""
+    """Return whether an unparsed response may have more results than `people`."""
     content = np.frombuffer(body, np.uint8)
     objects, members, values = (np.count_nonzero(content == ord(one)) for one in "{:,")
     return bool(objects > people or values - members > people)
 
 
 def count_people(body: bytes) -> int:
-    """Count the people of a response without building them; 0 if it cannot be read.
+    """Count the people of a response without parsing them; return 0 if this fails.
 
     >>> count_people(b'{"results":[{},{"results":[1,2,3]},null]}')
     3
@@ -141,12 +141,12 @@ def count_people(body: bytes) -> int:
         people = parse_json(body.removeprefix(BOM).decode())[spec.RESULTS_KEY]
         return len(people) if isinstance(people, list) else 0
     except (ValueError, TypeError, KeyError, RecursionError):
-        return 0  # the reader will raise an error with the reason
+        return 0  # the reader will raise an error that has the reason
 
 
 def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> list[PeoplePage]:
     """Read all bodies as one page if every field is documented, else as one page per body."""
-    # Raises ValueError or ArrowTypeError if only the lenient reader can read them.
+    # Raises ValueError or ArrowTypeError if only the lenient reader can read the bodies.
     bodies = [to_one_line(body) for body in bodies]
     try:
         return [_read_documented(bodies, use_threads=use_threads)]
@@ -164,7 +164,7 @@ def page_head(document: dict[str, Any]) -> PageHead:
 
 
 def parse_head(rows: int, pagination: bytes, errors: bytes) -> PageHead:
-    """Parse the head of a response; raise ValueError unless its pagination is an object."""
+    """Parse the head of a response; raise ValueError unless the pagination is an object."""
     parsed = parse_json(pagination.decode())
     if not isinstance(parsed, dict):
         raise LossyParseError
@@ -172,7 +172,7 @@ def parse_head(rows: int, pagination: bytes, errors: bytes) -> PageHead:
 
 
 def list_of_errors(errors: Any) -> list[Any]:
-    """Return `_errors` as a list, also if the service sent null or a single error."""
+    """Return `_errors` as a list, even if the service sent null or a single error."""
     if errors is None:
         return []
     return errors if isinstance(errors, list) else [errors]
@@ -189,7 +189,7 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
     people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
     if len(bodies) > 1 and people.num_columns > len(PEOPLE_COLUMNS):
-        raise LossyParseError  # pages read one by one may order these columns differently
+        raise LossyParseError  # the column order may differ if pages are read one by one
     heads = [
         PageHead(
             rows,
@@ -208,7 +208,7 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
 
 
 def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
-    """Read one-line bodies: documented fields with Arrow, undocumented ones in Python."""
+    """Read one-line bodies: documented fields with Arrow, undocumented fields with Python."""
     if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
     document = _read_documents(bodies, _LENIENT, use_threads=use_threads)
@@ -216,7 +216,7 @@ def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
     check_exact(people)
     pages: list[PeoplePage] = []
     begin = 0
-    # One by one, so that the column order does not depend on how pages are grouped.
+    # Read bodies one by one, so that the column order does not depend on the grouping of pages.
     for body in bodies:
         response = orjson.loads(body)
         head = page_head(response)
@@ -241,26 +241,26 @@ def _extract_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedAr
 
 
 def to_one_line(body: bytes) -> bytes:
-    """Convert a body to one line; raise an error unless it is UTF-8 and starts with a brace."""
+    """Convert a body to one line; raise an error unless the body is UTF-8 and starts with {."""
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):
         raise LossyParseError  # Arrow's reader crashes the process on a bare null
     if not body.isascii():  # Arrow's reader does not check UTF-8
         pa.array([body], pa.binary()).cast(pa.string())
     if b"\n" in body or b"\r" in body:
-        # A tab is white space too, and as invalid inside a string as a line break.
+        # Tabs and line breaks are both white space between values and invalid inside strings.
         body = body.translate(bytes.maketrans(b"\r\n", b"\t\t"))
     return body
 
 
 def _depth(body: bytes) -> int:
-    """Return the nesting depth of a body's brackets, or more if its strings contain brackets."""
+    """Return an upper bound of a body's nesting depth; brackets in strings count, too."""
     brackets = body.translate(None, _NO_BRACKETS)
     level = lowest = deepest = 0
     for start in range(0, len(brackets), _BLOCK_BYTES):
         part = np.frombuffer(brackets, np.uint8, min(_BLOCK_BYTES, len(brackets) - start), start)
         levels = level + np.cumsum((part & _OPENING_BIT).astype(np.int32) - 1)
-        # A closing bracket inside a string must not cancel an opening one outside.
+        # A closing bracket inside a string must not cancel an opening bracket outside.
         bottoms = np.minimum(np.minimum.accumulate(levels), lowest)
         deepest = max(deepest, int((levels - bottoms).max()))
         level, lowest = int(levels[-1]), int(bottoms[-1])
@@ -282,7 +282,7 @@ def _read_documents(
 
 
 def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
-    """Flatten people to the interface's column names; `_LENIENT` may drop some columns."""
+    """Flatten people to the interface's column names; with `_LENIENT`, some columns are absent."""
     people = pa.Table.from_struct_array(persons)
     for _ in range(_PEOPLE_DEPTH - 1):
         people = people.flatten()
@@ -290,9 +290,9 @@ def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
 
 
 def check_exact(people: pa.Table) -> None:
-    """Raise LossyParseError if a number may be rounded, such as an integer beyond 2^53."""
+    """Raise LossyParseError if a number may have been rounded, such as integers beyond 2^53."""
     columns = zip(people.column_names, people.columns, strict=True)
-    # Joined, because a page has hundreds of columns and few rows.
+    # One check of all columns is faster: a page has hundreds of columns and few rows.
     chunks = [
         chunk
         for name, column in columns

@@ -56,7 +56,7 @@ def check_dtype_backend(value: object) -> None:
 def people_frame(
     pages: Sequence[PeoplePage] | Sequence[pa.Table], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
-    """Join pages of people, or their tables, into one frame; no pages give an empty frame.
+    """Join pages or tables of people into one frame; without pages, the frame is empty.
 
     >>> people_frame([]).shape
     (0, 262)
@@ -84,7 +84,7 @@ def records_frame(
 def undocumented_frame(
     records: Sequence[Any], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
-    """Build a frame from parsed records of an undocumented form.
+    """Build a frame from parsed records without documented fields.
 
     >>> undocumented_frame([{"email": "a@b.co", "data": {"city": "Oslo"}}]).columns.tolist()
     ['email', 'data_city']
@@ -134,13 +134,13 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     people = concat_tables([fold_columns(table, excess) for table in tables] if excess else tables)
     documented = [name for name in names if name in _DOCUMENTED]
     order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
-    # Arrow rebuilds the list of names on each access.
+    # `column_names` builds a new list at each access.
     present = set(people.column_names)
     return people.select([name for name in order if name in present])
 
 
 def select_columns(people: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return columns in this order; one that the table lacks is missing in each row.
+    """Select columns in this order; a column that the table lacks has only missing values.
 
     >>> select_columns(pa.table({"a": [1], "b": [2]}), ["b", "c"]).to_pylist()
     [{'b': 2, 'c': None}]
@@ -151,7 +151,7 @@ def select_columns(people: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
-    """List undocumented columns by the first row with a value, then those without values."""
+    """List undocumented columns in order of their first value; columns without values follow."""
     # The order does not depend on how rows are split into tables.
     valued: dict[str, None] = {}
     empty: dict[str, None] = {}
@@ -171,7 +171,7 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
 
 
 def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
-    """Move the named columns into the `further_fields` column of JSON objects.
+    """Move the named columns into `further_fields`, a column of JSON objects.
 
     >>> fold_columns(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]
@@ -193,7 +193,7 @@ def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
 
 
 def _parse_further_fields(text: Any) -> dict[str, Any]:
-    """Parse a `further_fields` cell; other text is the value of a field of that name."""
+    """Parse a cell of `further_fields`; put text other than a JSON object into a dict."""
     try:
         fields = parse_json(text)
     except (TypeError, ValueError):
@@ -217,7 +217,7 @@ def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArr
 
 
 def concat_promoted(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Concatenate columns to a common type; raise an Arrow error if they have none.
+    """Concatenate columns in a common type; raise an Arrow error if there is no such type.
 
     >>> parts = [pa.array([[None, None]]), pa.array([[1]])]
     >>> concat_promoted(list(map(pa.chunked_array, zip(parts)))).to_pylist()

@@ -1,7 +1,8 @@
 """Flatten Python records of any form into an Arrow table.
 
-Slower than `fast_reader`, with the same columns, types and values. A value that does not fit its
-column's type is missing there and becomes text in the column `<column>_raw` at the end.
+This is slower than `fast_reader`, with the same columns, types and values. If a value does not fit
+its column's type, the cell is missing, and the column `<column>_raw` at the end has the value as
+text.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from outreach_frames.tables.value_text import json_text, sent_text
 RAW_SUFFIX: Final = "_raw"
 VALUE_COLUMN: Final = "value"
 FURTHER_FIELDS: Final = "further_fields"
-# Fields beyond these columns go to FURTHER_FIELDS as JSON.
+# Fields beyond this number of columns go to FURTHER_FIELDS as JSON.
 MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
 _MAX_CELLS: Final = 10_000_000
-# In a larger table, at least a tenth of the cells have a value.
+# Larger tables get fewer columns, so that at least a tenth of the cells have a value.
 _MAX_SPARSE_CELLS: Final = 2_000_000
 # An object with a longer name is not flattened, as each of its columns would repeat the name.
 _MAX_PREFIX_LENGTH: Final = 100
 _FIRST_DATE: Final = datetime(1, 1, 1)
-# Kept as text: `re` compiles them at first use, which keeps the import fast.
+# The patterns are text: `re` compiles them at first use, which keeps the import fast.
 _DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
 _DATE_TIME: Final = (
     r"(?a)(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?"
@@ -48,7 +49,7 @@ _DATE_TIME: Final = (
 
 
 class _TypeMismatchError(ValueError):
-    """A value does not have its field's type."""
+    """A value does not have the type of its field."""
 
 
 def records_table(
@@ -59,8 +60,8 @@ def records_table(
     parsed: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten parsed records: documented columns in order, then undocumented fields."""
-    # `drop` names top-level fields. `parsed` has columns that Arrow has read, dates still as text;
-    # a number that may have been rounded then raises LossyParseError.
+    # `drop` names top-level fields. `parsed` has columns that Arrow has read, with dates as text.
+    # With `parsed`, raise LossyParseError if a number may have been rounded.
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
         for record in records
@@ -80,8 +81,8 @@ def records_table(
 
 def parse_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
     """Parse a text column as dates; return unreadable text as a second column."""
-    # A date is YYYY-MM-DD. A date-time is ISO 8601, seconds and offset optional; without an offset
-    # it is UTC. Digits beyond the microsecond are cut.
+    # A date is YYYY-MM-DD. A date-time is ISO 8601 with optional seconds and offset; the default
+    # offset is UTC. Times are cut to microseconds.
     if field.format == "date":
         try:
             dates = text.cast(pa.date32()).cast(DATE)
@@ -96,7 +97,7 @@ def parse_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array |
 def named_columns(
     known: Mapping[str, pa.Array], extras: Iterable[tuple[str, pa.Array]]
 ) -> dict[str, pa.Array]:
-    """Append extra columns to the known ones; a duplicate name gets a number."""
+    """Append extra columns to the known columns; add a number to duplicate names."""
     columns = dict(known)
     for name, array in extras:
         columns[unique_name(name, columns)] = array
@@ -114,7 +115,7 @@ class _Columns:
     python_values: list[Any] = field(default_factory=list)  # values that Arrow has not read
     documented: dict[str, pa.Array] = field(default_factory=dict)
     undocumented: list[tuple[str, pa.Array]] = field(default_factory=list)
-    raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # text that does not fit
+    raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # values that do not fit
 
 
 def _flatten(
@@ -138,7 +139,7 @@ def _flatten_object(
     prefix: str,
     found: _Columns,
 ) -> None:
-    """Flatten the objects at one path of all records."""
+    """Flatten the objects that the records have at one path."""
     documented = [member for member in fields if member.name not in found.drop]
     for member in documented:
         name = prefix + member.name
@@ -157,7 +158,7 @@ def _flatten_object(
 def _documented_column(
     parents: Sequence[Mapping[str, Any] | None], member: spec.Field, name: str, found: _Columns
 ) -> tuple[pa.Array, pa.Array | None]:
-    """Return a documented field's column, and the raw text of values that do not fit it."""
+    """Return a documented field's column, and the raw text of values that do not fit its type."""
     parsed = found.parsed.get(name)
     if parsed is None or _has_undocumented_members(parents, member):
         values = _members(parents, member.name)
@@ -170,7 +171,7 @@ def _documented_column(
 def _has_undocumented_members(
     parents: Sequence[Mapping[str, Any] | None], lists: spec.Field
 ) -> bool:
-    """Return whether objects in lists have undocumented members."""
+    """Return whether the field's lists have objects with undocumented members."""
     documented = {member.name for member in lists.members}
     return (
         lists.type == "array"
@@ -189,7 +190,7 @@ def _flatten_undocumented(
     prefix: str,
     found: _Columns,
 ) -> None:
-    """Flatten undocumented fields up to the limit of columns."""
+    """Flatten undocumented fields up to the maximum number of columns."""
     for position, key in enumerate(keys):
         if len(found.undocumented) >= found.limit:
             excess = set(keys[position:])
@@ -217,7 +218,7 @@ def _flatten_undocumented_field(values: list[Any], name: str, found: _Columns) -
 
 
 def _max_undocumented_columns(rows: Sequence[dict[str, Any]]) -> int:
-    """Return the maximum number of undocumented columns, which keeps sparse tables small."""
+    """Return the maximum number of undocumented columns; large sparse tables have fewer."""
     if len(rows) * MAX_UNDOCUMENTED_COLUMNS <= _MAX_SPARSE_CELLS:
         return MAX_UNDOCUMENTED_COLUMNS
     cells = _MAX_SPARSE_CELLS + 10 * sum(map(_count_members, rows))
@@ -243,7 +244,7 @@ def _split_objects(values: list[Any]) -> tuple[list[dict[str, Any] | None], list
 
 
 def _typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
-    """Convert Python values to a documented field's column and raw text."""
+    """Build a documented field's column, and the raw text of values that do not fit its type."""
     fitting: list[Any] = []
     mismatches: list[Any] = []
     for value in values:
@@ -338,7 +339,7 @@ def _object_list_column(
     }
     undocumented = _keys(elements, members.keys())
     if _are_too_many(undocumented, len(elements)):
-        # A generator, because as dicts they take far more memory than as text.
+        # A generator saves memory: the dicts take far more than their text.
         excess = (
             element and {key: value for key, value in element.items() if key not in members}
             for element in elements
@@ -362,7 +363,7 @@ def _object_list_column(
 
 
 def infer_column(values: Sequence[Any]) -> pa.Array:
-    """Build an undocumented field's column: typed if all values agree, else text."""
+    """Build an undocumented field's column: typed if all values have one type, else text."""
     if _count_cells(values, len(values)) <= _MAX_CELLS:
         try:
             return pa.array(values)
@@ -372,7 +373,7 @@ def infer_column(values: Sequence[Any]) -> pa.Array:
 
 
 def _count_cells(values: Iterable[Any], rows: int) -> float:
-    """Count the cells of the Arrow type that holds all values unchanged, or return infinity."""
+    """Count the Arrow cells that the values take; return infinity if no type keeps all values."""
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
     if kinds == {list}:
@@ -401,11 +402,11 @@ def _raw_column(mismatches: Sequence[Any]) -> pa.Array | None:
 
 
 def _keys(objects: Iterable[Mapping[str, Any] | None], known: Set[str] = frozenset()) -> list[str]:
-    """List the objects' names that are not known, in order of first appearance."""
+    """List the objects' unknown names in order of first appearance."""
     names: dict[str, Any] = {}
     for item in objects:
         if item and not item.keys() <= known:
-            names.update(item)  # a name keeps its first position
+            names.update(item)  # a repeated name keeps its first position
     return [name for name in names if name not in known]
 
 

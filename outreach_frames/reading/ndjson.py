@@ -20,7 +20,7 @@ _BODY: Final = f'{{"{spec.RESULTS_KEY}":[%b],"{spec.PAGINATION_KEY}":{{}}}}'.enc
 def read_ndjson(
     content: bytes, name: str, *, start: int = 0, columns: Sequence[str] | None = None
 ) -> list[pa.Table]:
-    r"""Read the people of whole NDJSON lines, skipping blank ones; `columns` limits the columns.
+    r"""Read people from whole NDJSON lines and skip blank lines; `columns` limits the columns.
 
     >>> [table.num_rows for table in read_ndjson(b'{"id": "1"}\n\n{"id": "2"}', "people.ndjson")]
     [2]
@@ -43,9 +43,9 @@ def read_ndjson(
 
 
 def _read_lines(lines: Sequence[bytes], columns: Sequence[str] | None = None) -> list[pa.Table]:
-    """Read lines as one page of people, or as no page unless each line is one person.
+    """Read lines as one table of people; return no table unless each line is one person.
 
-    With `columns`, read only these; return no page if that needs other columns too.
+    With `columns`, read only these columns; return no table if this fails.
     """
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 

@@ -1,7 +1,7 @@
 """Read pages of people from responses of people search; no I/O.
 
-Arrow's JSON reader parses pages with the interface's types. If it fails or could change a value,
-`lenient_reader` parses the page more slowly, with the same columns, types and values.
+Arrow's JSON reader parses pages with the interface's types. If Arrow's reader fails or could change
+a value, the slower `lenient_reader` parses the page, with the same columns, types and values.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
 
-# Elements of undocumented types (`locations`, `technologies`) become text: other values become
-# JSON with sorted names and without nulls. A value that does not fit its column's type is missing
-# there and becomes text in the column `<column>_raw`. An undocumented field becomes a column at the
-# end; fields beyond 1,000 such columns, objects with names of over 100 characters and, in large
-# tables, very sparse fields go to the text column `further_fields`, one JSON object per row.
+# List elements of undocumented type (`locations`, `technologies`) become text, or JSON with sorted
+# names and without nulls. If a value does not fit its column's type, the cell is missing, and the
+# column `<column>_raw` has the value as text. An undocumented field becomes a column at the end.
+# The text column `further_fields` has one JSON object per row, with fields beyond 1,000 columns,
+# objects whose names have over 100 characters and, in large tables, very sparse fields.
 def read_people_page(body: bytes) -> PeoplePage:
     """Read one response of people search; raise InvalidResponseError for other content.
 
@@ -48,10 +48,10 @@ def read_people_page(body: bytes) -> PeoplePage:
 def read_people_pages(
     bodies: Sequence[bytes], *, use_threads: bool = True, columns: Sequence[str] | None = None
 ) -> list[PeoplePage]:
-    """Read responses in order; consecutive pages of documented fields become one PeoplePage.
+    """Read responses in order; join consecutive pages without undocumented fields.
 
-    `columns` names documented columns to read from pages with only documented fields. Other pages
-    are read whole.
+    `columns` limits the documented columns that are read. Pages with undocumented fields are read
+    whole.
 
     >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
     >>> [page.people.num_rows for page in read_people_pages([body, body])]
@@ -65,7 +65,7 @@ def read_people_pages(
             with suppress(ValueError):
                 pages += _read_some_columns(group, columns)
                 continue
-        # Suppressing the exception frees the memory of earlier reads.
+        # Do not read again in an `except` block, which would keep the failed read in memory.
         with suppress(ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += read_fast(group, use_threads=use_threads)
@@ -100,14 +100,14 @@ def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _read_some_columns(bodies: Sequence[bytes], columns: Sequence[str]) -> list[PeoplePage]:
-    """Read some columns of pages with documented fields only."""
+    """Read some columns of pages without undocumented fields."""
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 
     return [read_columns(bodies, columns, must_be_documented=True)]
 
 
 def _read_alone(body: bytes) -> PeoplePage:
-    """Read one body with any fields."""
+    """Read one body, which may have undocumented fields."""
     with suppress(ValueError, pa.ArrowTypeError):
         (page,) = read_fast([body])
         return page
@@ -115,7 +115,7 @@ def _read_alone(body: bytes) -> PeoplePage:
 
 
 def _read_leniently(body: bytes) -> PeoplePage:
-    """Read one body through Python objects."""
+    """Read one body with Python's JSON parser."""
     try:
         result = parse_json(body.removeprefix(BOM).decode())
     except UnicodeDecodeError as error:

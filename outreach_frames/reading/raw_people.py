@@ -28,12 +28,12 @@ from outreach_frames.tables.json_columns import text_buffers
 ID: Final = "id"
 LINE: Final = "line"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-# Only the end of each value matters, so numbers stay text, whatever their length.
+# Only the end of each value matters, so numbers of any length stay text.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 class _Page(msgspec.Struct):
-    """A response whose parts are checked to be JSON and stay bytes."""
+    """A response whose parts are validated as JSON but stay bytes."""
 
     results: list[Raw] = msgspec.field(name=spec.RESULTS_KEY)
     pagination: Raw = msgspec.field(name=spec.PAGINATION_KEY)
@@ -49,7 +49,7 @@ _PERSONS: Final = msgspec.json.Decoder(_Person)
 
 
 def read_people_lines(bodies: Sequence[bytes]) -> list[PeoplePage]:
-    r"""Read responses as people with the columns `id` and `line`, as one page if possible.
+    r"""Read people with the columns `id` and `line`; join the responses to one page if possible.
 
     >>> (page,) = read_people_lines([b'{"results":[{"id":"1","new":0.10}],"_pagination":{}}'])
     >>> page.people.to_pylist()
@@ -64,7 +64,7 @@ def read_people_lines(bodies: Sequence[bytes]) -> list[PeoplePage]:
 
 
 def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
-    """Split bodies with msgspec, which checks JSON without building its values."""
+    """Split bodies with msgspec, which validates JSON without building the values."""
     ids: list[Any] = []
     lines: list[Raw] = []
     heads: list[PageHead] = []
@@ -77,9 +77,9 @@ def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
 
 
 def _table(ids: Iterable[Any], lines: Sequence[bytes | Raw]) -> pa.Table:
-    """Build a table of ids (missing if not text) and lines from objects without line breaks."""
+    """Build a table of ids and lines; an id that is not text becomes missing."""
     ends = np.cumsum([0, *(memoryview(line).nbytes + 1 for line in lines)], dtype=np.int64)
-    # Arrow reuses its memory; bytes would be allocated by the system each time.
+    # Arrow reuses its memory; Python would allocate new memory for bytes each time.
     content = pa.allocate_buffer(int(ends[-1]))
     target = memoryview(content).cast("B")
     for line, begin, end in zip(lines, ends.tolist(), ends[1:].tolist(), strict=False):
@@ -106,7 +106,7 @@ def join_lines(lines: pa.ChunkedArray) -> bytes:
 
 
 def _read_exactly(body: bytes) -> PeoplePage:
-    """Split a body at the ends that Python's JSON parser finds."""
+    """Split a body into people with Python's JSON parser, which finds the end of each value."""
     page = read_people_page(body)
     lines = [_as_object(line) for line in _lines(to_one_line(body).decode())]
     if len(lines) != page.people.num_rows:
@@ -118,7 +118,7 @@ def _read_exactly(body: bytes) -> PeoplePage:
 
 
 def _lines(text: str) -> Iterator[bytes]:
-    """Yield the elements of the top-level results."""
+    """Yield the JSON of each element of the top-level results."""
     position = _after_space(text, 1)
     while text[position] == '"':
         name, position = _DECODER.raw_decode(text, position)
@@ -136,7 +136,7 @@ def _lines(text: str) -> Iterator[bytes]:
 
 
 def _as_object(line: bytes) -> bytes:
-    """Convert a line that is not an object to the object with the same row in a frame."""
+    """Convert a line that is not an object to an object that becomes the same row of a frame."""
     if line.startswith(b"{"):
         return line
     return b"{}" if line == b"null" else b'{"%b":%b}' % (VALUE_COLUMN.encode(), line)

@@ -1,6 +1,6 @@
-"""Read some columns of people with msgspec, which skips the others without building their values.
+"""Read some columns of people with msgspec, which skips all other values without building them.
 
-The columns have the types and values that `pages` gives them.
+The columns have the same types and values as in `pages`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SCALARS: Final = {"string": str, "integer": int, "number": float, "boolean": bo
 def read_columns(
     bodies: Sequence[bytes], columns: Sequence[str], *, must_be_documented: bool = False
 ) -> PeoplePage:
-    """Read only these documented columns; raise ValueError if they need the whole response.
+    """Read only these documented columns; raise ValueError if only `pages` can read them.
 
-    With `must_be_documented`, also raise it if any other field is undocumented or has another type.
+    With `must_be_documented`, also raise it if a field is undocumented or has the wrong type.
 
     >>> body = b'{"results": [{"id": "1", "name": "Ada"}], "_pagination": {}}'
     >>> read_columns([body], ["name"]).people.to_pylist()
@@ -56,7 +56,7 @@ def read_columns(
 
 
 def _add_values(people: list[Any], values: Mapping[str, list[Any]]) -> None:
-    """Append each person's values to those of the columns."""
+    """Append each person's values to the lists of the columns."""
     found: dict[tuple[str, ...], list[Any]] = {(): people}
     for name in values:
         for depth, member in enumerate(_PATHS[name]):
@@ -79,7 +79,7 @@ def _column(values: list[Any], name: str) -> pa.Array:
 
 @lru_cache
 def _decoder(columns: frozenset[str], must_be_documented: bool) -> msgspec.json.Decoder[Any]:
-    """Return a decoder of responses that rejects values of another type in these columns."""
+    """Return a decoder of responses that rejects values of the wrong type in these columns."""
     people = _object_type(spec.PERSON, columns, must_be_documented)
     page = msgspec.defstruct(
         "Page",
@@ -99,7 +99,7 @@ def _object_type(
     must_be_documented: bool,
     prefix: str = "",
 ) -> Any:
-    """Return the type of an object, or None if none of its fields is needed."""
+    """Return the msgspec type of an object, or None if no field is needed."""
     members = []
     for field in fields:
         name = prefix + field.name
@@ -120,7 +120,7 @@ def _value_type(field: spec.Field) -> Any:
     if field.type != "array":
         return _SCALARS[field.type]
     if field.members:
-        # An undocumented member would extend the column's type.
+        # Reject undocumented members, which would change the column's type.
         element = _object_type(field.members, spec.columns(field.members), must_be_documented=True)
     else:
         element = _SCALARS[field.items or "string"]

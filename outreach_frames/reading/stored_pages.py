@@ -1,10 +1,11 @@
-"""Pack pages of people for storage: an Arrow record batch, compressed as a whole, and its schema.
+"""Pack pages of people for storage, as a schema and a compressed Arrow record batch.
 
-A packed page is a fifth of the size of its JSON and reads much faster. The 262 columns are too
-small to compress one by one. Nearly all pages share one schema, which is parsed only once.
+A packed page has a fifth of the size of its JSON and is read much faster. The batch is compressed
+as a whole, because its 262 columns are small. Nearly all pages have the same schema, which is
+parsed only once.
 
-If only some columns of a page were read, they are packed, and its response after them: compressed,
-without being parsed.
+If only some columns of a page were read, the packed page has these columns and then the
+compressed, unparsed response.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from outreach_frames.tables.schema import empty_table
 
 # JSON never starts with a null byte.
 _MARK: Final = b"\0people-"
-# Change the number whenever the format, or how pages are flattened, changes.
+# Increment the number if the format or the flattening of pages changes.
 FORMAT: Final = _MARK + b"2"
 _RESPONSE: Final = _MARK + b"response-2"
 # Sizes in bytes: the packed columns, and the uncompressed response.
@@ -69,7 +70,7 @@ def pack_page(page: PeoplePage) -> bytes:
 
 
 def is_packed(content: bytes) -> bool:
-    """Return whether this is a page packed by any version of the package.
+    """Return whether the content is a page that any version of the package packed.
 
     >>> is_packed(b"{}")
     False
@@ -80,7 +81,7 @@ def is_packed(content: bytes) -> bool:
 def unpack_page(content: bytes, columns: Sequence[str] | None = None) -> PeoplePage | None:
     """Unpack a page; return None for any other content.
 
-    With `columns`, which are documented, return only these and the undocumented ones.
+    With `columns`, return only these documented columns and all undocumented columns.
 
     >>> unpack_page(b"{}") is None
     True
@@ -145,12 +146,12 @@ def _pack_schema(schema: pa.Schema) -> bytes:
 
 @lru_cache(_CACHED_SCHEMAS)
 def _unpack_schema(packed: bytes) -> pa.Schema:
-    """Parse a schema and check its documented columns; their lists may have more members."""
+    """Parse a schema and check its documented columns; list elements may have further members."""
     schema = pa.ipc.read_schema(pa.py_buffer(zlib.decompress(packed)))
     expected = {field.name: field.type for field in _documented_schema()}
     found = [(field.type, expected[field.name]) for field in schema if field.name in expected]
     if not all(a == b or (pa.types.is_list(a) and pa.types.is_list(b)) for a, b in found):
-        raise ValueError("the columns are not those of people")
+        raise ValueError("the columns do not have the types of people's columns")
     return schema
 
 

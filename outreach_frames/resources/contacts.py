@@ -26,7 +26,7 @@ _FIELDS = (*spec.CONTACT, ASKED, FOUND)
 _ID, _EMAIL = "id", "email"
 
 Record = dict[str, Any]
-# The contact of each requested id or address; None if it is not found.
+# Contacts by requested id or address; None if the contact is not found.
 Found = dict[tuple[str, str], Record | None]
 
 
@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
     field: str
     given: str | None
-    requested: str | None  # None if it is missing, blank or a placeholder
+    requested: str | None  # None for a missing or blank entry or a placeholder
 
 
 def contacts(
@@ -54,8 +54,9 @@ def contacts(
     ids : iterable of str, optional
         Contact ids: a list or a column of a frame.
     emails : iterable of str, optional
-        Email addresses. Each takes one request, and its contact includes `recent_activity`.
-        Missing or blank entries and placeholders such as "n/a" are not requested.
+        Email addresses. Each address takes one request, and the contact includes
+        `recent_activity`. Missing or blank entries and placeholders such as "n/a" are not
+        requested.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
@@ -68,15 +69,16 @@ def contacts(
     Returns
     -------
     DataFrame
-        One row per entry, ids before addresses, in the given order: the contact's fields (str;
-        last_contacted_at datetime64, UTC; phone_numbers, recent_activity lists), `asked` (str, as
-        given) and `found` (boolean). A contact that is not found has only its id or address. The
-        index is that of a Series, or a new one if both ids and addresses are given.
+        One row per id or address in the given order, ids first. Columns: the contact's fields (str;
+        last_contacted_at is datetime64, UTC; phone_numbers and recent_activity are lists), `asked`
+        (str, the id or address as given) and `found` (boolean). If a contact is not found, its row
+        has only the id or address. The index of a Series is kept, unless both arguments are given.
 
     Raises
     ------
     InvalidInputError
-        Neither is given, an entry is not text, or an id is an email address; nothing was sent.
+        Neither `ids` nor `emails` is given, an entry is not text, or an id is an email address;
+        nothing was sent.
     ServiceError
         The service failed or could not be reached.
 
@@ -87,9 +89,9 @@ def contacts(
 
     Notes
     -----
-    Interface: GET /contacts, GET /contacts/email/{email}. It cannot find contacts by profile URL,
-    and search results have no addresses. To get addresses or contact ids for people from a search,
-    read a lead list that contains them, or match them with a CRM export:
+    Interface: GET /contacts, GET /contacts/email/{email}. The interface cannot find contacts by
+    profile URL, and search results have no addresses. To get addresses or contact ids for people
+    from a search, read a lead list that contains these people, or match them with a CRM export:
     `people.outreach.match(crm, profnet_url=...)`.
 
     Examples
@@ -215,9 +217,9 @@ def _warn_of_blanks(entries: Sequence[_Entry]) -> None:
         given = entries[blank[0]].given
         shown = "missing" if given is None else quoted(given)
         warn(
-            f"{len(blank):,} of {plural(len(entries), 'contact')} were not requested and are not "
-            "found: their id or address is missing, blank or a placeholder. The first is at "
-            f"position {blank[0]} ({shown})."
+            f"{len(blank):,} of {plural(len(entries), 'contact')} were not requested, because the "
+            "id or address is missing, blank or a placeholder. The first is at position "
+            f"{blank[0]} ({shown})."
         )
 
 

@@ -1,4 +1,4 @@
-"""Count the people of searches in parallel, and per value of filters."""
+"""Count the people that searches find, in parallel and per filter value."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, report_unknown_values
 
 _COUNTABLE: Final = [one.name for one in spec.FILTERS if not one.excludes]
-# Columns whose names do not resemble their filters.
+# The filters of columns whose names do not resemble the filter's name.
 _FILTER_OF_COLUMN: Final = {
     "company_website": "company_domains",
     "company_is_b2b": "company_focuses",
     "company_is_b2c": "company_focuses",
 }
 _COLUMNS: Final = spec.columns(spec.PERSON)
-# The values to count, by filter.
+# The values to count by, per filter.
 Values = Mapping[str, Sequence[Any]]
 
 
 def one_person(client: Client, filters: Mapping[str, Any], *, refresh: bool) -> Search:
-    """Return a search with the smallest page, to count its people."""
+    """Return a search with the smallest page size, for counting its people."""
     return Search(client, dict(filters), 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
 
 
 def count_matches(search: Search) -> int:
-    """Count the people of a search."""
+    """Count the people that a search finds."""
     total = search.count()
     if total is None:
         raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
@@ -53,9 +53,9 @@ def count_searches(
     refresh: bool,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Count the people of checked searches in parallel; frame all counts, or those before an error.
+    """Count the people of checked searches in parallel, and return the counts as a frame.
 
-    The errors that the service reported are warned about once.
+    After an error, `.partial` has the earlier counts. Warn once of errors in the results.
     """
     pending = [one_person(client, filters, refresh=refresh) for filters in searches]
     counts: list[int] = []
@@ -73,7 +73,7 @@ def count_searches(
 
 
 def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Values:
-    """Return the values of each filter in `by`: those of the search, else the known ones.
+    """Return the values of each filter in `by`: the search's values, else the known values.
 
     >>> values_to_count({"company_types": ["nonprofit"]}, ["company_types", "company_focuses"])
     {'company_types': ['nonprofit'], 'company_focuses': ['b2b', 'b2c']}
@@ -91,7 +91,7 @@ def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Valu
 
 
 def _countable_filter(name: object) -> spec.Filter:
-    """Return a filter that includes people by its values."""
+    """Return the including filter of this name, or raise InvalidInputError."""
     if name in _COUNTABLE:
         return spec.FILTERS_BY_NAME[str(name)]
     text, shown = str(name).partition("_details_")[0], quoted(name)
@@ -104,7 +104,7 @@ def _countable_filter(name: object) -> spec.Filter:
     without_prefix = {one.partition("_")[2]: one for one in _COUNTABLE}
     close = [_FILTER_OF_COLUMN[text]] if text in _FILTER_OF_COLUMN else similar(text, _COUNTABLE)
     close = close or [without_prefix[one] for one in similar(text, without_prefix)]
-    if text in _COLUMNS and text not in _FILTER_OF_COLUMN:  # most have no filter
+    if text in _COLUMNS and text not in _FILTER_OF_COLUMN:  # most columns have no filter
         close = [one for one in close if text[:-1] in one]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise InvalidInputError(
@@ -174,7 +174,7 @@ def count_by(
         for name, given in filters.items()
         if isinstance(given, list)
     }
-    # Without further requests, because `max_requests` is the limit.
+    # Send no further requests, because `max_requests` is the limit.
     report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0, max_counted=0)
     counted = int(frame["people"].sum())
     people = plural(total, "person", "people")

@@ -1,4 +1,4 @@
-"""List the search filters, and find those that make a search empty."""
+"""List the search filters, and find the filters that make a search empty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def filters() -> pd.DataFrame:
     DataFrame
         One row per filter: `name`, `type` (string, boolean or array), `group` (str), `values` (a
         list of known values, which may be incomplete; missing if any text is allowed) and
-        `excludes` (str: the filter that this one negates, if any).
+        `excludes` (str: the filter whose matches this filter excludes, if any).
 
     Notes
     -----
@@ -63,10 +63,10 @@ def explain_search(
     client: Client | None = None,
     **fields: Unpack[PeopleFilters],
 ) -> pd.DataFrame:
-    """Count the people that a search would find without each of its filters and values.
+    """Drop each filter and value of a search in turn, and count the people found without it.
 
-    This takes one small request per row. If the search finds nobody, rows with people show which
-    filter or value to drop.
+    Each row takes one small request. If the search finds nobody, drop a filter or value whose row
+    has people.
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ def explain_search(
     Returns
     -------
     DataFrame
-        Columns `filter`, `value` (str) and `people_without` (Int64: how many people match without
-        that value). A filter with several values has one row per value, after a row with a missing
-        value for the whole filter. `.attrs["total"]` is the count of the whole search.
+        Columns `filter`, `value` (str) and `people_without` (Int64: the number of people without
+        that value). A filter with several values has a row for the whole filter, with a missing
+        value, and then one row per value. `.attrs["total"]` is the count of the whole search.
 
     Raises
     ------
     InvalidInputError
         A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
-        The service failed or could not be reached; `.partial` has the rows counted before.
+        The service failed or could not be reached; `.partial` has the rows before the error.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def explain_search(
 
 
 def _searches_without(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-    """Yield filter, value and the search without it; the value is None for a whole filter."""
+    """Yield filter, value and the remaining search; the value is None for a whole filter."""
     for name, value in body.items():
         others = {other: given for other, given in body.items() if other != name}
         values: Sequence[Any] = list(dict.fromkeys(value)) if isinstance(value, list) else [value]

@@ -19,7 +19,7 @@ from outreach_frames.reading.flatten import (
 )
 from outreach_frames.resources.paging import content_key, now, read_items
 
-# The columns of an empty list, so that it can be added to a sequence like any other.
+# An empty list gets these columns, so that `add_to_sequence` accepts the list.
 _LEAD_KEYS = spec.LEAD_REFERENCE
 _COMPLETED = spec.LEAD_LIST_STATUSES[-1]
 _PAGE_KEYS = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
@@ -51,9 +51,9 @@ def lead_list(
     Returns
     -------
     DataFrame
-        One row per lead, with all fields of the leads, which are undocumented. An empty list has
-        the columns email and profnet_url. `.attrs["lead_list"]` has the list's fields (name,
-        status, type, ...), `.attrs["errors"]` the errors that the service reported.
+        One row per lead with all fields, which are undocumented. An empty list has the columns
+        email and profnet_url. `.attrs["lead_list"]` has the list's fields (name, status, type,
+        ...), and `.attrs["errors"]` has the errors that the service reported.
 
     Raises
     ------

@@ -75,8 +75,8 @@ def mailboxes(
     -------
     DataFrame
         One row per mailbox: id, email, email_provider (str), daily_email_limit (Int64), status,
-        user_id, user_name, user_email (str), created_at, updated_at (datetime64, UTC). Empty if
-        nothing matches.
+        user_id, user_name, user_email (str), created_at, updated_at (datetime64, UTC). The frame
+        is empty if no mailbox matches.
 
     Raises
     ------
@@ -114,14 +114,14 @@ def set_daily_email_limit(
     dtype_backend: DtypeBackend = "numpy_nullable",
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Change how many emails mailboxes may send per day.
+    """Change the daily email limit of one or several mailboxes.
 
     Parameters
     ----------
     mailbox_id : str, iterable of str, dict of str to int, or DataFrame, also of Polars and others
-        The mailbox's id, from `mailboxes()`, or several ids: a list or a column of a frame. A dict
-        has a limit for each id. A frame of `mailboxes()` has edited limits: only the mailboxes
-        whose limit differs from the service's current one are changed.
+        One id from `mailboxes()`, or several ids in a list or a column of a frame. A dict maps ids
+        to limits. In a frame of `mailboxes()`, edit the limits: only mailboxes whose limit differs
+        from the service's current limit are changed.
     limit : int, optional
         Emails per day, for one or several ids. The service decides which limits are valid.
     progress : bool, optional
@@ -134,32 +134,32 @@ def set_daily_email_limit(
     Returns
     -------
     DataFrame
-        For one id, the updated mailbox with the columns of `mailboxes()`. For several, one row per
-        id in the given order, with the index of a Series and the columns `outcome` (str: changed;
-        differs, if the service reports another limit; failed; unknown, if the limit may have
-        changed; not_sent) and `detail` (str, the reason). For a frame, one row per row that was
-        sent, with its index; `detail` also says if the service updated the mailbox after the
-        frame's `updated_at`, and which limit was replaced.
+        For one id, the updated mailbox with the columns of `mailboxes()`. For several ids, one row
+        per id in the given order, with the index of a Series and the further columns `outcome`
+        (str: changed; differs, if the service reports another limit; failed; unknown, if the limit
+        may have changed; not_sent) and `detail` (str, the reason). For a frame, only the rows that
+        were sent, with their index; if the service updated a mailbox after the frame's
+        `updated_at`, `detail` has the replaced limit.
 
     Raises
     ------
     InvalidInputError
-        An id is invalid or an email address, a limit is not a whole number, or an id has different
+        An id is invalid or an email address, a limit is not a whole number, or an id has two
         limits; nothing was sent.
     ServiceError
-        With one id: the service failed or could not be reached; `may_have_acted` says whether the
-        limit may have changed anyway. With a frame: the current limits could not be read; nothing
-        was changed.
+        For one id, the service failed or could not be reached; the limit may have changed if
+        `may_have_acted` is True. For a frame, the current limits could not be read; nothing was
+        changed.
 
     Warns
     -----
     OutreachWarning
-        With several ids: some limits were not changed. With a frame: the service updated mailboxes
-        after the frame's `updated_at`, and their limits were replaced.
+        For several ids, some limits were not changed. For a frame, the service updated mailboxes
+        after the frame's `updated_at`, and the limits of these mailboxes were replaced.
 
     Notes
     -----
-    Interface: PATCH /mailboxes/{id}. With a frame, GET /mailboxes before, never from the cache.
+    Interface: PATCH /mailboxes/{id}. For a frame, first GET /mailboxes without the cache.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def set_daily_email_limit(
 
 
 def _check_limits(mailboxes: Any, limit: int | None) -> tuple[list[str], dict[str, int]]:
-    """Return the ids, and the limit of each."""
+    """Return the ids, and the limits by id."""
     if isinstance(mailboxes, Mapping):
         ids, limits = check_ids(_ID, list(mailboxes)), list(mailboxes.values())
     elif isinstance(mailboxes, pd.DataFrame):
@@ -211,19 +211,19 @@ def _check_limits(mailboxes: Any, limit: int | None) -> tuple[list[str], dict[st
         ids = check_ids(_ID, mailboxes)
         limits, limit = [check_integer("limit", limit)] * len(ids), None
     if limit is not None:
-        raise InvalidInputError("Each mailbox has its own limit here. Omit limit=.")
+        raise InvalidInputError("A dict or frame has a limit for each mailbox. Omit limit=.")
     by_id: dict[str, int] = {}
     for identity, value in zip(ids, limits, strict=True):
         if "@" in identity:
             raise InvalidInputError(
-                f"{_ID}={quoted(identity)} is an email address. Pass ids: "
-                "of.mailboxes().set_index('email')['id'] has them by address."
+                f"{_ID}={quoted(identity)} is an email address. Pass the mailbox's id: "
+                "of.mailboxes().set_index('email')['id'] has the ids by address."
             )
         number = check_integer(f"The limit of the mailbox {quoted(identity)}", value)
         if by_id.setdefault(identity, number) != number:
             raise InvalidInputError(
                 f"The mailbox {quoted(identity)} has two limits, {by_id[identity]} and {number}. "
-                "Pass one."
+                "Pass one limit."
             )
     return ids, by_id
 
@@ -235,7 +235,7 @@ def _differing(
     client: Client,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Return the mailboxes with another limit at the service, with a detail on recent updates."""
+    """Return the ids whose limit differs at the service, with a note on recent updates."""
     listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
     current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
     seen: dict[str, Any] = {}
@@ -253,7 +253,7 @@ def _differing(
     if newer:
         warn(
             f"{plural(len(newer), 'mailbox was', 'mailboxes were')} updated after the frame was "
-            f"read, such as {newer[0]}. The column detail has the limits that are replaced."
+            f"read, such as {newer[0]}. The column 'detail' has the replaced limits."
         )
     return details
 
@@ -265,7 +265,7 @@ def _change_all(
     progress: bool | None,
     done: dict[str, dict[str, Any]],
 ) -> None:
-    """Change each limit once, store the outcomes by id, and warn of those that did not change."""
+    """Change each limit once, store the outcomes by id, and warn of unchanged limits."""
     changes = {identity: limits[identity] for identity in details}
     bar = progress_bar(len(changes), description="limits", unit="mailboxes", progress=progress)
     with bar:
@@ -306,7 +306,7 @@ def _outcomes(client: Client, limits: Mapping[str, int]) -> Iterator[dict[str, A
     stopped = False
     for identity, limit in limits.items():
         mailbox: dict[str, Any] = {"id": identity}
-        outcome, detail = "not_sent", "Not sent, because an earlier error would have recurred."
+        outcome, detail = "not_sent", "Not sent, because the last error would have occurred again."
         if not stopped:
             try:
                 mailbox = _change(client, identity, limit)

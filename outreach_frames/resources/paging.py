@@ -74,7 +74,7 @@ def read_items(
     identity: Callable[[Any], str | None],
     page_size: int | None = None,
 ) -> Listed:
-    """Read all pages of a listing, dropping items with a repeated `identity`."""
+    """Read all pages of a listing, and drop items with a repeated `identity`."""
     key = endpoint.listed.name
     first: Mapping[str, Any] = {}
     items: list[Any] = []
@@ -94,7 +94,7 @@ def read_items(
             items.extend(more)
             errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))
             bar.update(len(more))
-    # Items are repeated if the listing shifts while it is read.
+    # Items are repeated if the service's data changes between pages.
     first_of: dict[object, Any] = {}
     for item in items:
         first_of.setdefault(identity(item) or object(), item)
@@ -117,13 +117,13 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
 
 
 def record_id(record: Any) -> str | None:
-    """Return a record's id, or None if it has none."""
+    """Return a record's id, or None if the record has no id."""
     identity = record.get("id") if isinstance(record, dict) else None
     return identity if isinstance(identity, str) else None
 
 
 def content_key(record: Any) -> str | None:
-    """Return a record's whole content as its key, because the meaning of its id is undocumented."""
+    """Return a record's content as its key, for records with ids of undocumented meaning."""
     return None if record_id(record) is None else json.dumps(record, sort_keys=True)
 
 
@@ -131,15 +131,15 @@ def report_repeats(count: int, noun: str) -> None:
     """Warn of repeated items."""
     if count:
         warn(
-            f"The service returned {count} of the {noun} twice; each is kept once. Its data "
-            "changed while it was read, so others may be missing. Pass refresh=True to read it "
-            "again."
+            f"The service returned {count} of the {noun} twice; the duplicates were dropped. The "
+            f"service's data changed between pages, so other {noun} may be missing. Pass "
+            "refresh=True to read again."
         )
 
 
 @contextmanager
 def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
-    """Attach the rows read before an error or Ctrl-C to the exception, as `.partial`."""
+    """On an error or Ctrl-C, attach the rows read so far to the exception as `.partial`."""
     try:
         yield
     except (OutreachError, KeyboardInterrupt) as error:

@@ -77,14 +77,14 @@ def search_people(
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
         The columns to return, in this order: names of `of.columns()`, ``<column>_raw``, and columns
-        of undocumented fields that this process has read, by a search or from its file. Such a
-        column is missing in each row if nobody has the field. Other columns are not built, which
-        takes less time and memory. Cached responses hold all columns.
+        of undocumented fields that this process has read from a search or its file. If nobody has
+        an undocumented field, its column has only missing values. Other columns are not built,
+        which saves time and memory; cached responses keep all columns.
     limit : int or None
         Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
         Headcount columns of the company to keep: 14 by department and 194 by job function, only
-        the 14, or none. If `columns` is passed, it decides, and must not contradict `headcount`.
+        the 14, or none. `columns` must not have a column that `headcount` excludes.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
@@ -108,26 +108,26 @@ def search_people(
     -------
     DataFrame
         One row per person in the service's order; empty, with all columns, if nobody matches.
-        Nested fields are joined with `_`, such as company_location_details_city. Text is str,
-        counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
-        experiences, educations and languages are Arrow lists. The last column, unless `columns`
-        names it, is that of `split_by`, an ordered category. `.attrs` has filters, limit, total,
-        errors, fetched_at (when the service returned the first page, up to an hour ago if it was
-        cached) and undocumented (the columns that the interface document lacks, chosen or not).
+        Names of nested fields are joined with `_`, such as company_location_details_city. Text is
+        str, counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
+        experiences, educations and languages are Arrow lists. The column of `split_by` is an
+        ordered category, and the last column unless it is in `columns`. `.attrs` has filters,
+        limit, total, errors, fetched_at (the time of the service's first response, up to an hour
+        ago if cached) and undocumented (the columns of undocumented fields, chosen or not).
 
     Raises
     ------
     InvalidInputError
         A filter or column does not exist or a value is invalid; nothing was sent.
     ServiceError
-        The service failed or could not be reached; `.partial` has the people read before.
+        The service failed or could not be reached; `.partial` has the people before the error.
 
     Warns
     -----
     OutreachWarning
         More people match, the service reported errors, or a chosen column lacks values because
-        the service sent another type. Nobody matches, or nobody has a filter
-        value that resembles a known one; up to five such values are counted by a request each.
+        the service sent values of the wrong type. Nobody matches, or a filter value seems to be
+        misspelt; up to five such values are checked with one request each.
 
     Notes
     -----
@@ -177,12 +177,12 @@ def read_frame(
     show: Callable[[int], None],
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Read a search into a frame; `show` receives the row count of each part."""
+    """Read a search into a frame; call `show` with the row count of each part."""
     tables: list[pa.Table] = []
 
     def combined() -> pa.Table:
         people = concat_people(tables or [empty_table(spec.PERSON)])
-        tables.clear()  # avoid holding a large result twice
+        tables.clear()  # keep only one copy of a large result
         return people if search.columns is None else select_columns(people, search.columns)
 
     def frame_so_far() -> pd.DataFrame:
@@ -205,7 +205,7 @@ def read_frame(
 
 
 def undocumented_columns(columns: Iterable[str], split_by: str | None = None) -> list[str]:
-    """List the columns of fields that the interface document does not have, and log them once."""
+    """List the columns of undocumented fields, and log each column once."""
     known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), split_by}
     found = [name for name in columns if name not in known]
     if new := set(found) - seen_columns:
@@ -215,7 +215,7 @@ def undocumented_columns(columns: Iterable[str], split_by: str | None = None) ->
 
 
 def without_added(columns: Sequence[str] | None, added: Iterable[str | None]) -> list[str] | None:
-    """Return the columns to read: the chosen ones without the added ones, but at least one."""
+    """Return the columns to read: the chosen columns without the added columns, else `id`."""
     if columns is None:
         return None
     return [name for name in columns if name not in [*added]] or ["id"]
@@ -227,7 +227,7 @@ def check_headcount(headcount: Headcount, columns: Sequence[str] | None) -> None
     if excluded:
         raise InvalidInputError(
             f"columns has {excluded[0]!r}, which headcount={headcount!r} excludes. "
-            "Omit headcount=, or that column."
+            "Omit headcount= or this column."
         )
 
 
@@ -281,11 +281,12 @@ def count_people(
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     by : str or list of str, optional
-        A filter, to count the people with each of its values, or several filters, to count each
-        combination. The values are those of the search, in their order, else the known ones of
-        `filters()`, or True and False.
+        A filter to count the people per value, or several filters to count the people per
+        combination. The values are the search's values in the given order, else the known values
+        in `filters()`, or True and False.
     max_requests : int or None
-        Maximum number of requests with `by`: one per row, and one for the total. None: no maximum.
+        Maximum number of requests with `by`, which takes one request per row and one for the
+        total. None sets no maximum.
     refresh : bool
         Ask the service even if the cache has a fresh response.
     progress : bool, optional
@@ -298,23 +299,23 @@ def count_people(
     Returns
     -------
     int or DataFrame
-        How many people match. With `by`, one row per value or combination: a column per filter,
-        named like it (category, ordered like the values), and `people` (Int64). `.attrs["total"]`
-        is the count of the whole search, and `.attrs["filters"]` has its filters.
+        The number of matching people. With `by`, one row per value or combination: a column with
+        the name of each filter (category, in the order of the values) and `people` (Int64).
+        `.attrs["total"]` is the count of the whole search; `.attrs["filters"]` has its filters.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or its value is invalid, a filter in `by` has no known values and
-        none in the search, or `by` needs more requests than `max_requests`; nothing was sent.
+        A filter does not exist or its value is invalid, a filter in `by` has neither known values
+        nor values in the search, or `by` needs more requests than `max_requests`; nothing was sent.
     ServiceError
-        The service failed or could not be reached; `.partial` has the rows counted before.
+        The service failed or could not be reached; `.partial` has the rows before the error.
 
     Warns
     -----
     OutreachWarning
-        As for `search_people`. With `by`, the rows do not add up to the total, because people match
-        several of the values or none.
+        Nobody matches, the service reported errors, or a filter value seems to be misspelt. With
+        `by`, the rows do not add up to the total, because people match several values or no value.
 
     Notes
     -----

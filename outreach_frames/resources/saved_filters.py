@@ -81,7 +81,7 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Filter names and values. Functions that take `filters` also take the path itself.
+        Filter names and values. Functions with the argument `filters` also accept the path.
 
     Raises
     ------

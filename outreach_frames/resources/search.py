@@ -1,4 +1,4 @@
-"""Read one people search: page by page, without duplicates, from the cache if possible."""
+"""Read one people search page by page, without duplicates, and from the cache if possible."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ from outreach_frames.resources.stored_search import StoredSearch
 S = TypeVar("S")
 T = TypeVar("T")
 
-# Pages are read in parallel workers, so more threads would only slow them down.
+# Workers read pages in parallel, so further threads would only slow the workers down.
 read_in_worker: Final = partial(read_people_pages, use_threads=False)
 
 _DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
-# Pages in a row without new people that end a search, if the service's totals are wrong.
+# End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES = 3
-# Pages that are converted together, which takes less time per page.
+# Number of pages to convert together, which takes less time per page.
 _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
-# Maximum number of unknown values that resemble known ones; each takes a request to count.
+# Maximum number of filter values to check for misspelling, with one request each.
 _MAX_COUNTED_VALUES = 5
-# Usual maximum of JSON objects per person; people are counted first on pages with more.
+# Usual maximum of JSON objects per person; if a page has more, count people before parsing.
 _USUAL_OBJECTS = 60
 
-# By account, filter and value: whether nobody matches, and the values already warned about.
+# Results of checks for misspelling, and earlier warnings, by account, filter and value.
 matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
 named_before: Final[set[tuple[str, str, str]]] = set()
 
 
 @dataclass
 class SearchProgress:
-    """The progress of a search in plain values, so that another process can resume it."""
+    """The progress of a search in plain values, from which another process can resume."""
 
     page: int = 0  # the last page read
-    pages: int | None = None  # reported by the service
-    total: int | None = None  # people, reported by the service
-    received: int = 0  # people, duplicates included
-    rows: int = 0  # people returned to the caller
-    repeats: int = 0  # duplicates within the search
-    useless: int = 0  # latest pages in a row without new people
+    pages: int | None = None  # number of pages, reported by the service
+    total: int | None = None  # number of people, reported by the service
+    received: int = 0  # number of people, duplicates included
+    rows: int = 0  # number of people returned to the caller
+    repeats: int = 0  # number of duplicates within the search
+    useless: int = 0  # number of last pages in a row without new people
 
 
 class Sighting(Enum):
@@ -108,19 +108,19 @@ class Search:
     limit: int | None
     page_size: int | None
     refresh: bool
-    store: bool = True  # pages in the cache
+    store: bool = True  # whether to cache the pages
     read_bodies: Callable[[Sequence[bytes]], list[PeoplePage]] = read_in_worker
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)
-    columns: Sequence[str] | None = None  # to return, in order; all by default
-    others: dict[str, None] = field(default_factory=dict)  # undocumented ones that were read
+    columns: Sequence[str] | None = None  # columns to return, in order; all by default
+    others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
     _stored: StoredSearch = field(init=False)
     _last_stored: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         read = None
-        # An undocumented column needs the whole page.
+        # Undocumented columns are read only with the whole page.
         if self.columns is not None and _DOCUMENTED.issuperset(self.columns):
             read = tuple(dict.fromkeys([*self.columns, "id"]))
             self.read_bodies = partial(read_in_worker, columns=read)
@@ -148,7 +148,7 @@ class Search:
     def _parse(self, bodies: Sequence[bytes]) -> list[PeoplePage]:
         """Parse responses; raise OversizedResponseError if they have too many people."""
         for body in bodies:
-            # Count people before parsing them into 262 columns, if there may be too many.
+            # If a response may have too many people, count them before parsing 262 columns.
             if may_exceed(body, _USUAL_OBJECTS * self.size):
                 self._check_count(count_people(body))
         pages = self.read_bodies(bodies)
@@ -166,7 +166,7 @@ class Search:
 
     def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = self._request(number)
-        # The cache stores tables, not responses.
+        # Do not store the response: the cache of a search stores tables.
         return self.client.read(
             spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
         )
@@ -180,12 +180,12 @@ class Search:
 
     @property
     def fetched_at(self) -> str:
-        """When the service returned the first page; before that, the current time."""
+        """The time when the service returned the first page; before that, the current time."""
         unix = self._stored.fetched_unix
         return now() if unix is None else moment(unix)
 
     def tables(self) -> Generator[pa.Table]:
-        """Yield the people in order, without duplicates; `so_far` includes each yielded table."""
+        """Yield tables of people in order, without duplicates; update `so_far` before each one."""
         try:
             yield from self._tables()
         except OutreachError as error:
@@ -193,7 +193,7 @@ class Search:
             if so_far.page:
                 where = f"page {so_far.page + 1:,} of {self._last_page():,}"
                 people = plural(so_far.rows, "person was", "people were")
-                error.args = (f"{error} It occurred on {where}; {people} read before it.",)
+                error.args = (f"{error} The error occurred on {where}, after {people} read.",)
             raise
 
     def _tables(self) -> Iterator[pa.Table]:
@@ -223,7 +223,7 @@ class Search:
         return self.read_pages([1])
 
     def _is_unchanged(self) -> bool:
-        """Return whether the stored pages suffice, or the last one is unchanged at the service."""
+        """Return whether all needed pages are stored, or the last stored page has not changed."""
         needed = self._last_page()
         last = self._stored.last_page(needed)
         self._last_stored = last
@@ -231,7 +231,7 @@ class Search:
             return True
         before = self._stored.pages([last]).get(last)
         after, error = self._fetch_pages([last])
-        # An error is raised later, when a page is needed, with the people before it.
+        # Ignore an error here: the search raises the error later, when it needs the page.
         return error is not None or (before is not None and _has_same_people(before, after[0]))
 
     @property
@@ -239,7 +239,7 @@ class Search:
         return self.so_far.useless >= _MAX_USELESS_PAGES
 
     def _accept(self, run: Sequence[int], page: PeoplePage) -> pa.Table:
-        """Update the progress by a run of pages and return its new people, up to the limit."""
+        """Add a run of pages to the progress, and return the new people up to the limit."""
         self._update_totals(page)
         so_far = self.so_far
         self.errors.extend(page.errors)
@@ -267,7 +267,7 @@ class Search:
         self.so_far.pages = pages if _is_count(pages) else self.so_far.pages
 
     def _page_runs(self, first: int, last: int) -> Iterator[range]:
-        """Split pages into runs that grow, so that wrong totals cause few useless requests."""
+        """Split pages into growing runs, so that wrong totals cause few useless requests."""
         while first <= last:
             if first <= self._last_stored:
                 length, end = _STORED_PAGES_AT_ONCE, min(last, self._last_stored)
@@ -280,7 +280,7 @@ class Search:
     def _read_run(
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
-        """Read pages as one until an error; return their numbers, the joined page and the error."""
+        """Read pages until an error; return the numbers read, the joined page and the error."""
         stored = self._stored.pages(run)
         missing = [number for number in run if number not in stored]
         fetched, error = self._fetch_pages(missing) if missing else ([], None)
@@ -297,7 +297,7 @@ class Search:
         if error is not None and not read:
             raise error
         page = as_one_page([stored[number] for number in read])
-        # Copied, because a column of a stored page keeps the whole page in memory.
+        # Copy the columns, because a column of a stored page keeps the whole page in memory.
         return read, PeoplePage(page.people.combine_chunks(), page.heads), error
 
     def _fetch_pages(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
@@ -319,7 +319,7 @@ class Search:
             pass
 
         def parse_or_fetch(fetched: tuple[int, bytes]) -> PeoplePage:
-            # The client retries a request whose response is invalid.
+            # Fetch an invalid page again through the client, which retries invalid responses.
             number, body = fetched
             try:
                 return parse(body)
@@ -347,7 +347,7 @@ class Search:
 def _until_error(
     read: Callable[[S], T], items: Iterable[S]
 ) -> tuple[list[T], OutreachError | None]:
-    """Return the results of `read` up to an error, and that error."""
+    """Return the results of `read` before the first error, and the error, if any."""
     found: list[T] = []
     for item in items:
         try:
@@ -367,13 +367,13 @@ def report_unknown_values(
 ) -> None:
     """Warn of misspelt filter values and, unless `is_explained`, of an empty search.
 
-    The known values may be incomplete, so the people with an unknown value that resembles a known
-    one are counted: a misspelt value matches nobody. Outside of widgets, each value causes a
-    warning only once per process, unless the whole search is empty.
+    The known values may be incomplete. If an unknown value resembles a known value, its people are
+    counted: a misspelt value matches nobody. Outside of widgets, each value causes a warning only
+    once per process, unless the whole search is empty.
     """
     named, unchecked, requests = [], [], 0
     for name, text, close in unknown_values(filters):
-        # Everybody matches a misspelt value of an excluding filter.
+        # A misspelt value in an excluding filter excludes nobody: count the filter it negates.
         searched = spec.FILTERS_BY_NAME[name].excludes or name
         key = (client.account, searched, text)
         if is_empty and filters == {searched: [text]}:
@@ -384,7 +384,7 @@ def report_unknown_values(
             try:
                 matches_nobody[key] = one.count() == 0
             except OutreachError:
-                # The people were read; another request may take as long to fail.
+                # Count no further values, because the next request may take as long to fail.
                 requests = max_counted
         if close and key not in matches_nobody:
             hint = "" if max_counted else f" ({close.strip()})"
@@ -401,8 +401,7 @@ def report_unknown_values(
         words.append(f"These filter values are not known{nobody}: {' '.join(named)}")
     if unchecked:
         words.append(
-            "These filter values are not known, and it was not checked whether somebody matches: "
-            f"{', '.join(unchecked)}."
+            f"These filter values are not known and may match nobody: {', '.join(unchecked)}."
         )
     if is_open:
         words.append("Call of.explain_search() to see which filter excludes everybody.")

@@ -67,8 +67,8 @@ def check_filters(
 ) -> dict[str, Any]:
     """Return the filters that are set, in the interface's order; `fields` override `filters`.
 
-    `filters` may be the path of a saved search. The error for an unknown filter also names similar
-    arguments of the `caller`.
+    `filters` may be the path of a saved search. The error for an unknown filter also suggests
+    similar arguments of `caller`.
 
     >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
     {'person_titles': ['CEO']}
@@ -140,7 +140,7 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str] | None:
-    """Return the chosen columns in order, then the `added` ones that are not among them.
+    """Return the chosen columns in order, and then the `added` columns that were not chosen.
 
     >>> check_columns(["name", "id"], ["company_sizes", None])
     ['name', 'id', 'company_sizes']
@@ -163,9 +163,9 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
             raise InvalidInputError(
                 f"columns has {quoted(name)}, which is not a column of people."
                 f"{suggestion(str(name), shown, most=3)} Call "
-                "of.columns() to list them. The column of an undocumented field is known once this "
-                "process has read it: call of.search_people(limit=100), or of.read_prospects() "
-                "with a file that has it."
+                "of.columns() to list all columns. To use a column of an undocumented field, read "
+                "it first in this process: call of.search_people(limit=100), or "
+                "of.read_prospects() with a file that has the column."
             )
     if len(set(chosen)) < len(chosen):
         repeated = next(name for name in chosen if chosen.count(name) > 1)
@@ -174,7 +174,7 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
 
 
 def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) -> str:
-    """Return the filters, and the arguments of a function, that resemble a name, in sentences."""
+    """Return sentences that suggest filters and arguments of `caller` with a similar name."""
     hint = suggestion(name, spec.FILTERS_BY_NAME)
     if caller is None:
         return hint
@@ -183,7 +183,7 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
         for one in signature(caller).parameters.values()
         if one.kind is _KEYWORD and one.name not in spec.FILTERS_BY_NAME
     ]
-    # The name may contain the argument, as company_domain contains domain.
+    # An unknown name may contain an argument's name: company_domain contains domain.
     close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
     if close or not hint:
         hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."
@@ -191,7 +191,7 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
 
 
 def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the filter values that are not known: filter, value and a hint at similar ones.
+    """Return the unknown filter values: filter, value and a hint at similar known values.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
@@ -213,7 +213,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def has_free_text(body: Mapping[str, Any]) -> bool:
-    """Return whether a filter takes any text: it has no known values and no checked format."""
+    """Return whether a filter takes any text, without known values or a checked format."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
         one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2
@@ -227,7 +227,7 @@ def _known_values(name: str) -> tuple[str, ...]:
 
 
 def check_limit(value: object, name: str = "limit") -> int | None:
-    """Return the maximum number to read, or None for all."""
+    """Check and return a maximum number; None sets no maximum."""
     if value is None:
         return None
     limit = check_integer(name, value)
@@ -237,7 +237,7 @@ def check_limit(value: object, name: str = "limit") -> int | None:
 
 
 def check_page_size(value: object) -> int | None:
-    """Return the number of people per request, or None if it is not set."""
+    """Check and return the number of people per request; None means automatic."""
     if value is None:
         return None
     size = check_integer("page_size", value)
@@ -294,7 +294,7 @@ def _check_format(known: spec.Filter, text: str) -> None:
 
 
 def bare_domain(text: str) -> str:
-    """Return the domain of a web address without ``www.``, or "" if it has none.
+    """Return the domain of a web address without ``www.``, or "" for other text.
 
     >>> bare_domain("https://www.Brightforge.example/about"), bare_domain("none")
     ('brightforge.example', '')

@@ -44,7 +44,7 @@ def sequences(
     -------
     DataFrame
         One row per sequence: id, name, status (str), created_at, updated_at (datetime64, UTC),
-        created_by_user_id, created_by_user_email (str). Empty if nothing matches.
+        created_by_user_id, created_by_user_email (str). The frame is empty if nothing matches.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from outreach_frames.resources.search import (
 
 
 class SplittableSearch:
-    """A people search that is read as a whole, or by one `Search` per value of a filter."""
+    """A people search that is read as a whole, or with one `Search` per value of a filter."""
 
     def __init__(self, search: Search, split_by: str | None = None) -> None:
         self._whole = search
@@ -37,13 +37,13 @@ class SplittableSearch:
         self.columns: Sequence[str] | None = search.columns
         self.others: Mapping[str, None] = search.others
         self.split_by = split_by
-        self.values: tuple[Any, ...] = (None,)  # of the filter, in the given order
+        self.values: tuple[Any, ...] = (None,)  # the filter's values in the given order
         if split_by is not None:
             name = check_split_by(search.filters, split_by)
             self.values = tuple(dict.fromkeys(search.filters[name]))
-        self.index: int = 0  # of the value that is being read
-        self._rows_by_value: list[int] = [0] * len(self.values)  # duplicates excluded
-        self.total: int | None = None  # matching people, reported by the service
+        self.index: int = 0  # position of the value that is being read
+        self._rows_by_value: list[int] = [0] * len(self.values)  # without duplicates
+        self.total: int | None = None  # number of matching people, reported by the service
         self.errors: list[Any] = []
         self._repeats = 0
         self._progress = SearchProgress()
@@ -68,7 +68,7 @@ class SplittableSearch:
             "filters": self.filters,
             "limit": self.limit,
             "total": self.total,
-            # When the service returned the earliest page.
+            # The time when the service returned the earliest page.
             "fetched_at": min(self._fetched_at, default=now()),
             "errors": self.errors,
         }
@@ -76,7 +76,7 @@ class SplittableSearch:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The progress of the search in plain values, stored in checkpoints."""
+        """The progress of the search in plain values, for checkpoints."""
         return {
             "progress": asdict(self._progress),
             "search": self.index,
@@ -125,7 +125,7 @@ class SplittableSearch:
         self._fetched_at.append(search.fetched_at)
 
     def add_split_column(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Append the value that found each person as the last column."""
+        """Append a column with the filter value that found each person."""
         if self.split_by is None:
             return frame
         codes = np.repeat(np.arange(len(self.values)), self._rows_by_value)[: len(frame)]
@@ -152,38 +152,38 @@ class SplittableSearch:
         people = plural(total, "person", "people")
         if self.split_by is None:
             return (
-                f"The service counts {people} but returned {rows:,}. Either its data changed while "
-                "it was read: pass refresh=True to read it again. Or it limits the results of one "
-                "search: pass split_by= with company_sizes, person_locations or "
-                "person_seniorities to run smaller searches."
+                f"The service counts {people} but returned {rows:,}. If its data changed between "
+                "pages, pass refresh=True to read again. If it limits the results of one search, "
+                "pass split_by= with company_sizes, person_locations or person_seniorities to run "
+                "smaller searches."
             )
         missing = total - rows
         return (
             f"The service counts {people} for all values of {self.split_by} together, but the "
             f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
-            "missing. Either its data changed while it was read: pass refresh=True to read it "
-            "again. Or it limits the results of one search: split by a filter with more values."
+            "missing. If the service's data changed between pages, pass refresh=True to read "
+            "again. If it limits the results of one search, split by a filter with more values."
         )
 
 
 def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:
-    """Warn of chosen columns with values of another type, which only a further column holds."""
+    """Warn of chosen columns with values of the wrong type, if the `_raw` column is not chosen."""
     raws = {f"{name}{RAW_SUFFIX}" for name in columns or ()}.difference(columns or ())
     if dropped := sorted(raws.intersection(found)):
         names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
         warn(
-            f"The service sent values of another type for {names}; they are missing. "
-            f"Add {', '.join(map(quoted, dropped))} to columns= to get them as text."
+            f"Values of the wrong type are missing in {names}. Add "
+            f"{', '.join(map(quoted, dropped))} to columns= to get these values as text."
         )
 
 
 def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
-    """Return the name of a filter that has a list of values and can split a search."""
+    """Return the filter's name; raise InvalidInputError if it cannot split a search."""
     lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
     if split_by not in lists:
         close = suggestion(str(split_by), lists)
         raise InvalidInputError(
-            f"split_by={split_by!r} is not a filter that includes a list of values.{close} "
+            f"split_by={split_by!r} is not a filter that takes a list of values to include.{close} "
             "Call of.filters() to list all filters."
         )
     if split_by not in filters:

@@ -25,12 +25,12 @@ _LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]
 class StoredSearch:
     """The cached pages of one search.
 
-    All pages expire together, an hour after the first one was fetched. Pages with another expiry
-    belong to an earlier search and are never combined with them.
+    All pages of a search expire together, an hour after the first page was fetched. Cached pages
+    with another expiry belong to an earlier search and are ignored.
     """
 
     client: Client
-    request: Callable[[int], Mapping[str, Any]]  # the request body of a page number
+    request: Callable[[int], Mapping[str, Any]]  # returns the request body of a page
     can_read: bool
     can_write: bool
     columns: Sequence[str] | None = None  # the documented columns to read; all by default
@@ -49,11 +49,11 @@ class StoredSearch:
 
     @property
     def fetched_unix(self) -> float | None:
-        """When the service returned the first page, in Unix time."""
+        """The Unix time when the service returned the first page."""
         return None if self._expires_unix is None else self._expires_unix - _LIFETIME
 
     def last_page(self, last: int) -> int:
-        """Return how many of the first `last` pages are cached without a gap, even if damaged."""
+        """Return how many of the pages 1 to `last` are cached before a gap, even if damaged."""
         expires = self._expires() if self.can_read else None
         if expires is None:
             return 0
@@ -61,7 +61,7 @@ class StoredSearch:
         return len(list(takewhile(lambda n: self._key(n) in keys, range(1, last + 1))))
 
     def pages(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
-        """Return the undamaged cached pages among these numbers."""
+        """Return the cached pages with these numbers, except damaged pages."""
         expires = self._expires() if self.can_read else None
         if expires is None:
             return {}
@@ -91,7 +91,7 @@ class StoredSearch:
         return self._keys[number]
 
     def _expires(self) -> float | None:
-        """Return when all pages expire, or None if the first one is not cached or not fresh."""
+        """Return the expiry of all pages, or None if the first page is not cached or not fresh."""
         if self._expires_unix is None:
             entry = self._cache.entries([self._key(1)]).get(self._key(1))
             if entry is not None and entry.is_fresh:

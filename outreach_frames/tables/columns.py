@@ -15,7 +15,7 @@ _PREFIX: Final = "outreach_"
 
 
 def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
-    """Append columns to a frame by position, with a prefix where a name is taken.
+    """Append columns to a frame by position; names that the frame already has get a prefix.
 
     >>> left = pd.DataFrame({"status": ["new"]}, index=["a"])
     >>> append_columns(left, pd.DataFrame({"status": ["added"]})).columns.tolist()
@@ -42,7 +42,7 @@ def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
 def drop_appended(
     frame: pd.DataFrame, names: Sequence[str], optional: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Drop the columns of an earlier `append_columns`, if the frame has all of `names`.
+    """Drop the columns that an earlier `append_columns` added, if the frame has all `names`.
 
     >>> earlier = pd.DataFrame(columns=["status", "outreach_status", "detail"])
     >>> drop_appended(earlier, ["status", "detail"]).columns.tolist()
@@ -50,11 +50,11 @@ def drop_appended(
     >>> drop_appended(earlier, ["status", "error_code"]).columns.tolist()
     ['status', 'outreach_status', 'detail']
     """
-    # `optional` columns are dropped too if all of them follow. Of several prefixed forms of a name,
-    # the longest is the appended one.
+    # `optional` columns are dropped, too, if all of them follow `names`. If a name exists with
+    # several prefixes, the longest form is the appended column.
     levels = _name_levels(frame.columns)
     taken = [first for first, *_ in levels]
-    # None for a column with several non-empty levels: `append_columns` never fills more than one.
+    # Ignore columns with several non-empty levels: `append_columns` fills only the first level.
     flat = [None if any(others) else first for first, *others in levels]
     dropped = [_longest_prefixed(name, taken) for name in names]
     if any(flat.count(name) != 1 for name in dropped):
@@ -75,13 +75,13 @@ def _name_levels(columns: pd.Index[Any]) -> list[tuple[str, ...]]:
 
 
 def _longest_prefixed(name: str, taken: Iterable[str]) -> str:
-    """Return the longest prefixed form of a name that is taken, else the name."""
+    """Return the longest name in `taken` that is this name with prefixes, else the name."""
     form = re.compile(f"(?:{_PREFIX})*{re.escape(name)}")
     return max(filter(form.fullmatch, taken), key=len, default=name)
 
 
 def text_names(columns: pd.Index[Any]) -> list[str]:
-    """Convert column names to unique text of one level, for files.
+    """Convert column names with one or more levels to unique text, for files.
 
     >>> text_names(pd.Index([1, "1", ("a", "b")], dtype=object))
     ['1', '1_2', 'a_b']

@@ -15,7 +15,7 @@ from outreach_frames.tables.schema import DATE, has_nested_nulls, to_frame
 
 A_FRAME: Final = "a frame (pandas, Polars, a DuckDB relation or an Arrow table)"
 _STREAM: Final = "__arrow_c_stream__"
-# Methods that return a frame: of Spark, lazy Polars, Dask, Arrow readers and columns.
+# Methods of Spark, lazy Polars, Dask, Arrow readers and columns that return a frame.
 _FRAME_METHODS: Final = ("toPandas", "collect", "compute", "read_all", "to_frame")
 _DUCKDB_UTC: Final = "Etc/UTC"
 _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view())
@@ -34,12 +34,12 @@ _PACKAGE_TYPES: Final = {
     pa.binary_view(): pa.binary(),
     pa.bool8(): pa.bool_(),
 }
-# Arrow cannot cast these types; it silently changes the values of list views.
+# Arrow cannot cast these types; casting list views even changes their values silently.
 _UNCASTABLE: Final = ("list_view", "arrow.uuid")
 
 
 class ArrowStream(Protocol):
-    """A table that its library exports through Arrow's PyCapsule interface."""
+    """A table of any library that exports tables through Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the table."""
@@ -50,7 +50,7 @@ FrameLike: TypeAlias = pd.DataFrame | ArrowStream
 
 
 def is_frame(given: object) -> bool:
-    """Return whether this is a frame or column of pandas or of a library with that interface.
+    """Return whether the object is a frame or column with Arrow's PyCapsule interface.
 
     >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
     (True, False)
@@ -59,22 +59,22 @@ def is_frame(given: object) -> bool:
 
 
 def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataFrame:
-    """Convert any library's frame to pandas; `who` and `takes` are for error messages.
+    """Convert any library's frame to pandas; error messages contain `who` and `takes`.
 
     >>> as_frame(pa.table({"n": pa.array([1, None], pa.int8())}))["n"].dtype
     Int64Dtype()
     """
-    # A frame is read only once: a DuckDB relation may return its rows in another order next time.
+    # Read a frame only once: a DuckDB relation may return the rows in another order next time.
     if isinstance(given, pd.DataFrame):
         return given
     kind = _type_name(given)
-    # A reader would silently have no rows the second time.
+    # Reject Arrow readers, which silently have no rows when read a second time.
     reads_once = isinstance(given, pa.RecordBatchReader)
     if not is_frame(given) or hasattr(given, "to_frame") or reads_once:
         raise InvalidInputError(f"{who} takes {takes}, not {kind}.{_conversion_advice(given)}")
     try:
         if "Object" in map(str, getattr(given, "dtypes", ())):
-            # Polars exports memory addresses instead of the objects.
+            # Polars exports the memory addresses of Python objects instead of the objects.
             raise InvalidInputError(
                 f"The {kind} has a column of Python objects (Object), which no other library can "
                 "read. Cast it to another type, or drop it."
@@ -83,16 +83,16 @@ def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataF
     except InvalidInputError:
         raise
     except Exception as error:
-        # A relation runs its query now, which may raise any error.
+        # A DuckDB relation runs its query when it is read, which may raise any error.
         problem = shorten(str(error)).rstrip(".")
         raise InvalidInputError(
             f"{who} takes {takes}, but this {kind} cannot be read as a frame: {problem}. "
-            "Correct the query, or cast the column to a type that Arrow has."
+            "Correct the query, or cast the column to an Arrow type."
         ) from error
 
 
 def _type_name(given: object) -> str:
-    """Return a type's name with its library, as several libraries have a DataFrame."""
+    """Return a type's name with its library, because several libraries have a DataFrame."""
     library = type(given).__module__.partition(".")[0].removeprefix("_")
     name = type(given).__name__
     return name if library == "builtins" else f"{library}.{name}"
@@ -104,7 +104,7 @@ def _conversion_advice(given: object) -> str:
 
 
 def _read(given: Any) -> pa.Table:
-    # After fetchone(), a DuckDB 1 relation exports only its remaining rows; an alias resets it.
+    # After fetchone(), a DuckDB 1 relation exports only the remaining rows; an alias has all rows.
     if hasattr(given, "fetchone") and hasattr(given, "set_alias"):
         given = given.set_alias("rows")
     return pa.RecordBatchReader.from_stream(given).read_all()
@@ -122,7 +122,7 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
             table = table.set_column(place, name, _clean_categories(column))
             continue
         target = _package_type(column.type)
-        # Compare texts, because Arrow ignores the names of list elements in comparisons.
+        # Compare types as text, because Arrow's comparison ignores the names of list elements.
         if str(target) != str(column.type):
             table = table.set_column(place, name, _cast(column, target))
     frame = to_frame(table, "numpy_nullable")
@@ -130,7 +130,7 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
     if isinstance(attrs, dict):
         frame.attrs = dict(attrs)
     else:
-        warn("The .attrs in the table's metadata are not an object of JSON, and were ignored.")
+        warn("The .attrs in the table's metadata were ignored, because they are no JSON object.")
     return _restore_index(frame, metadata)
 
 
@@ -159,8 +159,8 @@ def _clean_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
-    """Set the index from the columns that pandas' metadata names."""
-    # A RangeIndex is not a column, and its entry is not a string.
+    """Set the index to the columns that pandas' metadata lists as index columns."""
+    # Skip a RangeIndex, which is not a column: its entry is not a string.
     levels = [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
     if not levels or not all(frame.columns.tolist().count(name) == 1 for name in levels):
         return frame
@@ -169,9 +169,9 @@ def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFram
 
 
 def _package_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that this package's frames use for a type."""
+    """Return the Arrow type to which the package converts columns of a type."""
     if kind in _TEXTS:
-        # A whole column may exceed the 2 GB of 32-bit offsets.
+        # The text of a column may exceed 2 GB, the maximum with 32-bit offsets.
         return pa.large_string()
     if kind in _DATES:
         return DATE

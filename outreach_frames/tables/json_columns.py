@@ -26,7 +26,7 @@ _ESCAPES = {
 
 
 def write_json_texts(array: pa.Array) -> pa.Array:
-    r"""Write each value of a column as JSON text; raise NotImplementedError for other types.
+    r"""Write each value of a column as JSON; raise NotImplementedError for unsupported types.
 
     >>> write_json_texts(pa.array([["a\"b", None], None])).to_pylist()
     ['["a\\"b",null]', None]
@@ -38,7 +38,7 @@ def write_json_texts(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_floating(kind):
         if not pc.all(pc.is_finite(array), min_count=0).as_py():
-            raise NotImplementedError("infinite or undefined numbers")
+            raise NotImplementedError("infinite numbers or NaN")
         return array.cast(pa.string())
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.list_value_length(array).fill_null(0).cast(pa.int32())
@@ -58,7 +58,7 @@ def write_json_texts(array: pa.Array) -> pa.Array:
 
 
 def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Read a column of JSON texts as one Arrow type; raise ValueError if a text does not have it.
+    """Read a column of JSON texts as one Arrow type; raise ValueError if a text does not fit.
 
     >>> read_json_texts(pa.array(['[1,2]', None]), pa.list_(pa.int64())).to_pylist()
     [[1, 2], None]
@@ -87,7 +87,7 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-    """Return the bounds of texts or bytes in their shared buffer, and the buffer, without copying.
+    """Return the offsets of texts or bytes in the array's buffer, and the buffer, without copying.
 
     >>> bounds, content = text_buffers(pa.array(["Ada", None, "Bo"])[1:])
     >>> bounds.tolist(), content[bounds[0] : bounds[-1]].tobytes()
@@ -102,14 +102,14 @@ def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint
 
 
 def _json_pieces(array: pa.Array) -> list[str | pa.Array]:
-    """Return the texts to concatenate for the JSON of each value; missing values are null."""
+    """Return the parts of each value's JSON, to be joined row by row; missing values are null."""
     if pa.types.is_string(array.type) and not array.null_count:
         return ['"', _escape(array), '"']
     return [write_json_texts(array).fill_null("null")]
 
 
 def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
-    """Concatenate pieces row by row, joining neighbouring constants first."""
+    """Join pieces row by row; join neighbouring constants first."""
     if len(pieces) == 1:
         return pieces[0]
     merged: list[str | pa.Array] = []

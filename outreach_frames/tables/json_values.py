@@ -18,7 +18,7 @@ class NumberText(str):
 
 
 class LossyParseError(ValueError):
-    """The fast reader could change a value."""
+    """The fast reader cannot read this or could change a value."""
 
 
 def parse_json(text: str) -> Any:
@@ -27,7 +27,7 @@ def parse_json(text: str) -> Any:
 
 
 def is_exact(value: Any) -> bool:
-    """Return whether JSON parsed without `parse_json` has all its numbers as they were sent."""
+    """Return whether a parser other than `parse_json` has certainly kept all numbers exact."""
     if isinstance(value, dict):
         return all(map(is_exact, value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Columns that the package adds to the interface's, and columns of the package's tables."""
+"""Columns of the package's own tables, and columns that it adds to the interface's tables."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from outreach_frames.spec import ACTIVITY, Field
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
-DETAIL: Final = Field("detail", note="reason if the limit did not change, or the replaced limit")
+DETAIL: Final = Field("detail", note="why the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(
-    "people_in_frame", "integer", note="rows of the frame with people of the company"
+    "people_in_frame", "integer", note="number of rows in the frame for the company"
 )
 
-_COMPANY: Final = Field("company", note="name of the company, made unique by website, id or number")
-_DEPARTMENT: Final = Field("department", note="department, by its name in the interface")
+_COMPANY: Final = Field("company", note="company name, with website, id or number if not unique")
+_DEPARTMENT: Final = Field("department", note="department, as named in the interface")
 _HEADCOUNT: Final = (
     Field("people", "integer", note="number of employees"),
-    Field("share", "number", note="share of the company's employees at that level, 0 to 1"),
+    Field("share", "number", note="share of the company's sum of people, 0 to 1"),
     Field("company_id", note="id of the company"),
 )
 _PERSON_ID: Final = Field("person_id", note="id of the person, or profile URL if the id is missing")
@@ -33,14 +33,14 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         "job_function_headcount": (
             _COMPANY,
             _DEPARTMENT,
-            Field("job_function", note="job function, by its name in the interface"),
+            Field("job_function", note="job function, as named in the interface"),
             *_HEADCOUNT,
         ),
         "validate": (
             Field("row", "integer", note="position of the row in the frame, from 0"),
             Field("index", note="the row's index"),
             Field("column", note="column with the problem"),
-            Field("field", note="field of the lead that the column fills"),
+            Field("field", note="field of the lead that is read from the column"),
             Field("code", note="kind of problem"),
             Field("message", note="problem, and what to do"),
         ),
@@ -51,7 +51,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("error_code", note="the service's error code for a rejected row"),
             Field("chunk", "integer", note="number of the request that had the row, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
-            Field("sent_at", format="date-time", note="first send that may have added the row"),
+            Field("sent_at", format="date-time", note="first time that may have added the row"),
         ),
         "report_activity": (
             Field("row", "integer", note="position of the row in the report, from 0"),
@@ -69,38 +69,38 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         ),
         "accounts": (
             Field("account_status", note="found, nobody, invalid, duplicate_in_frame or not_sent"),
-            Field("account_people", "integer", note="people found at the account"),
-            Field("account_total", "integer", note="all people at the account in the service"),
-            Field("account_company_id", note="id of the company of the first person"),
-            Field("account_company_name", note="name of the company of the first person"),
+            Field("account_people", "integer", note="number of people found at the account"),
+            Field("account_total", "integer", note="number of matching people at the account"),
+            Field("account_company_id", note="first person's company id"),
+            Field("account_company_name", note="first person's company name"),
             Field("account_detail", note="reason for the status, or the companies found"),
         ),
         "accounts_summary": (
             Field("account_status", note="outcome of the accounts"),
             Field("accounts", "integer", note="number of accounts"),
-            Field("people", "integer", note="people found at these accounts"),
+            Field("people", "integer", note="number of people found at these accounts"),
         ),
         "match": (
             Field("match_row", "integer", note="position of the matching row, from 0"),
             Field("match_index", note="index of the matching row"),
-            Field("match_by", note="key of the match"),
+            Field("match_by", note="kind of key that matched"),
             Field("match_count", "integer", note="number of matching rows"),
         ),
         "filters": (
             Field("name", note="name of the filter"),
-            Field("type", note="type of its value"),
+            Field("type", note="type of the filter's value"),
             Field("group", note="subject of the filter"),
             Field("values", "array", items="string", note="known values"),
-            Field("excludes", note="filter whose matches it excludes"),
+            Field("excludes", note="filter whose matches this filter excludes"),
         ),
         "explain_search": (
             Field("filter", note="name of the filter"),
-            Field("value", note="value that was dropped; missing if all were dropped"),
-            Field("people_without", "integer", note="people that the search finds without it"),
+            Field("value", note="dropped value; missing if all values were dropped"),
+            Field("people_without", "integer", note="number of people without this value"),
         ),
         "snapshots": (
             Field("date", format="date", note="day of the snapshot"),
-            Field("people", "integer", note="people in the snapshot"),
+            Field("people", "integer", note="number of people in the snapshot"),
             Field("filters", note="filters of the search"),
             Field("path", note="folder of the snapshot"),
         ),
@@ -118,7 +118,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("company_after", note="employer after"),
             Field("title_before", note="job title before"),
             Field("title_after", note="job title after"),
-            Field("profnet_url", note="profile URL in the later table, else in the earlier one"),
+            Field("profnet_url", note="profile URL in the later table, else the earlier table"),
             Field("company_id_before", note="id of the employer before"),
             Field("company_id_after", note="id of the employer after"),
             Field(
@@ -137,15 +137,15 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("growth", "number", note="change divided by the earlier headcount"),
         ),
         "comparison_summary": (
-            Field("item", note="what is counted"),
+            Field("item", note="kind of item"),
             Field("count", "integer", note="number of items"),
             Field("note", note="explanation of the count"),
         ),
         "forget": (
-            Field("path", note="file that holds the person"),
+            Field("path", note="file with the person's data"),
             Field("kind", note="cache, journal, checkpoint or export"),
             Field("rows", "integer", note="number of entries or rows"),
-            Field("removed", "boolean", note="whether they were removed"),
+            Field("removed", "boolean", note="whether these entries or rows were removed"),
         ),
         "columns": (
             Field("name", note="name of the column"),
@@ -159,9 +159,9 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
 # Dtypes that a Field cannot express.
 RESULT_DTYPES: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {
-        ("validate", "index"): "that of the index",
+        ("validate", "index"): "dtype of the index",
         ("report_rows", "index"): "object",
-        ("match", "match_index"): "that of the index",
+        ("match", "match_index"): "dtype of the index",
         ("match", "match_by"): "category",
         ("snapshots", "filters"): "object",
     }

@@ -64,7 +64,7 @@ def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
 
 
 def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.DataFrame:
-    """Build a frame of plain fields from an array, column or list of values per field.
+    """Build a frame of fields without members from one array, column or list per field.
 
     >>> frame_of_columns([spec.Field("emails", "integer")], [[40, None]]).dtypes.to_dict()
     {'emails': Int64Dtype()}
@@ -80,7 +80,7 @@ def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
     """Convert a flat table to a frame with this package's dtypes and a RangeIndex."""
     mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
     names, rows, columns = table.column_names, len(table), table.columns
-    # Free each column after its conversion: memory holds little more than one copy.
+    # Free each column after its conversion, so that memory holds little more than one copy.
     del table
     columns.reverse()
     arrays = [_to_pandas(columns.pop(), mapper) for _ in names]
@@ -90,7 +90,7 @@ def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
 
 
 def has_nested_nulls(kind: pa.DataType) -> bool:
-    """Return whether a type has members without type, which Arrow casts to invalid arrays.
+    """Return whether a type has members of the null type, which Arrow casts to invalid arrays.
 
     >>> has_nested_nulls(pa.list_(pa.null()))
     True
@@ -102,13 +102,13 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if column.num_chunks > 1:
-        # A table combines its chunks without a Python object for each.
+        # Combine the chunks as a table, which does not create a Python object per chunk.
         column = pa.table([column], [""]).combine_chunks().column(0)
     dtype = mapper(column.type)
     if dtype is None:
         return column.to_pandas().array.copy()  # Arrow's arrays are read-only
     if isinstance(dtype, pd.ArrowDtype):
-        # Some versions of pandas cast even to the same type.
+        # Build the array directly, because some versions of pandas cast even to the same type.
         return pd.arrays.ArrowExtensionArray(column)
     if dtype is _INT64 and len(column):
         return _integers(column.chunk(0))
@@ -116,7 +116,7 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
 
 
 def _integers(column: pa.Int64Array) -> pd.arrays.IntegerArray:
-    """Convert as pandas does, in a third of its time if rows are few: people have 200 of these."""
+    """Convert integers like pandas, three times as fast for few rows: people have 200 columns."""
     rows, (_, numbers) = len(column), column.buffers()
     values = np.frombuffer(numbers, "int64", rows, column.offset * 8).copy()
     mask = np.zeros(rows, "bool")
@@ -126,7 +126,7 @@ def _integers(column: pa.Int64Array) -> pd.arrays.IntegerArray:
 
 
 def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-    """Return pandas' own dtype, or None for times and categories, which convert by default."""
+    """Return the nullable dtype, or None for times and categories, which need no dtype."""
     if isinstance(arrow_type, _DEFAULT_CONVERSION):
         return None
     return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)

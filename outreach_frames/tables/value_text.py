@@ -1,6 +1,6 @@
 """Convert values to text: cells as a person would write them, lists and objects as JSON.
 
-A cell's text depends neither on its column's dtype nor on other rows:
+A cell's text does not depend on the column's dtype or on other rows:
 
 - whole numbers have no decimal point (2021, never 2021.0), and no number has an exponent;
 - booleans are "true" and "false";
@@ -34,12 +34,12 @@ _MAX_DIGITS: Final = 1000
 
 
 class UnclearTextError(ValueError):
-    """A cell has no single clear form as text."""
+    """A cell cannot be converted to text in a single clear way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column as text, and the problems of unreadable cells by position."""
+    """The text of a column's cells, and the problems of unreadable cells by position."""
 
     texts: pa.Array
     unreadable: Mapping[int, str] = field(default_factory=dict)
@@ -145,13 +145,13 @@ def _to_arrow(cells: pd.Series[Any]) -> pa.Array:
         return pa.array(cells.to_numpy(), TEXT, from_pandas=True)
     array = pa.array(cells.array, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
-        # combine_chunks would copy a single chunk.
+        # Do not combine a single chunk, because this would copy it.
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     return array.cast(TEXT)
 
 
 def _take(distinct: Texts, codes: np.ndarray[Any, Any]) -> Texts:
-    """Return for each code the text of its distinct value; missing for a negative code."""
+    """Convert codes to the texts of distinct values; negative codes become missing texts."""
     texts = distinct.texts.take(pa.array(codes, pa.int64(), mask=codes < 0))
     unreadable: dict[int, str] = {}
     for code, why in distinct.unreadable.items():
@@ -203,11 +203,11 @@ def _decimal_text(value: decimal.Decimal) -> str:
 
 
 def _datetime_text(value: datetime.datetime) -> str:
-    # With a time zone, the text ends in an offset, so that midnight stays a time.
+    # Midnight with a time zone stays a time, because its text ends in an offset.
     return value.isoformat().removesuffix("T00:00:00")
 
 
-# The first match counts, as bool is a subclass of int, and datetime of date.
+# The order matters, because bool is a subclass of int, and datetime is a subclass of date.
 _WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     ((bool, np.bool_), lambda value: "true" if value else "false"),
     ((int, np.integer), _integer_text),
@@ -231,12 +231,12 @@ def json_text(value: Any) -> str | None:
 
 
 def json_texts(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Convert an array by `json_text`."""
+    """Convert each value of an array with `json_text`."""
     return pa.array([json_text(value) for value in array.to_pylist()], pa.string())
 
 
 def sent_text(value: Any) -> str | None:
-    """Return text unchanged, and convert other values to JSON as it was sent.
+    """Return text unchanged, and convert other values to JSON as sent by the service.
 
     >>> sent_text({"b": 2.0, "a": None})
     '{"b":2.0,"a":null}'
@@ -247,7 +247,7 @@ def sent_text(value: Any) -> str | None:
 
 
 def any_text(value: Any) -> str | None:
-    """Convert a cell of any type by `json_text` or `cell_text`, else by `str`."""
+    """Convert a cell of any type with `json_text` or `cell_text`, or else with `str`."""
     try:
         if isinstance(value, np.ndarray):
             value = value.tolist()
@@ -258,7 +258,7 @@ def any_text(value: Any) -> str | None:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Drop null members, and write whole numbers without a fraction."""
+    """Drop null members, and convert whole floats to integers."""
     if isinstance(value, dict):
         return {key: _without_nulls(one) for key, one in value.items() if one is not None}
     if isinstance(value, list):
@@ -271,7 +271,7 @@ def _without_nulls(value: Any) -> Any:
 def _reject(value: Any) -> Any:
     """Raise an error for a value that JSON cannot hold."""
     raise InvalidInputError(
-        f"A list holds {value!r} of the type {type(value).__name__}, which JSON does not have. "
+        f"A list holds {value!r} of the type {type(value).__name__}, which is not a JSON type. "
         "Convert it to text, such as '2026-03-02' for a date, or to a plain number."
     )
 

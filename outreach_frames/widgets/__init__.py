@@ -1,4 +1,4 @@
-"""Widgets for notebooks that search people, add leads and change mailboxes, and write the code."""
+"""Notebook widgets that search people, add leads, change mailboxes and show the Python code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A widget's long work in a thread, with results delivered on the kernel's event loop."""
+"""Run a widget's long work in threads and deliver results on the kernel's event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Done = Future[tuple[T, list[str]]]
 
 
 class Background:
-    """Run a widget's long work in threads, and everything that changes the widget on its loop."""
+    """Run a widget's long work in threads, and all changes of the widget on the event loop."""
 
     # Without an event loop, as in a script, each call runs in the calling thread.
 
@@ -39,12 +39,12 @@ class Background:
         if self._loop is None:
             function(*arguments)
         else:
-            # A closed loop belongs to a kernel that is shutting down.
+            # Ignore a closed loop: the kernel is shutting down.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function at once if in the loop's thread, else as soon as the loop is free."""
+        """Call a function on the loop: at once in the loop's thread, later in other threads."""
         # Messages from the page may arrive in another thread: JupyterLab uses a subshell.
         if threading.current_thread() is self._thread:
             function(*arguments)
@@ -59,7 +59,7 @@ class Background:
         show_status: Callable[[str], object],
     ) -> None:
         """Do work in a new thread; call `then` and `show_status` on the loop."""
-        # `show_status` gets the reason for a delay, and "" when it is over.
+        # `show_status` gets the reason for a delay, and "" when the delay is over.
 
         def in_thread() -> tuple[T, list[str]]:
             bind_thread(cancellation, partial(self.deliver, show_status))

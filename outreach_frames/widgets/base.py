@@ -22,7 +22,7 @@ Kind = Literal["info", "warning", "error"]
 
 
 def read_assets(*names: str) -> str:
-    """Join files of this folder, because a module in a notebook cannot import others."""
+    """Join files of this folder, because a module in a notebook cannot import other modules."""
     folder = files("outreach_frames.widgets")
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
@@ -37,12 +37,12 @@ def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]
 
 
 def error_notice(error: BaseException) -> dict[str, Any]:
-    """Build a message from an error, with all validation errors of a 422 as details."""
+    """Build a message from an error, with all validation errors of a 422 response as details."""
     if not isinstance(error, OutreachError):
         return notice(
             "error",
-            f"Unexpected internal error: {type(error).__name__}. Nothing else was done. Report it "
-            "with the traceback from the notebook's log.",
+            f"Unexpected internal error: {type(error).__name__}. Nothing else was done. Report the "
+            "error with the traceback from the notebook's log.",
         )
     problems = error.validation_errors if isinstance(error, ValidationFailedError) else ()
     return notice("error", str(error), [f"{one.error_code}: {one.message}" for one in problems])
@@ -51,30 +51,30 @@ def error_notice(error: BaseException) -> dict[str, Any]:
 class Panel(anywidget.AnyWidget):
     """A widget whose page calls the methods named in `actions` and shows their errors."""
 
-    # These traits may quote the service. They are sent as messages, because a notebook saved with
-    # its widgets' state would contain synced traits.
+    # These traits may contain texts of the service. They are sent as messages, because a saved
+    # notebook may contain synced traits.
     message_traits: ClassVar[tuple[str, ...]] = ("notices", "status")
     # The page sends {"action": name, **arguments}.
     actions: ClassVar[tuple[str, ...]] = ()
-    # Actions that do not wait for a running cell.
+    # Actions that run at once, even while a cell is running.
     immediate: ClassVar[tuple[str, ...]] = ("cancel",)
 
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
-    # The work under way, in words, or "".
+    # A description of the running work, or "".
     busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
-    # Finished and total number; a total of 0 is unknown.
+    # The finished and the total number of items; a total of 0 is unknown.
     progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
-    # Why the work takes longer than usual, or "".
+    # The reason for a delay of the work, or "".
     status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()
-    # The page increments this after each result, so that hosts such as marimo, which rerun cells
-    # when the page changes a trait, rerun the cells that use the result.
+    # The page increments this trait after each result. Reactive hosts such as marimo then rerun the
+    # cells that use the result.
     seen: traitlets.Int[int, int] = traitlets.Int().tag(sync=True)
 
     def __init__(self, client: Client | None, **traits: Any) -> None:
         super().__init__(**traits)
         self._client_argument = client
         self._background = Background()
-        # Cancels the current or the last work.
+        # The token that cancels the current work.
         self._task = CancellationToken()
         self._shown: dict[str, dict[str, Any]] = {}
         self.observe(
@@ -83,17 +83,17 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def ready(self) -> None:
-        """Send a new view all content that is not in a synced trait."""
+        """Send all content that is not in a synced trait to a new view."""
         for kind, content in list(self._shown.items()):
             self.send({"kind": kind, **content})
 
     def _show(self, kind: str, **content: Any) -> None:
-        """Send content to all present and future views; a saved notebook does not contain it."""
+        """Send content to all current and future views, but not to saved notebooks."""
         self._shown[kind] = content
         self.send({"kind": kind, **content})
 
     def _is_sending(self) -> bool:
-        # Only work that changes something starts with a total.
+        # Only work that sends changes starts with a total.
         return bool(self.busy) and self.progress[1] > 0
 
     def _notify_host(self) -> None:
@@ -128,7 +128,7 @@ class Panel(anywidget.AnyWidget):
         *,
         total: int = 0,
     ) -> None:
-        """Do long work in a thread unless some is under way; show an error."""
+        """Do long work in a thread, unless other work is running; show errors."""
         # `then` gets the result and its warnings; `then` and `failed` run on the kernel's loop.
         if self.busy:
             return
@@ -158,7 +158,7 @@ class Panel(anywidget.AnyWidget):
 
     @contextmanager
     def _show_errors(self) -> Iterator[None]:
-        """Show errors; re-raise those of other packages, for the log."""
+        """Show errors; re-raise unexpected errors for the log."""
         try:
             yield
         except Exception as error:

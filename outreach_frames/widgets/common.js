@@ -1,7 +1,7 @@
-// Shared by all widgets: prepended to each widget's file to form one module.
+// Code shared by all widgets, which is prepended to each widget's file to form one module.
 // Texts of the service are inserted as text, never as markup.
 
-/** Make an element; `on...` attributes are listeners, booleans are properties. */
+/** Make an element; `on...` attributes become listeners, booleans become properties. */
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -15,12 +15,12 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Replace an element's children; null is skipped. */
+/** Replace an element's children; skip null. */
 function setChildren(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
 }
 
-// Each widget has its own copy of this module.
+// Ids need a random prefix, because each widget has its own copy of this module.
 const idPrefix = `outreach-${Math.random().toString(36).slice(2)}`;
 let lastId = 0;
 
@@ -43,7 +43,7 @@ function button(label, onclick, options = {}) {
   return h("button", { type: "button", onclick, ...options }, label);
 }
 
-/** Make a button that acts once per current number: a second click does nothing. */
+/** Make a button that acts once per number from `current`; a second click does nothing. */
 function onceButton(current, act, options = {}) {
   let used = null;
   const element = button(
@@ -84,7 +84,7 @@ function fillList(list, items) {
   list.hidden = items.length === 0;
 }
 
-/** Show an input's problem, or "" for none. */
+/** Show an input's problem; "" hides the problem. */
 function showProblem(input, problem, words) {
   problem.textContent = words;
   problem.hidden = !words;
@@ -159,7 +159,7 @@ function post(model, message) {
   }
 }
 
-/** Return the area for the work under way, with its progress and cancel buttons. */
+/** Return the area for the running work, with its progress and cancel buttons. */
 function busyArea(model, signal, buttons = button("Cancel", () => post(model, { action: "cancel" }))) {
   const words = h("span", {});
   const bar = h("progress", { "aria-label": "Progress" });
@@ -232,7 +232,7 @@ function region(label, name = "", ...children) {
   return h("div", attributes, children);
 }
 
-/** Return a table of texts; null is a missing text. */
+/** Return a table of texts; null is an empty cell. */
 function tableOf(columns, rows) {
   return h(
     "table",

@@ -1,4 +1,4 @@
-"""The Python code that widgets show, formatted as by a code formatter."""
+"""Format the Python code that widgets show, in the style of a code formatter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INDENT: Final = "    "
 
 
 def literal(value: object) -> str:
-    """Format a value as Python, in double quotes unless single ones need fewer backslashes.
+    """Format a value as Python, in double quotes unless single quotes need fewer backslashes.
 
     >>> literal({"first_name": ["Ada", None]})
     '{"first_name": ["Ada", None]}'
@@ -25,7 +25,7 @@ def literal(value: object) -> str:
 
 
 def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Format a call, one argument per line: code, or a prefix such as ``limit=`` and a value.
+    """Format a call with one argument per line; an argument is code or a prefix with a value.
 
     >>> print(call("of.search_people", [("person_titles=", ["CEO"]), "client=client"]))
     of.search_people(
@@ -40,7 +40,7 @@ def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
 
 
 def one_line_call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Format a call on one line if it fits, else as `call` does."""
+    """Format a call on one line if the line is short enough, or else like `call`."""
     line = f"{function}({', '.join(map(_text, arguments))})"
     return line if len(line) <= LINE_LENGTH else call(function, arguments)
 
@@ -50,7 +50,7 @@ def _text(argument: str | tuple[str, object]) -> str:
 
 
 def _lines(argument: str | tuple[str, object]) -> list[str]:
-    """Format an argument on one line, or one item per line if it is too long."""
+    """Format an argument on one line, or one item per line if the line is too long."""
     line = f"{_text(argument)},"
     if isinstance(argument, str) or len(_INDENT) + len(line) <= LINE_LENGTH:
         return [line]
@@ -72,7 +72,7 @@ def _items(value: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    # If a text has both quotes, repr escapes only the single ones.
+    # If a text has both kinds of quotes, repr escapes only single quotes.
     inner = repr(text + "'\"")[1:-4]
     if text.count('"') > text.count("'"):
         return f"'{inner}'"

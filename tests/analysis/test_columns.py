@@ -19,7 +19,7 @@ DEPENDS: dict[str, list[str]] = {
     "account_people": [],
     "accounts": ["company_website"],
 }
-INDEX = "that of the index"
+INDEX = "dtype of the index"
 
 
 @pytest.fixture(scope="module")

@@ -252,8 +252,8 @@ class TestAddToSequence:
         keyboard.press("Control+A")
         keyboard.type(str(tmp_path / "outcome"))
         press(button(widget, "Save failed rows as CSV"))
-        expect_text(widget, "failed.csv, other rows in files beside it")
+        expect_text(widget, "failed.csv, other rows in further files")
         press(button(widget, "Save failed rows as CSV"))
         press(button(widget, "Replace them"))
-        expect_text(widget, "failed.csv, other rows in files beside it")
+        expect_text(widget, "failed.csv, other rows in further files")
         assert len(own_sandbox.leads(identity)) == 2

@@ -138,7 +138,7 @@ def test_misspelt_values_take_no_requests_of_their_own() -> None:
             of.count_people(by="company_sizes", company_sizes=given, max_requests=3)
     told = str(caught[-1].message)
     assert len(service.requests) == 3
-    assert "not checked whether somebody matches: company_sizes='5O-200' (Did you mean" in told
+    assert "may match nobody: company_sizes='5O-200' (Did you mean" in told
     assert "'2-10' (" not in told
 
 

@@ -288,7 +288,7 @@ def test_an_error_midway_carries_what_was_read() -> None:
     partial = caught.value.partial
     assert partial is not None
     assert numbers(partial) == list(range(1, 201))
-    assert "page 3 of 4; 200 people were read before it" in str(caught.value)
+    assert "page 3 of 4, after 200 people were read" in str(caught.value)
     assert any("200 rows" in note for note in caught.value.__notes__)
 
 

@@ -65,7 +65,7 @@ def test_the_column_is_there_for_nobody_too(client: Client, dtype_backend: Any) 
     ("split_by", "filters", "said"),
     [
         ("person_senioritys", {}, "Did you mean .*person_seniorities"),
-        ("person_name", {"person_name": "Ada"}, "not a filter that includes a list"),
+        ("person_name", {"person_name": "Ada"}, "not a filter that takes a list of values"),
         ("person_exclude_locations", {"person_exclude_locations": ["Rome"]}, "not a filter"),
         ("person_titles", {}, r"Pass person_titles=\[\.\.\.\] too"),
         (3, {}, "not a filter"),
@@ -104,7 +104,7 @@ def test_a_search_that_is_cut_off_names_both_reasons_and_the_way() -> None:
     with (
         scripted(service_of) as service,
         of.connect(service.url, "token", cache=None, max_wait=0),
-        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. Either its data changed"),
+        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. If its data changed"),
     ):
         of.search_people(person_titles=["CEO"], limit=None)
 

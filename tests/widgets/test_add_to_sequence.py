@@ -369,10 +369,10 @@ def test_another_connection_is_met_by_no_click() -> None:
         await page.check()
         connect(other)
         page.send()
-        assert "checked with a connection other than" in page.notices
+        assert "changed since these rows were checked" in page.notices
         assert "refused" in page.told
         await page.check()
-        assert "read with a connection other than" in page.notices
+        assert "changed since the sequences were read" in page.notices
         connect(first, "a-new-token")
         page.click("reload")
         await page.idle()
@@ -523,7 +523,7 @@ def test_what_cannot_be_checked_is_told() -> None:
             ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
             ({"leads_distribution": "custom_mailboxes"}, "Pass their addresses"),
-            ({"nonsense": 1}, "'nonsense' is not part"),
+            ({"nonsense": 1}, "'nonsense' is not a key"),
         ):
             await page.check(**part)
             assert words in page.notices

@@ -126,7 +126,7 @@ def test_by_cells_alone() -> None:
     """Where no name fits, the one column that is full of addresses is taken, and it is said."""
     found = guessed(Kontakt=ADDRESSES, Name=WORDS)["email"]
     assert found.column == "Kontakt"
-    assert "by its cells" in found.note
+    assert "the cells match" in found.note
     assert guessed(Kontakt=ADDRESSES, Other=ADDRESSES)["email"].column is None
     assert guessed(Name=WORDS, Number=[1, 2, 3])["email"].note == ""
 
@@ -200,7 +200,7 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ({"sequence": "s"}, "not part of a choice"),
+        ({"sequence": "s"}, "not a key of a choice"),
         ({"email": 1}, "email takes text"),
         ({"data": ["a"]}, "data takes"),
         ({"data": {"a": 1}}, "data takes"),

@@ -85,11 +85,11 @@ def test_the_capacity_says_which_mailboxes_count() -> None:
         mailbox("m4", 50, "needs_reconnection"),
     ]
     assert describe_capacity(listed, {}) == (
-        "1,000 emails per day. The 2 active mailboxes count; 2 with another status do not; "
-        "1 active has no limit."
+        "1,000 emails per day from 2 active mailboxes; 2 mailboxes have another status; "
+        "1 active mailbox has no limit."
     )
     assert describe_capacity(listed, {"m2": 20}).startswith(
-        "1,000 emails per day, 1,020 with the changes."
+        "1,000 emails per day (1,020 with the changes) from 2 active mailboxes"
     )
 
 
@@ -217,7 +217,7 @@ def test_a_revision_is_sent_once_and_only_as_it_was_shown(client: Client) -> Non
         stale = widget.revision
         widget.edit({target: 32})
         widget.apply(stale)
-        assert "Check them again" in widget.notices[0]["text"]
+        assert "Check the changes again" in widget.notices[0]["text"]
         assert widget.results.empty
         shown = widget.revision
         widget.apply(shown)
@@ -380,7 +380,7 @@ def test_limits_go_to_the_account_they_were_read_from() -> None:
             with of.connect(second.url, "token", cache=None):
                 widget.apply(widget.revision)
                 await idle(widget)
-                assert "other than the current one" in widget.notices[0]["text"]
+                assert "connection has changed" in widget.notices[0]["text"]
                 assert not [one for one in second.requests if one.method == "PATCH"]
                 widget.reload()
                 await idle(widget)
@@ -433,7 +433,7 @@ def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> 
         shown = widget.revision
         widget.value[second] = 22
         widget.apply(shown)
-        assert "Check them again" in widget.notices[0]["text"]
+        assert "Check the changes again" in widget.notices[0]["text"]
         assert widget.results.empty
         widget.apply(widget.revision)
         await idle(widget)
@@ -551,7 +551,7 @@ def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
         assert told[-1]["problems"] == {first: "Enter a whole number."}
         assert widget.value == {second: 33}
         widget.apply(widget.revision)
-        assert "Check them again" in widget.notices[0]["text"]
+        assert "Check the changes again" in widget.notices[0]["text"]
         assert widget.results.empty
         widget.edit({first: None})
         assert told[-1]["problems"] == {}

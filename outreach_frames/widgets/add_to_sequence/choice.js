@@ -80,7 +80,7 @@ function sequenceSection(context) {
 /** Return the section that chooses the columns. */
 function columnsSection(context) {
   const { model, signal, form, value, setValue } = context;
-  // One row per usable column, with its draft: duplicate field names cannot be in the widget's value.
+  // One row per usable column, with a draft, because the widget's value cannot have duplicate field names.
   let rows = [];
   const guesses = h("ul", { class: "outreach-muted" });
   const unusable = h("ul", { class: "outreach-muted" });

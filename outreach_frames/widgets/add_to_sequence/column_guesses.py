@@ -15,7 +15,7 @@ from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.planning.syntax import SIMPLE_URL
 
-# Maximum cells examined per column, and maximum length of a matching text.
+# Maximum number of cells to examine per column, and maximum length of a matching text.
 _MAX_CELLS: Final = 500
 _MAX_CHARACTERS: Final = 300
 # The minimum share of matching cells in a column with a matching name.
@@ -33,7 +33,7 @@ _EMAIL_WORDS: Final = {
 }
 _EMAIL_FILLERS: Final = {"address", "addresses", "adresse", "id", "optional", "primary", "main"}
 _URL_FILLERS: Final = {"url", "urls", "link", "uri", "page", "public", "optional", "web"}
-# Words in names of columns about addresses or profiles, or about those of other people.
+# Columns with these words in the name do not have the person's own address or profile.
 _NOT_EMAIL: Final = (
     "status sent opened open clicked replied bounced date time count number valid verified "
     "verification domain type provider limit template subject body text opt consent permission "
@@ -48,7 +48,7 @@ _NOT_PROFILE: Final = (
 
 
 class Guess(NamedTuple):
-    """The guessed column, None if ambiguous, and a note for the analyst."""
+    """The guessed column (None if ambiguous) and a note for the analyst."""
 
     column: str | None = None
     note: str = ""
@@ -57,7 +57,7 @@ class Guess(NamedTuple):
 def guess_columns(
     frame: pd.DataFrame, columns: Sequence[str], networks: Collection[str] = (spec.NETWORK_NAME,)
 ) -> dict[str, Guess]:
-    """Guess the columns of `email` and `profnet_url`; `networks` are the network's names."""
+    """Guess the columns of `email` and `profnet_url`; `networks` has names of the network."""
     emails = {name: _share(frame[name], SIMPLE_EMAIL) for name in columns}
     urls = {name: _share(frame[name], SIMPLE_URL) for name in columns}
     by_name = _guess_by_name(EMAIL, {name: _email_rank(name) for name in columns}, emails)
@@ -101,7 +101,7 @@ def _guess_by_content(columns: Sequence[str], shares: Mapping[str, float | None]
         if (shares[name] or 0) >= _MIN_SHARE and _words(name).isdisjoint(_NOT_EMAIL.split())
     ]
     if len(matching) == 1:
-        return Guess(matching[0], f"Chosen for {EMAIL} by its cells: {quoted(matching[0])}.")
+        return Guess(matching[0], f"Chosen for {EMAIL}: {quoted(matching[0])}; the cells match.")
     if matching:
         return Guess(None, f"Several columns hold addresses: {_listed(matching)}. Choose one.")
     return Guess()
@@ -120,21 +120,21 @@ def _email_rank(name: str) -> int | None:
 
 
 def _url_rank(name: str, networks: Collection[str]) -> int | None:
-    # A network's name may look like several words.
+    # Keep undivided words, too, because a network's name may look like several words.
     words = _words(name) | set(re.findall(r"[^\W_]+", name.lower()))
     profile = {"profile", *(network.lower() for network in networks)}
     return 0 if name == PROFNET_URL else _rank(words, profile, _URL_FILLERS, _NOT_PROFILE)
 
 
 def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) -> int | None:
-    """Return 1 for a plain name, 2 if it has further words, None if it means something else."""
+    """Return 1 for a plain name, 2 for a name with further words, None for other meanings."""
     if words.isdisjoint(key) or not words.isdisjoint(stop_words.split()):
         return None
     return 1 if words <= key | fillers else 2
 
 
 def _share(cells: pd.Series[Any], pattern: str) -> float | None:
-    """Return the share of a column's texts that match; None without any text."""
+    """Return the share of a column's texts that match, or None if the column has no text."""
     first = cells.head(_MAX_CELLS)
     texts = [cell.strip() for cell in first if isinstance(cell, str) and cell.strip()]
     if not texts:

@@ -32,21 +32,21 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     Outcomes,
 )
 
-# Rows that were not sent, or whose request was refused.
+# Statuses of rows that were not sent, or whose request was refused.
 _NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
-# The share of the sending time that updates of the outcome table may take.
+# Maximum share of the sending time that updates of the outcome table take.
 _TABLE_SHARE: Final = 0.1
 
 
-# Called with the number of finished rows by status, and from time to time with the outcomes.
+# A listener receives the number of finished rows by status and, from time to time, the outcomes.
 Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 
 
 class Sender:
     """The plans of one frame, each sent at most once."""
 
-    # After rows have arrived in a sequence, later plans keep that sequence and that state of the
-    # frame, and contain only rows that were refused or not sent.
+    # When a sequence has received rows, later plans use the same sequence and the same state of
+    # the frame, and contain only rows that were refused or not sent.
 
     def __init__(
         self,
@@ -56,25 +56,25 @@ class Sender:
     ) -> None:
         self._frame = frame
         self._directive = directive
-        # An absolute path; without one, a journal in memory records the runs.
+        # An absolute path, or None to record the runs in memory.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
         self._places: dict[str, JournalPlace] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
-        # Without the rows that the journal has recorded as sent.
+        # The current plan, without the rows that the journal records as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
         self.sent_number: int = 0
-        # The number of the plan's leads that this process sent to its sequence before.
+        # The number of the plan's leads that this process sent to the same sequence before.
         self.sent_before: int = 0
         self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
-        # A run ended without a report; nothing more is sent.
+        # Whether a run ended without a report, so that nothing more is sent.
         self.is_outcome_unknown: bool = False
 
     @property
     def is_fixed(self) -> bool:
-        """Whether rows have arrived in a sequence, so that only remaining rows can be sent."""
+        """Whether a sequence has received rows, so that only the remaining rows can be sent."""
         return self.report is not None and not self.report.rows["status"].isin(_NOT_REACHED).all()
 
     @property
@@ -88,7 +88,7 @@ class Sender:
         return repr(self._plan.sequence.name or self._plan.sequence_id)
 
     def _place(self, sequence_id: str) -> JournalPlace:
-        """Return the journal of this frame's runs; in memory, one per sequence."""
+        """Return the journal of this frame's runs: the file, or one in memory per sequence."""
         name = sequence_id if self.journal is None else ""
         if name not in self._places:
             path = None if self.journal is None else locate(self.journal)
@@ -106,7 +106,7 @@ class Sender:
 
     @property
     def client(self) -> Client:
-        """The connection that the plan was made with."""
+        """The client that made the plan."""
         assert self._plan.client is not None
         return self._plan.client
 
@@ -116,7 +116,7 @@ class Sender:
         return len(self._plan.positions)
 
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
-        """Return a function, for any thread, that plans the frame in its present state."""
+        """Return a function that plans the frame in its current state, callable in any thread."""
         frame = self._plan.frame if self.is_fixed else self._frame.copy(deep=False)
         columns = value[EMAIL], value[PROFNET_URL]
         others = [keys for known, keys in self._keys.items() if known != columns]
@@ -130,13 +130,13 @@ class Sender:
         return make
 
     def set_plan(self, plan: SubmissionPlan, value: Mapping[str, Any]) -> None:
-        """Set the current plan and the choice that it was made from."""
+        """Set the current plan, and the choice from which the plan was made."""
         self.plan, self._value = plan, value
         self.number += 1
         self.count_sent_before()
 
     def count_sent_before(self) -> None:
-        """Count the plan's leads that this process sent before but the journal lacks."""
+        """Count the plan's leads that this process sent before and that the journal lacks."""
         plan = self._plan
         self.sent_before = int(sent_before.are_sent(self.client, plan, plan.positions).sum())
 
@@ -145,7 +145,7 @@ class Sender:
         return f"Add {plural(self.lead_count, 'lead')} to {self.target}"
 
     def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
-        """Return why the plan of this number and choice cannot be sent, or ""."""
+        """Return the reason why the plan with this number and choice cannot be sent, or ""."""
         return next(self._reasons(number, value, again=again), "")
 
     def _reasons(self, number: int, value: Mapping[str, Any], *, again: bool) -> Iterator[str]:
@@ -168,7 +168,10 @@ class Sender:
             yield "There is nothing to send."
         place = self._place(self.plan.sequence_id)
         if place.mark is not None and not place.exists():
-            yield f"The journal {self.journal} is missing. Restore it, or rows may be sent twice."
+            yield (
+                f"The journal {self.journal} is missing. Restore the file, or rows may be sent "
+                "twice."
+            )
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
 
@@ -176,8 +179,8 @@ class Sender:
         """Return a note about rows that the plan excludes, or ""."""
         if self.is_fixed:
             return (
-                "This plan has only the rows that were refused or not sent, with the values that "
-                "they had then. Rows that were added or skipped, or may have arrived, are not sent "
+                "This plan has only the rows that were refused or not sent, with the values of the "
+                "last plan. Rows that were added, were skipped or may have arrived are not sent "
                 "again. To start over with all rows, make a new widget."
             )
         if self.journal is not None and self._place("").exists():
@@ -224,29 +227,29 @@ class Sender:
 
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
-        """Raise if another widget is sending to the same sequence."""
+        """Raise InvalidInputError if another widget is sending to the same sequence."""
         with sent_before.sending(self.client, self._plan) as is_free:
             if not is_free:
                 raise InvalidInputError(
                     "Another widget of this notebook is sending to this sequence. Nothing was "
-                    "sent. Wait until it is done."
+                    "sent. Wait until the other widget is done."
                 )
             yield
 
     def set_report(self, report: SubmissionReport) -> None:
-        """Set the report of all runs together."""
+        """Set the report, which includes all runs."""
         self.report = report
         self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
 
     def on_failure(self, error: BaseException) -> None:
-        """Allow another run after an error that sent nothing; block all runs after any other."""
+        """Allow another run after an error that sent nothing; after other errors, block runs."""
         if isinstance(error, OutreachError):
             self.number += 1
         else:
             self.is_outcome_unknown = True
 
     def _watcher(self, listener: Listener, *, with_rows: bool) -> Callable[[Run], Directive]:
-        """Return a function that reports a run's progress and returns its directive."""
+        """Return a function that reports a run's progress and returns the run's directive."""
         seen: object = None
         in_table: object = None
         next_table = 0.0

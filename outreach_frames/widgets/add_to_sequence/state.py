@@ -42,10 +42,10 @@ FIELD_RULE: Final = (
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in a choice's defaults and check the types of its parts; the plan checks the names."""
+    """Add the defaults to a choice and check the types; the plan checks the names."""
     if unknown := value.keys() - _DEFAULTS.keys():
         raise InvalidInputError(
-            f"{quoted(sorted(map(str, unknown))[0])} is not part of a choice. Use only "
+            f"{quoted(sorted(map(str, unknown))[0])} is not a key of a choice. Use only "
             f"{', '.join(_DEFAULTS)}."
         )
     full = {**_DEFAULTS, **value}
@@ -76,7 +76,7 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
         **value,
-        # With a column of mailboxes, the other choices are for rows whose cell is missing.
+        # With a column of mailboxes, only custom mailboxes apply, to rows without a mailbox.
         DISTRIBUTION: None if value[MAILBOX] is not None and not custom else value[DISTRIBUTION],
         "data": value["data"] or None,
         "overrides": value["overrides"] or None,
@@ -99,7 +99,7 @@ def code_for(
     code: list[str | tuple[str, object]] = [("", arguments.pop("sequence_id"))]
     for name in (EMAIL, PROFNET_URL):
         chosen = arguments.pop(name)
-        # The default is a column of the same name, if the frame has it.
+        # By default, `add_to_sequence` uses the column of the same name, if the frame has it.
         if chosen != (name if name in columns else None):
             code.append((f"{name}=", chosen))
     code += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
@@ -111,7 +111,7 @@ def code_for(
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the sequences as options, sorted by name; `why` says why one cannot be chosen."""
+    """Return the sequences as options, sorted by name; `why` explains a disabled option."""
     rows = sequences.to_dict(orient="records")
     named = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
     names = Counter(row["name"] for row in named)
@@ -137,7 +137,7 @@ def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the columns as options, with proposed field names; unusable ones have no name."""
+    """Return the columns as options, with proposed field names; unusable columns have no name."""
     times = Counter(labels)
     options = []
     for label in dict.fromkeys(labels):
@@ -196,11 +196,11 @@ def _plain(value: Any) -> str | None:
 
 def _column_problem(label: object, times: int) -> str:
     if not isinstance(label, str):
-        return f"its name is {type(label).__name__}, not text: rename it to use it"
+        return f"its name is {type(label).__name__}, not text: rename the column to use it"
     if times > 1:
-        return f"{times} columns have this name: rename them to use them"
+        return f"{times} columns have this name: rename the columns to use them"
     if has_lone_surrogate(label):
-        return "its name contains an invalid character: rename it to use it"
+        return "its name contains an invalid character: rename the column to use it"
     return ""
 
 

@@ -27,13 +27,13 @@ WOULD_BE_SENT: Final = "would be sent"
 _TEMPORARY_MEANINGS: Final = {
     WAITING: "Not sent yet.",
     BEING_SENT: "In the current request.",
-    WOULD_BE_SENT: "Ready to be sent. The service may still skip or reject it.",
+    WOULD_BE_SENT: "Ready to be sent. The service may still skip or reject the row.",
 }
-# What to do next in this widget, instead of the text for scripts.
+# Next steps in this widget, shown instead of the next steps in scripts.
 _NEXT_STEPS: Final = {
     **dict.fromkeys(
         (name.removesuffix(spec.SKIPPED_SUFFIX) for name in spec.CHECK_OVERRIDES),
-        "To contact them anyway, skip this check in section 3 and check rows again.",
+        "To contact these people anyway, skip this check in section 3 and check rows again.",
     ),
     statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
     "new widget.",
@@ -77,7 +77,7 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
     known = (*statuses.STATUSES, WOULD_BE_SENT, BEING_SENT, WAITING)
     order = [one for one in known if one in counts.index]
     order += [one for one in counts.index if one not in order]
-    # Unknown lists of the service become statuses, under any name.
+    # Undocumented lists in a response become statuses with any name.
     shown_as = {one: printable(one) for one in order}
     chosen = rows[rows["status"].map(shown_as) == status]
     if chosen.empty:
@@ -96,13 +96,13 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
 
 
 def failed_rows(report: SubmissionReport) -> pd.DataFrame:
-    """Return the rows that were neither added nor skipped, with their reasons."""
+    """Return the failed rows (neither added nor skipped) with the reasons."""
     is_failed = report.rows["status"].map(statuses.kind_of) == "failed"
     return report.frame[is_failed.to_numpy()]
 
 
 def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
-    """Return the first identifier of each row that has one."""
+    """Return the first identifier per row; rows without identifiers are omitted."""
     taken: dict[int, str] = {}
     for name in outcomes.columns:
         if name is not None:

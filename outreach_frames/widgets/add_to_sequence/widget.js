@@ -5,8 +5,8 @@ const SUMMARY_COLUMNS = ["Status", "Rows", "Meaning", "What to do"];
 const OUTCOME_COLUMNS = ["Row", "Label", "Identifier", "Status", "Detail", "Code"];
 const ENDINGS = {
   cancelling:
-    "Cancelling: the current request is completed, even if it has to wait; nothing is sent after it. " +
-    "Abort now ends it at once; its rows become unknown if they may have arrived.",
+    "Cancelling: the current request is completed, even if it has to wait; then nothing more is sent. " +
+    "Abort now ends this request at once; its rows become unknown if they may have arrived.",
   aborting: "Aborting: nothing more is sent.",
 };
 
@@ -17,7 +17,7 @@ function refill(region, table) {
   region.scrollTop = scrollTop;
 }
 
-/** Return the section that checks rows; `isFresh` returns whether its plan matches the choice. */
+/** Return the section that checks rows; `isFresh` returns whether the plan matches the choice. */
 function checkSection(context) {
   const { model, signal, value } = context;
   let plan = null;
@@ -94,7 +94,7 @@ function sendSection(context) {
     againWords.textContent = ` ${number(state.sent_before)} of these leads were already sent to this sequence from this notebook. Send them again anyway.`;
     journal.textContent = state.journal
       ? `Journal: ${state.journal}`
-      : 'Without a journal, only this kernel knows what was sent. Use AddToSequence(df, journal="leads.journal") to keep it.';
+      : 'Without a journal, only this kernel knows which rows were sent. Use AddToSequence(df, journal="leads.journal") to record them.';
     sending.hidden = !running;
     cancel.hidden = state.phase !== "sending";
     abort.hidden = state.phase !== "cancelling";

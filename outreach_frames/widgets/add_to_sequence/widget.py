@@ -69,30 +69,30 @@ _PHASES: Final[Mapping[Directive, str]] = {
 class AddToSequence(Panel):
     """Add a frame's rows to a sequence by hand and see the outcome of each row.
 
-    Nothing is sent until you press the button that names the number of leads and the sequence. It
-    sends the plan that is shown, with the rows as they were when checked, once. Afterwards you can
-    send only the rows that were refused or not sent, to the same sequence. Rows that were added or
-    skipped are not sent again; rows that may have arrived have a separate button.
+    Nothing is sent until you press the button with the number of leads and the sequence. The button
+    sends the plan on the page once, with the rows as checked. Afterwards you can send only the rows
+    that were refused or not sent, to the same sequence. Rows that were added or skipped are not
+    sent again. A separate button sends rows that may have arrived.
 
     Parameters
     ----------
     df : DataFrame, also of Polars, DuckDB or Arrow
-        One row per lead; it is not changed.
+        One row per lead; the frame is not changed.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     journal : str or Path, optional
         A file that records the outcome of each row, even if the kernel ends during the run.
 
     Attributes
     ----------
     value : dict
-        The choice; can be assigned, also in part: sequence_id, email, profnet_url (columns), data
-        ({field: column}), overrides ({override: True}), mailbox (a column), leads_distribution,
-        mailboxes.
+        The choice. You can assign a new choice with any of these keys: sequence_id, email,
+        profnet_url (columns), data ({field: column}), overrides ({override: True}), mailbox (a
+        column), leads_distribution, mailboxes.
     plan : SubmissionPlan or None
         The latest plan.
     report : SubmissionReport or None
-        The outcome of every row in all runs together; None before the first run.
+        The outcome of every row after all runs; None before the first run.
     failed : DataFrame
         The rows that were neither added nor skipped, with status, detail and error_code.
     code : str
@@ -140,11 +140,11 @@ class AddToSequence(Panel):
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        # Set first, because `close` needs it even if the arguments are rejected below.
+        # Set the directive first, because `close` needs it even if the arguments are invalid.
         self._directive: Directive = "continue"
         self._df = as_frame(df, "AddToSequence")
         self._is_pandas = self._df is df
-        # Absolute, because the working folder may change before rows are sent.
+        # Make the path absolute, because the working folder may change before rows are sent.
         path = None if journal is None else expanded(journal).absolute()
         self._sender = Sender(self._df, self._read_directive, path)
         self._report_number = 0
@@ -167,7 +167,7 @@ class AddToSequence(Panel):
 
     @property
     def report(self) -> SubmissionReport | None:
-        """The outcome of every row in all runs together; None before the first run."""
+        """The outcome of every row after all runs; None before the first run."""
         return self._sender.report
 
     @property
@@ -181,7 +181,7 @@ class AddToSequence(Panel):
         super().close()
 
     def ready(self) -> None:
-        """Send a new view all content."""
+        """Send all content to a new view."""
         self._show_columns()
         super().ready()
         if "sequences" not in self._shown:
@@ -204,27 +204,27 @@ class AddToSequence(Panel):
         self._start("Checking rows", make, partial(self._on_plan, self.value))
 
     def dry_run(self, plan: int) -> None:
-        """Show the plan's outcomes in a dry run."""
+        """Show the outcomes of a dry run of the plan."""
         if not self.busy and self.plan is not None and plan == self._sender.number:
             outcomes = self._sender.dry_run()
             self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
 
     def submit(self, plan: int, value: Mapping[str, Any], again: bool = False) -> None:
-        """Send the plan of this number and choice; a second call does nothing."""
+        """Send the plan with this number and choice; a second call does nothing."""
         sender = self._sender
         if self.busy or plan == sender.sent_number:
             return
         chosen = read_value(value)
         if self.plan is not None:
-            # Another widget may have sent them since the rows were checked.
+            # Another widget may have sent the rows since they were checked.
             sender.count_sent_before()
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
             why = "The choice has changed. Check rows again."
         if not why and sender.client is not self._client():
             why = (
-                "These rows were checked with a connection other than the current one. Reload and "
-                "check rows again."
+                "The connection has changed since these rows were checked. Reload and check rows "
+                "again."
             )
         if why:
             self._notify(notice("warning", f"{why} Nothing was sent."))
@@ -236,7 +236,7 @@ class AddToSequence(Panel):
         self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
-        """Send the unknown rows of the report of this number once more."""
+        """Send the unknown rows of the report with this number once more."""
         sender = self._sender
         if (
             self.busy
@@ -251,7 +251,7 @@ class AddToSequence(Panel):
         )
 
     def cancel(self) -> None:
-        """Send nothing after the current request, or cancel reading."""
+        """Stop sending after the current request, or cancel reading."""
         if not self._is_sending():
             self._task.set()
         elif self._directive == "continue":
@@ -269,11 +269,11 @@ class AddToSequence(Panel):
             self._show("outcome", **{**self._shown["outcome"], **content})
 
     def save(self, folder: str, replace: bool = False) -> None:
-        """Write the outcomes as CSV files; existing files are replaced only on request."""
+        """Write the outcomes as CSV files; with `replace`, replace existing files."""
         if self.report is None or self.busy:
             return
         if not folder.strip():
-            raise InvalidInputError("The folder for the files has no name. Enter one.")
+            raise InvalidInputError("The folder for the files has no name. Enter a folder.")
         try:
             target = Path(folder.strip()).expanduser().resolve()
             files = [f"{kind}.csv" for kind in statuses.KINDS]
@@ -285,7 +285,7 @@ class AddToSequence(Panel):
             return
         self.report.to_csv(target)
         rows = plural(len(self.failed), "failed row")
-        words = f"Saved in {target}: {rows} in failed.csv, other rows in files beside it."
+        words = f"Saved in {target}: {rows} in failed.csv, other rows in further files."
         self._show("saved", folder=folder, existing=[], words=words)
 
     @traitlets.validate("value")
@@ -314,8 +314,7 @@ class AddToSequence(Panel):
         if self._read_from not in {None, client}:
             # The same id may belong to another sequence in another account.
             problems.append(
-                "The sequences were read with a connection other than the current one. Reload and "
-                "choose again."
+                "The connection has changed since the sequences were read. Reload and choose again."
             )
         if fixed is not None and (
             fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url
@@ -335,7 +334,7 @@ class AddToSequence(Panel):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Send the page the available actions."""
+        """Send the available actions to the page."""
         sender = self._sender
         why = sender.why_not(sender.number, self.value, again=True)
         self.state = {
@@ -378,7 +377,7 @@ class AddToSequence(Panel):
         self._start("Reading sequences and mailboxes", work, loaded)
 
     def _read_directive(self) -> Directive:
-        """Return the run's directive; stop sending once the kernel shuts down."""
+        """Return the run's directive; stop sending when the kernel shuts down."""
         is_over = self._directive == "continue" and self._background.over
         return "drain" if is_over else self._directive
 
@@ -386,7 +385,7 @@ class AddToSequence(Panel):
         self._directive = directive
         self._refresh()
         if not self.busy:
-            # The run ended while another thread handled the click.
+            # Refresh again, because the run ended while another thread handled the click.
             self._refresh()
 
     def _start_run(

@@ -18,7 +18,7 @@ Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# Larger numbers are typing errors and do not fit into Int64.
+# Numbers outside this range are typing errors and do not fit into Int64.
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -41,7 +41,7 @@ class Result(NamedTuple):
 
 
 class Mailbox(NamedTuple):
-    """The facts of a mailbox that the widget shows; None is unknown."""
+    """The fields of a mailbox that the widget shows; None is an unknown value."""
 
     id: str | None
     email: str | None
@@ -51,7 +51,7 @@ class Mailbox(NamedTuple):
 
 
 def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
-    """Read the mailboxes of a frame of `of.mailboxes`."""
+    """Convert a frame of `of.mailboxes` to a list of mailboxes."""
     columns = (
         frame[name].tolist()
         for name in ("id", "email", "email_provider", "status", "daily_email_limit")
@@ -63,7 +63,7 @@ def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
 
 
 def check_new_limit(value: object) -> int:
-    """Check that a limit is a whole number; only the service knows its bounds."""
+    """Check that a limit is a whole number; only the service knows the minimum and maximum."""
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
         raise InvalidInputError(f"A daily limit of {limit:.3g} is too large.")
@@ -71,7 +71,7 @@ def check_new_limit(value: object) -> int:
 
 
 def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> list[Change]:
-    """Return the limits, by mailbox id, that differ from the present ones."""
+    """Return the changes for new limits that differ from the current limits."""
     return [
         Change(mailbox.id, mailbox.email or "", mailbox.limit, limits[mailbox.id])
         for mailbox in mailboxes
@@ -91,7 +91,7 @@ def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -
     """Describe the daily capacity and the mailboxes that count towards it.
 
     >>> describe_capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
-    '40 emails per day, 60 with the changes. The 1 active mailbox counts.'
+    '40 emails per day (60 with the changes) from 1 active mailbox.'
     """
     listed = list(mailboxes)
     now, after = capacity(listed, limits)
@@ -100,13 +100,14 @@ def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -
     others = len(listed) - len(active)
     parts = [f"{now:,} emails per day"]
     if list_changes(listed, limits):
-        parts.append(f", {after:,} with the changes")
-    parts.append(f". The {count_mailboxes(len(active), 'active')} count{_verb_ending(len(active))}")
+        parts.append(f" ({after:,} with the changes)")
+    parts.append(f" from {count_mailboxes(len(active), 'active')}")
     if others:
-        parts.append(f"; {others:,} with another status {'does' if others == 1 else 'do'} not")
+        verb = "has" if others == 1 else "have"
+        parts.append(f"; {count_mailboxes(others)} {verb} another status")
     if without_limit:
         verb = "has" if without_limit == 1 else "have"
-        parts.append(f"; {without_limit:,} active {verb} no limit")
+        parts.append(f"; {count_mailboxes(without_limit, 'active')} {verb} no limit")
     return "".join(parts) + "."
 
 
@@ -165,10 +166,6 @@ def results_frame(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def _comment(email: str) -> str:
-    # Addresses come from the service: a line break in one would end the comment.
+    # A line break in an address, which comes from the service, would end the comment.
     shown = printable(email)
     return f"  # {shown}" if shown else ""
-
-
-def _verb_ending(number: int) -> str:
-    return "s" if number == 1 else ""

@@ -15,7 +15,7 @@ function limitInput(label, listeners) {
   return numberInput({ class: "outreach-limit", "aria-label": label, ...listeners });
 }
 
-/** Make the two rows of a mailbox, the second for its result, with update functions. */
+/** Make a mailbox's row and a second row for its result, with functions that update both. */
 function mailboxRow(mailbox, onSelect, onLimit) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });

@@ -32,29 +32,29 @@ from outreach_frames.widgets.mailbox_limits.state import (
 
 # The same id may belong to another mailbox in another account.
 _OTHER_CONNECTION = (
-    "These mailboxes were read with a connection other than the current one. Nothing was sent. "
-    "Reload and check the changes again."
+    "The connection has changed since these mailboxes were read. Nothing was sent. Reload and "
+    "check the changes again."
 )
-_CHANGES_DIFFER = "The changes differ from those shown. Nothing was sent. Check them again."
+_CHANGES_DIFFER = "The changes differ from the page. Nothing was sent. Check the changes again."
 
 
 class MailboxLimits(Panel):
     """Change daily limits of mailboxes in a notebook and see the result of each change.
 
-    The mailboxes are read at once. Nothing is sent until you press the button with the number of
-    mailboxes to change.
+    The widget reads the mailboxes when it is created. Nothing is sent until you press the button
+    with the number of mailboxes to change.
 
     Parameters
     ----------
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Attributes
     ----------
     value : dict of str to int
-        The new limits by mailbox id; can be assigned.
+        The new limits by mailbox id; you can assign new limits.
     revision : int
-        Increases with every edit; the button sends the changes that it showed, or nothing.
+        Increases with every edit. The button sends only the changes that the page has shown.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class MailboxLimits(Panel):
 
     @property
     def mailboxes(self) -> pd.DataFrame:
-        """The mailboxes as last read, with the limits changed since."""
+        """The mailboxes as last read, with the limits that were changed since."""
         if self._frame is None:
             self._take(*self._read())
         assert self._frame is not None
@@ -112,7 +112,7 @@ class MailboxLimits(Panel):
 
         id, email (str), limit (Int64: the limit that the service reports now), status (str:
         `changed`; `differs`: the service reports another limit than the requested one; `failed`;
-        `unknown`: it may have changed; `not_sent`), detail (str).
+        `unknown`: the limit may have changed; `not_sent`), detail (str).
         """
         return results_frame(self._results.values())
 
@@ -127,7 +127,7 @@ class MailboxLimits(Panel):
         self._start("Reading the mailboxes", self._read, self._on_read)
 
     def edit(self, limits: Mapping[str, object]) -> None:
-        """Set new limits by mailbox id; None discards one."""
+        """Set new limits by mailbox id; None discards a new limit."""
         known = {one.id for one in self._listed}
         value = dict(self.value)
         for identity, limit in limits.items():
@@ -153,7 +153,7 @@ class MailboxLimits(Panel):
         if self.busy or revision == self._sent_revision:
             return
         changes = self._changes()
-        # A `value` changed in place does not change the revision.
+        # Changing `value` in place does not change the revision.
         if revision != self.revision or self._problems or changes != self._shown_changes:
             self._notify(notice("warning", _CHANGES_DIFFER))
             self._on_changes()
@@ -227,7 +227,7 @@ class MailboxLimits(Panel):
         stopped_by: OutreachError | None = None
         for change in changes:
             if stopped_by is not None:
-                result = _not_sent(change, "Not sent: the previous error also affects this one.")
+                result = _not_sent(change, "Not sent: the last error would have occurred again.")
             elif self._is_cancelled:
                 result = _not_sent(change, "Not sent: cancelled.")
             else:
@@ -245,7 +245,7 @@ class MailboxLimits(Panel):
         self.status = ""
         if result.limit is not None:
             self._applied[change.id] = change
-        # Also for views that open during the run.
+        # Store the result for views that open during the run, too.
         self._shown["mailboxes"]["results"][change.id] = _result_content(result)
         self.send({"kind": "result", "id": change.id, **_result_content(result)})
 
@@ -259,10 +259,10 @@ class MailboxLimits(Panel):
         self._notify(*notices, warnings=warnings)
 
     def _on_failed(self, changes: Sequence[Change], error: BaseException) -> None:
-        """Record a result for every change without one after an unexpected error."""
+        """After an unexpected error, record a result for each change that has no result."""
         remaining = [change for change in changes if change.id not in self._results]
         for change in remaining[:1]:
-            words = f"May have changed: {type(error).__name__}. Press Reload to see its limit."
+            words = f"May have changed: {type(error).__name__}. Press Reload to see the limit."
             self._record_result(Result(change, None, "unknown", words))
         for change in remaining[1:]:
             self._record_result(_not_sent(change, "Not sent: an error stopped the run."))
@@ -318,7 +318,7 @@ def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | N
 
 def _response_result(change: Change, mailbox: Mailbox) -> Result:
     if mailbox.id != change.id or mailbox.limit is None:
-        words = "May have changed: the response has no limit. Press Reload to see its limit."
+        words = "May have changed: the response has no limit. Press Reload to see the limit."
         return Result(change, None, "unknown", words)
     if mailbox.limit != change.after:
         words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
@@ -332,7 +332,7 @@ def _error_result(change: Change, error: OutreachError) -> Result:
     details = [one for one in shown["details"] if one not in shown["text"]]
     words = " ".join([shown["text"], *details])
     if isinstance(error, ServiceError) and error.may_have_acted:
-        words = f"May have changed: press Reload to see its limit. {words}"
+        words = f"May have changed: press Reload to see the limit. {words}"
         return Result(change, None, "unknown", words)
     return Result(change, None, "failed", f"Not changed. {words}")
 

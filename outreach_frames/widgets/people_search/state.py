@@ -15,12 +15,12 @@ from outreach_frames.widgets.python_code import call
 DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
 
-# Values of filters with these words may contain commas: "Austin, Texas", "Acme, Inc.".
+# Filters with these words in the name have values with commas: "Austin, Texas", "Acme, Inc.".
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
 
 def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
-    """Build the page's form: groups of rows, each a filter and the one that excludes its values.
+    """Build the page's form: groups of rows, each with a filter and its excluding filter.
 
     >>> form = build_form()
     >>> [field["label"] for field in form["groups"][1]["rows"][0]]
@@ -81,14 +81,14 @@ def _tooltip(field: spec.Filter, commas: bool) -> str:
             "Press Enter, Tab or comma to add a value. A pasted list is split at line breaks and "
             "tabs, and a single line at commas."
             if commas
-            else "Press Enter or Tab to add a value. It may contain commas. A pasted list is "
+            else "Press Enter or Tab to add a value, which may contain commas. A pasted list is "
             "split at line breaks and tabs."
         )
     return ". ".join(parts)
 
 
 def tidy_filters(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Order filters as in the interface, drop empty ones and reject values unfit for the form."""
+    """Order filters as in the interface, drop empty filters and reject values of wrong types."""
     check_filters(dict.fromkeys(value))
     kept = {}
     for name, given in value.items():
@@ -109,7 +109,7 @@ def _fits_form(given: object, kind: spec.JsonType) -> bool:
 
 
 def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return why filters are invalid, by filter.
+    """Return the problems of invalid filters, by filter.
 
     >>> find_problems({"company_ids": ["Brightforge"]})["company_ids"]
     "company_ids takes ids (UUIDs) as the service returns them, not 'Brightforge'."
@@ -124,7 +124,7 @@ def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def find_clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return values both included and excluded, ignoring case, per excluding filter."""
+    """Return the values that are both included and excluded, by excluding filter; ignore case."""
     found = {}
     for one in spec.FILTERS:
         if not one.excludes:

@@ -26,11 +26,11 @@ _PLACES: Final = (
     "location",
 )
 
-# pandas reads lists in Parquet files as arrays.
+# pandas reads the lists of Parquet files as arrays.
 _LISTS: Final = (list, tuple, np.ndarray)
 
-# The columns of people or contacts that suggest values for a filter; after a dot, a field of the
-# column's elements. An excluding filter has the same columns as the filter that it excludes from.
+# Columns of people or contacts whose values are suggested for a filter; after a dot, a field of the
+# column's elements. An excluding filter uses the columns of the filter that it negates.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "person_titles": ("title",),
     "person_locations": _PLACES,
@@ -86,7 +86,7 @@ def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
     name, _, member = column.partition(".")
-    # By position, because a name may be duplicated.
+    # Select columns by position, because names may be duplicated.
     positions = [position for position, label in enumerate(frame.columns) if label == name]
     cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
     if not member:

@@ -1,6 +1,6 @@
 const MAX_OPTIONS = 50;
 
-/** Normalise text for comparison with typed text: lowercase, underscores as spaces. */
+/** Normalise text for comparison with typed text: to lowercase, with spaces for underscores. */
 const folded = (text) => text.toLowerCase().replaceAll("_", " ");
 
 /** Trim spaces and trailing commas. */
@@ -25,7 +25,7 @@ function changed(model, name, value) {
   return Object.fromEntries(order.map((one) => [one, filters[one]]));
 }
 
-/** Return a list of options in a layer above the page, one of which may be active. */
+/** Return a list of options in a layer above the page; one option may be active. */
 function optionList(input, label, pick) {
   const list = h("ul", { id: newId(), class: "ops-options", role: "listbox", "aria-label": label });
   const more = h("div", { class: "ops-more outreach-muted" });
@@ -81,7 +81,7 @@ function optionList(input, label, pick) {
   };
   const move = (step) => {
     const count = list.children.length;
-    // One position means no option, so the typed text counts.
+    // In one of the positions, no option is active, and the typed text is used.
     activate(((active + 1 + step + count + 1) % (count + 1)) - 1);
   };
   input.setAttribute("aria-controls", list.id);
@@ -120,7 +120,7 @@ function tagInput(field, labelId, context) {
     const refused = given.filter((text) => !isUsable(text));
     input.value = refused.join(", ");
     input.setCustomValidity(refused.length ? "Choose one from the list." : "");
-    // Reporting moves the focus here, so do it only if the input still has it.
+    // Reporting moves the focus to the input, so report only if the input still has the focus.
     if (refused.length && hasFocus(input)) input.reportValidity();
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
@@ -129,7 +129,7 @@ function tagInput(field, labelId, context) {
   const remove = (index) => write(values().filter((_, at) => at !== index));
 
   input.addEventListener("keydown", (event) => {
-    // One browser sends the key that ends a composition after it, with code 229.
+    // One browser sends the key that ends a composition after the composition, with code 229.
     if (event.isComposing || event.keyCode === 229) return;
     const { key } = event;
     const typed = trimmed(input.value);
@@ -192,7 +192,7 @@ function tagInput(field, labelId, context) {
     const now = values();
     let same = 0;
     while (same < Math.min(now.length, shown.length) && now[same] === shown[same]) same += 1;
-    // Keep unchanged tags as elements, because one may be about to get the focus.
+    // Keep the elements of unchanged tags, because one of them may be about to get the focus.
     for (const gone of [...tags.children].slice(same)) gone.remove();
     tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
     shown = now;
@@ -308,7 +308,7 @@ function searchBar(context) {
   const limit = numberInput({
     min: "1",
     placeholder: "all",
-    title: "Empty fetches all",
+    title: "Leave empty to fetch all people",
     oninput: () => setLimit(),
     onkeydown: (event) => event.key === "Enter" && start(),
   });
@@ -332,7 +332,7 @@ function searchBar(context) {
   const allow = () => (search.disabled = Boolean(model.get("busy")) || !problem.hidden);
   onTraits(model, ["busy"], signal, allow);
   const showValidity = (isUsable) => {
-    showProblem(limit, problem, isUsable ? "" : "Enter a whole number from 1, or nothing to fetch all.");
+    showProblem(limit, problem, isUsable ? "" : "Enter a whole number from 1, or leave empty to fetch all people.");
     allow();
   };
   onTraits(model, ["limit"], signal, () => {
@@ -364,13 +364,13 @@ function presetBar(context) {
     type: "text",
     placeholder: "people.json",
     spellcheck: "false",
-    title: "A file beside the notebook",
+    title: "A file in the notebook's folder",
     oninput: () => show(),
   });
   const write = (replace) =>
     post(model, { action: "save_preset", path: name.value, value: model.get("value"), replace });
   const save = button("Save", () => write(false));
-  // A separate button: a double click on Save must not confirm the replacement.
+  // Use a separate button, because a double click on Save must not confirm the replacement.
   const replace = button("Replace", () => {
     write(true);
     save.focus();

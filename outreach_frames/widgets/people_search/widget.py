@@ -50,7 +50,7 @@ _SHOWN_COLUMNS = {
 
 
 class _Found(NamedTuple):
-    """The result of a search; after an error, `frame` has the people read before."""
+    """The result of a search; after an error, `frame` has the people before the error."""
 
     search: SplittableSearch
     frame: pd.DataFrame | None
@@ -68,28 +68,28 @@ class PeopleSearch(Panel):
     filters : mapping or path, optional
         Initial filters by name, or the path of a search that `save_filters` saved.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     limit : int or None
-        Maximum number of people to fetch; None fetches all. Can be assigned later.
+        Maximum number of people to fetch; None fetches all. You can change this attribute later.
     suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
-        The source of suggestions: a frame of people or contacts, or a dict of filter names and
-        texts. Results of searches are added.
+        The source of suggested filter values: a frame of people or contacts, or a dict of filter
+        names and texts. Values from search results are suggested, too.
     headcount : {"all", "department", "none"}
         The company's headcount columns in the results, as in `search_people`.
 
     Attributes
     ----------
     value : dict
-        The filters being edited; can be assigned.
+        The filters being edited; you can assign new filters.
     filters : dict
-        The same filters, checked, as the body of a search.
+        The checked filters, as the body of a search request.
     total : int or None
         The service's count of people; None while unknown.
     results : DataFrame or None
-        The people of the last search, as `search_people` returns them; `.attrs["filters"]` has its
-        filters. After Cancel or an error, the people read before.
+        The people of the last search, as `search_people` returns them; `.attrs["filters"]` has the
+        filters. After Cancel or an error, only the people that were read until then.
     code : str
-        The equivalent Python code; it passes `client` if the widget was given one.
+        The equivalent Python code, with the argument `client` if you passed a client.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class PeopleSearch(Panel):
             client, value=check_filters(filters), limit=check_limit(limit), form=build_form()
         )
         self._results: pd.DataFrame | None = None
-        # The current count; results of earlier counts are dropped.
+        # The token of the current count; results of earlier counts are dropped.
         self._counting = CancellationToken()
         # Changes from the page may arrive in any thread.
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
@@ -164,7 +164,7 @@ class PeopleSearch(Panel):
 
     @property
     def filters(self) -> dict[str, Any]:
-        """The filters as the body of a search; raises InvalidInputError if they are invalid."""
+        """The filters as the body of a search request; invalid filters raise InvalidInputError."""
         return check_filters(self.value)
 
     @property
@@ -177,13 +177,13 @@ class PeopleSearch(Panel):
         self._on_edit(delay=0)
 
     def search_page(self, value: Mapping[str, Any], limit: int | None) -> None:
-        """Search with the page's values, which may not have arrived as traits yet."""
+        """Search with the page's values, because the traits may not have changed yet."""
         if not self.busy:
             self.value, self.limit = dict(value), limit
             self.search()
 
     def search(self) -> None:
-        """Start fetching people; read them from `results` afterwards."""
+        """Start to fetch people; `results` has the people afterwards."""
         if self.busy:
             return
         client = self._client()
@@ -229,7 +229,7 @@ class PeopleSearch(Panel):
         return check_limit(proposal["value"])
 
     def _update_code(self) -> None:
-        # Without its client, the code would search the account of the last connect.
+        # Without `client`, the code would search the account of the last `connect`.
         with_client = self._client_argument is not None
         self.code = search_code(self.value, self.limit, self._headcount, with_client=with_client)
 
@@ -248,12 +248,12 @@ class PeopleSearch(Panel):
             self._show_count("failed", str(error))
 
     def _show_count(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
-        # The filters show an outdated count to a page that is ahead of a busy kernel.
+        # The filters tell the page if the count is outdated, because the kernel may be busy.
         shown = {"state": state, "text": printable(text), "notes": [*map(printable, notes)]}
         self.count = {**shown, "filters": self.value}
 
     def _count_later(self, client: Client, filters: Mapping[str, Any], delay: float) -> None:
-        """Count in a separate thread after a delay without edits."""
+        """Count in a separate thread when there were no edits for some time."""
         counting = self._counting = CancellationToken()
 
         def work() -> int:
@@ -317,7 +317,7 @@ class PeopleSearch(Panel):
             self._show("suggestions", suggestions=suggestions)
             self._show("results", **_result_content(frame))
         if error is None and search.total is not None and search.filters == self.value:
-            # The search's total replaces the current count.
+            # The total of the search replaces the current count.
             self._counting.set()
             self._show_total(search.total)
 
@@ -344,7 +344,7 @@ def _result_content(people: pd.DataFrame) -> dict[str, Any]:
     cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
     words = f".results has {plural(len(people), 'row')} and {people.shape[1]:,} columns"
     if len(people) > _SHOWN_ROWS:
-        words += f"; the first {_SHOWN_ROWS} are shown"
+        words += f"; the first {_SHOWN_ROWS} rows are shown"
     return {
         "words": f"{words}.",
         "columns": [_SHOWN_COLUMNS[name] for name in shown],
@@ -353,7 +353,7 @@ def _result_content(people: pd.DataFrame) -> dict[str, Any]:
 
 
 def _file_exists(file: Path) -> bool:
-    # After an error here, saving raises a better one.
+    # Ignore errors here, because saving raises a better error.
     with suppress(OSError, RuntimeError):
         return file.expanduser().exists()
     return False
@@ -361,5 +361,5 @@ def _file_exists(file: Path) -> bool:
 
 def _preset_path(path: str | Path) -> Path:
     if not str(path).strip():
-        raise InvalidInputError("The preset file has no name. Enter one, such as people.json.")
+        raise InvalidInputError("The preset file has no name. Enter a name such as people.json.")
     return Path(path)
