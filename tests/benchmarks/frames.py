@@ -80,8 +80,8 @@ def compare_columns() -> Iterator[Comparison]:
     people = [one for body in people_pages(30) for one in orjson.loads(body)[spec.RESULTS_KEY]]
     content = b"\n".join(map(orjson.dumps, people))
     yield Comparison(
-        f"{len(COLUMNS)} columns of NDJSON, as a cluster's worker reads it",
-        "all 262",
+        f"{len(COLUMNS)} columns of NDJSON, read by a Dask worker",
+        "all 262 columns",
         seconds(lambda: read_ndjson(content, "people.ndjson", columns=COLUMNS)),
         seconds(lambda: read_ndjson(content, "people.ndjson")),
         goal=0.55,
@@ -100,7 +100,7 @@ def compare_cutting() -> Iterator[Comparison]:
         seconds(lambda: [load_and_dump(body) for body in bodies]),
         goal=3,
         floor=seconds(lambda: [msgspec.json.decode(body, type=Page) for body in bodies]),
-        floor_is="msgspec's parser, which checks the JSON and builds nothing",
+        floor_is="msgspec's parser, which only checks the JSON",
     )
 
 
@@ -128,7 +128,7 @@ def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Compariso
         floor_is="Arrow's CSV writer, no list columns",
     )
     yield Comparison(
-        "read_prospects of that file",
+        "read_prospects of a CSV file",
         "read_csv + json.loads of the list columns",
         seconds(lambda: read_prospects(path)),
         seconds(lambda: read_csv(path), runs=3),
