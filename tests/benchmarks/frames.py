@@ -49,7 +49,7 @@ def compare() -> Iterator[Comparison]:
     ours = seconds(lambda: people_frame(read_people_pages(bodies)))
     reader = seconds(lambda: read_by_arrow(bodies))
     yield Comparison(
-        f"page bytes to DataFrame, {people}",
+        f"parse pages into a DataFrame, {people}",
         'json.loads + json_normalize(sep="_")',
         ours,
         seconds(lambda: json_normalize(bodies), runs=2),
@@ -58,7 +58,7 @@ def compare() -> Iterator[Comparison]:
         floor_is="Arrow's JSON reader alone",
     )
     yield Comparison(
-        "the same",
+        "parse pages into a DataFrame",
         "orjson.loads, no table built",
         ours,
         seconds(lambda: [orjson.loads(body) for body in bodies]),
@@ -94,7 +94,7 @@ def compare_cutting() -> Iterator[Comparison]:
     bodies = people_pages(PAGES)
     at_once = [bodies[start : start + 6] for start in range(0, PAGES, 6)]
     yield Comparison(
-        f"page bytes to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
+        f"convert pages to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
         "orjson.loads + orjson.dumps of each person",
         seconds(lambda: [read_people_lines(some) for some in at_once]),
         seconds(lambda: [load_and_dump(body) for body in bodies]),
