@@ -30,7 +30,8 @@ def compare_contacts() -> Iterator[Comparison]:
 
     with small_service(latency=LATENCY) as url:
         yield Comparison(
-            f"{CONTACTS:,} contacts by address, {WORKERS} workers, {LATENCY * 1000:.0f} ms per request",
+            f"{CONTACTS:,} contacts by address, {WORKERS} workers, "
+            f"{LATENCY * 1000:.0f} ms per request",
             "one request after the other",
             seconds(lambda: read(WORKERS), runs=2),
             seconds(lambda: read(1), runs=1),
