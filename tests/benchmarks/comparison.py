@@ -44,7 +44,7 @@ class Comparison:
 def as_markdown(comparisons: Iterable[Comparison]) -> str:
     """Return the table as `docs/explanation/benchmarks.md` shows it."""
     lines = [
-        "| what | measured against | ours | the other | ratio | goal | floor |",
+        "| what | compared with | this package | alternative | ratio | goal | floor |",
         "|---|---|--:|--:|--:|--:|---|",
     ]
     for one in comparisons:

@@ -49,7 +49,7 @@ def compare() -> Iterator[Comparison]:
     ours = seconds(lambda: people_frame(read_people_pages(bodies)))
     reader = seconds(lambda: read_by_arrow(bodies))
     yield Comparison(
-        f"page bytes to DataFrame, {people}",
+        f"parse pages into a DataFrame, {people}",
         'json.loads + json_normalize(sep="_")',
         ours,
         seconds(lambda: json_normalize(bodies), runs=2),
@@ -58,7 +58,7 @@ def compare() -> Iterator[Comparison]:
         floor_is="Arrow's JSON reader alone",
     )
     yield Comparison(
-        "the same",
+        "parse pages into a DataFrame",
         "orjson.loads, no table built",
         ours,
         seconds(lambda: [orjson.loads(body) for body in bodies]),
@@ -80,8 +80,8 @@ def compare_columns() -> Iterator[Comparison]:
     people = [one for body in people_pages(30) for one in orjson.loads(body)[spec.RESULTS_KEY]]
     content = b"\n".join(map(orjson.dumps, people))
     yield Comparison(
-        f"{len(COLUMNS)} columns of NDJSON, as a cluster's worker reads it",
-        "all 262",
+        f"{len(COLUMNS)} columns of NDJSON, read by a Dask worker",
+        "all 262 columns",
         seconds(lambda: read_ndjson(content, "people.ndjson", columns=COLUMNS)),
         seconds(lambda: read_ndjson(content, "people.ndjson")),
         goal=0.55,
@@ -94,13 +94,13 @@ def compare_cutting() -> Iterator[Comparison]:
     bodies = people_pages(PAGES)
     at_once = [bodies[start : start + 6] for start in range(0, PAGES, 6)]
     yield Comparison(
-        f"page bytes to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
+        f"convert pages to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
         "orjson.loads + orjson.dumps of each person",
         seconds(lambda: [read_people_lines(some) for some in at_once]),
         seconds(lambda: [load_and_dump(body) for body in bodies]),
         goal=3,
         floor=seconds(lambda: [msgspec.json.decode(body, type=Page) for body in bodies]),
-        floor_is="msgspec's parser, which checks the JSON and builds nothing",
+        floor_is="msgspec's parser, which only checks the JSON",
     )
 
 
@@ -128,7 +128,7 @@ def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Compariso
         floor_is="Arrow's CSV writer, no list columns",
     )
     yield Comparison(
-        "read_prospects of that file",
+        "read_prospects of a CSV file",
         "read_csv + json.loads of the list columns",
         seconds(lambda: read_prospects(path)),
         seconds(lambda: read_csv(path), runs=3),

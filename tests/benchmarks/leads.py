@@ -42,7 +42,7 @@ def compare_memory() -> Iterator[Comparison]:
     )
     peak, frame = json.loads(result.stdout)
     yield Comparison(
-        f"plan() of {MANY_ROWS:,} rows, and what is sent in full: peak beyond the frame",
+        f"peak memory of plan() of {MANY_ROWS:,} rows and all requests, without the frame",
         "the frame",
         peak,
         frame,

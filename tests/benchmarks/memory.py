@@ -32,7 +32,7 @@ def compare() -> Iterator[Comparison]:
     peak, frame = peak_and_frame(PEOPLE)
     yield Comparison(
         f"peak memory of a search of {PEOPLE:,} people",
-        "the frame's own size",
+        "size of the frame",
         peak,
         frame,
         goal=2,

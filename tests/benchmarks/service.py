@@ -94,7 +94,7 @@ def compare_cached() -> Iterator[Comparison]:
     pages = as_one_page(read_people_pages(people_pages(PEOPLE // _SIZE))).people
     yield Comparison(
         f"a second, cached search of {people}",
-        "the first",
+        "the first search",
         min(again),
         min(first),
         goal=8,
@@ -102,16 +102,16 @@ def compare_cached() -> Iterator[Comparison]:
         floor_is="converting the table in memory to a frame",
     )
     yield Comparison(
-        "the first, which fills the cache",
-        "the same without a cache",
+        "the first search, which fills the cache",
+        "the same search without a cache",
         min(first),
         min(plain),
         goal=1.1,
         at_most=True,
     )
     yield Comparison(
-        "the cache's file after it",
-        "the responses' JSON",
+        "size of the cache file after this search",
+        "JSON of the responses",
         min(sizes) / 1e6,
         fetched / 1e6,
         goal=0.25,
@@ -152,8 +152,8 @@ def compare_export(people: int) -> Iterator[Comparison]:
             floor_is=f"the same bytes fetched by {_WORKERS} threads, unread",
         )
         yield Comparison(
-            f"its peak memory, {people:,} people",
-            f"{people // 10:,} people (and under 400 MB)",
+            f"peak memory of export_people to CSV, {people:,} people",
+            f"an export of {people // 10:,} people (and under 400 MB)",
             peak,
             peak_of_few,
             goal=1.15,

@@ -30,13 +30,14 @@ def compare_contacts() -> Iterator[Comparison]:
 
     with small_service(latency=LATENCY) as url:
         yield Comparison(
-            f"{CONTACTS:,} contacts by address, {WORKERS} workers, {LATENCY * 1000:.0f} ms each",
-            "one after the other",
+            f"{CONTACTS:,} contacts by address, {WORKERS} workers, "
+            f"{LATENCY * 1000:.0f} ms per request",
+            "one request after the other",
             seconds(lambda: read(WORKERS), runs=2),
             seconds(lambda: read(1), runs=1),
             goal=7,
             floor=CONTACTS / WORKERS * LATENCY,
-            floor_is="the waits alone",
+            floor_is="the service's delays alone",
         )
 
 
