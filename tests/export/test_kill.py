@@ -199,7 +199,7 @@ def few() -> Iterator[tuple[Service, Runner]]:
         yield service, runner
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMATS)
 def test_killed_before_each_file_operation(
     few: tuple[Service, Runner], name: str, step: int, tmp_path: Path

@@ -486,14 +486,14 @@ def test_torn_parts_are_read_again(
     """Incomplete pages of a killed run are dropped, and each person is exported once."""
     path = tmp_path / name
     with (
-        service_that_mends(service_of(205), 18, json({}, 500)) as (service, mended),
+        service_that_mends(service_of(105), 9, json({}, 500)) as (service, mended),
         connected(service, max_wait=0, workers=1),
     ):
         stopped_export(path, service)
         damage(partial_of(path))
         mended.set()
         of.export_people(path, page_size=10)
-    assert numbers(of.read_prospects(path)) == list(range(1, 206))
+    assert numbers(of.read_prospects(path)) == list(range(1, 106))
 
 
 def test_a_damaged_journal_is_told(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Fails each file operation of what a module does, in turn, once and for good.
 
-    python -m tests.faults.every_operation MODULE FOLDER [eleventh | all] [preload]
+    python -m tests.faults.every_operation MODULE FOLDER [nineteenth | all] [preload]
 
 The module has a context manager `cases` that yields a function: given an empty folder it returns
 an object with `attempt()`, which must bear the fault and is called twice, and `recover()`, which
 runs with nothing wrong and holds the outcome to what is promised. It may have `ERRORS` of its own.
 Each operation fails in one way, of which the next operation has another: one of the errors, once or
-for good; with `all` it fails in every way, and with `eleventh` only each eleventh fails at
+for good; with `all` it fails in every way, and with `nineteenth` only each nineteenth fails at
 all, which is no multiple of the number of ways, so that each way has its turn.
 Operations are those of our own code, or with `preload` all of the process.
 """
@@ -83,5 +83,5 @@ if __name__ == "__main__":
         Path(sys.argv[2]),
         Library(),
         in_all_ways="all" in sys.argv[3:],
-        step=11 if "eleventh" in sys.argv[3:] else 1,
+        step=19 if "nineteenth" in sys.argv[3:] else 1,
     )

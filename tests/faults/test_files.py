@@ -18,7 +18,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize(
-    "ways", ["eleventh", *(pytest.param(ways, marks=pytest.mark.slow) for ways in ("one", "all"))]
+    "ways", ["nineteenth", *(pytest.param(ways, marks=pytest.mark.slow) for ways in ("one", "all"))]
 )
 @pytest.mark.parametrize("module", MODULES)
 def test_any_file_operation_may_fail(module: str, ways: str, tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ def test_no_text_overprints_another(name: str) -> None:
     assert overlapping(PLOTS[name](50, plain_axes())) == []
 
 
-@pytest.mark.parametrize("number", [pytest.param(5, marks=pytest.mark.slow), 50])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [5, 50])
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_own_figure_has_room_for_all_texts(name: str, number: int) -> None:
     """On a figure of its own no text of a plot is cut off or overprinted."""

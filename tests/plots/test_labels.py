@@ -97,7 +97,11 @@ def renamed(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     return table.assign(**{column: table[column].replace({table[column].iloc[0]: name})})
 
 
-@pytest.mark.parametrize("name", [LONG, ENDLESS, "W" * 100], ids=["long", "endless", "wide"])
+@pytest.mark.parametrize(
+    "name",
+    [LONG, "W" * 100, pytest.param(ENDLESS, marks=pytest.mark.slow)],
+    ids=["long", "wide", "endless"],
+)
 @pytest.mark.parametrize("plot", OF_A_NAME)
 def test_long_names_are_cut_before_they_are_drawn(plot: str, name: str) -> None:
     """A name of whatever length is a text that an own figure has room for."""
