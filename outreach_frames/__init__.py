@@ -123,14 +123,14 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     ----------
     frame : FrameLike
         A frame of pandas or Polars, a DuckDB relation, an Arrow table, or another object with
-        Arrow's PyCapsule interface. It is read once, here, which fixes the row order of a relation
-        without one. It is not changed.
+        Arrow's PyCapsule interface. The call reads the frame once, keeps that row order, and does
+        not change the frame.
 
     Returns
     -------
     OutreachAccessor
-        The methods of `df.outreach`. They return pandas frames, and row positions are those of
-        `frame`. A pandas frame keeps its index; for others the index is row numbers.
+        The methods of `df.outreach`. They return pandas frames, and number rows as in `frame`. A
+        pandas frame keeps its index; other frames are indexed by row number.
 
     Raises
     ------

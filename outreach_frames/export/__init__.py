@@ -1,1 +1,1 @@
-"""Write pages straight into a file, resumably; frames in memory belong to `files`."""
+"""Write pages straight to a file, with resume; `files` writes frames in memory."""

@@ -1,4 +1,4 @@
-"""Open the people to compare: a frame, or files that are read column by column."""
+"""Open a frame, or files for reading column by column, for a comparison of people."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-# Opening a part takes longer than reading a column; a process may open a few thousand files.
+# Keep files open: opening one takes longer than reading a column. A process may open thousands.
 _MAX_OPEN_FILES: Final = 200
 
 
 class FrameSource:
-    """A frame of people in memory; columns whose name is not text are excluded."""
+    """A frame of people in memory, without columns whose name is not text."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
@@ -50,7 +50,7 @@ class FrameSource:
         return as_arrow(self._frame[name])
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return rows by position, in ascending order, as a new frame without attrs."""
+        """Return the rows at ascending positions as a new frame without attrs."""
         taken = self._frame.iloc[rows].reset_index(drop=True)
         taken.attrs = {}
         return taken
@@ -63,7 +63,8 @@ class ParquetSource:
         self.name: str = name
         self._parts = parts
         with reading(Path(name)):
-            # Parsed once: each part is read per column, and describes hundreds of columns.
+            # Parse each part's metadata once: it describes hundreds of columns, and each is read
+            # separately.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
             self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata, Path(name))
@@ -133,10 +134,10 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
 
 
 def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
-    """Open the last two snapshots of a folder; also return warnings of incomplete snapshots."""
+    """Open the last two snapshots of a folder; also return warnings on incomplete snapshots."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(
-            "A comparison takes the people before and after. Pass both, or a folder of snapshots "
+            "A comparison needs two tables, before and after. Pass both, or a folder of snapshots "
             "to compare its last two."
         )
     root = expanded(folder)
@@ -144,8 +145,8 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
     found = list(list_snapshots(root)) if root.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(
-            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Take two "
-            "with snapshot_people() on two days, or pass the people before and after."
+            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Call "
+            "snapshot_people() on two days, or pass two tables, before and after."
         )
     before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
     return before, after, list(describe_unfinished(root))

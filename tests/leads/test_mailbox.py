@@ -360,7 +360,7 @@ def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
         assert of_a["status"].tolist() == ["rejected"] * 2 + ["not_sent"] * 2
         assert set(of_a["error_code"]) == {"mailbox_unusable"}
         assert report.rows["status"].tolist()[1::2] == ["added"] * 4
-        assert "or their mailbox was refused" in repr(report)
+        assert "or the service refused the mailbox" in repr(report)
         assert "Stopped early" not in repr(report)
         report = add(leads(*owners), client, chunk_size=2, journal=tmp_path / "j")
         assert set(report.rows["status"]) == {"added"}

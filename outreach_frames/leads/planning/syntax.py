@@ -1,7 +1,7 @@
 """Check the syntax of field names, e-mail addresses and profile URLs, in texts and columns.
 
-Libraries check addresses, slowly. Texts of the simple patterns here are always valid for them, so
-only the other texts are passed to them.
+The libraries that check addresses are slow. They accept all texts that match the simple patterns
+here, so they check only the other texts.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def _email_hint(text: str) -> str:
     if text.casefold().startswith("mailto:"):
         return "remove 'mailto:' in front of it."
     if addresses and ("<" in text or ">" in text):
-        return "keep only the address, without a name or < and >."
+        return "keep only the address, without a name, < or >."
     if addresses and text[-1] in ",;.":
-        return f"remove the {text[-1]!r} at its end."
+        return f"remove the final {text[-1]!r}."
     return ""
 
 
@@ -154,7 +154,7 @@ def is_simple_email(texts: pa.Array) -> pa.Array:
 
 @cache
 def _not_simple_domain() -> str:
-    """Return a pattern of the domains with special rules in the library."""
+    """Return a pattern of the domains for which the library has special rules."""
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         SPECIAL_USE_DOMAIN_NAMES,
     )
