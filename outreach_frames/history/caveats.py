@@ -83,7 +83,7 @@ def describe_shared_keys(
         if own:
             count = plural(len(own), f"{one} in {name!r} has", f"{several} in {name!r} have")
             shown = _listed([*map(quoted, own)])
-            yield f"{count} the {key} of another id; each is counted once: {shown}."
+            yield f"{count} the {key} of another id; duplicates are counted once: {shown}."
 
 
 def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:

@@ -47,9 +47,7 @@ _SKIPPED: Final = {
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
     statuses.PRESENT: Meaning("In the sequence; it is unknown which request added the lead."),
-    statuses.DUPLICATE_IN_FRAME: Meaning(
-        "An earlier row has the same person and is sent instead."
-    ),
+    statuses.DUPLICATE_IN_FRAME: Meaning("An earlier row has the same person and is sent instead."),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
         "The service treated the lead as a duplicate of another row in the request.",
         "Compare these rows with the others, and keep one row per person.",

@@ -90,7 +90,7 @@ class PreparedLeads:
         return dict(Counter(own.to_pylist()).most_common())
 
     def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
-        """Return position, status, detail and error_code of the rows that are not sent.
+        """Return position, status, detail and error_code of the unsent rows.
 
         `kept` replaces the plan's `kept`.
         """
@@ -221,7 +221,7 @@ def _digest(text: bytes) -> str:
 def _separate_equal_urls(
     rows: Sequence[int], urls: Sequence[str | None], size: int
 ) -> list[list[int]]:
-    """Split rows into chunks without equal URLs, with at most `_MAX_EXTRA_REQUESTS` extra chunks."""
+    """Split rows into chunks without equal URLs, but with few extra chunks."""
     max_chunks = math.ceil(len(rows) / size) + _MAX_EXTRA_REQUESTS
     chunks: list[list[int]] = [[]]
     first_open = 0
@@ -252,7 +252,7 @@ def unsent_rows(
     kept: np.ndarray[Any, Any],
     linked_by: str = "other rows",
 ) -> pd.DataFrame:
-    """Return position, status, detail and error_code of the rows that are not sent."""
+    """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
     errors = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
     codes = errors[errors["code"] != PLACEHOLDER].groupby("row")["code"].first()

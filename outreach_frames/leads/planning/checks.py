@@ -86,7 +86,7 @@ class CheckedRows:
 def check_rows(
     frame: pd.DataFrame, mapping: LeadMapping, account: AccountMailboxes | None = None
 ) -> CheckedRows:
-    """Check a frame's rows against all rules, and their mailboxes against the account's if given."""
+    """Check a frame's rows against all rules, and their mailboxes against an account's."""
     problems: list[Problem] = []
     identifiers = {
         field: _identifier(_Column(frame[column], field, column, problems))

@@ -138,7 +138,7 @@ def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
         )
     addresses = tuple(mailboxes)
     if not addresses:
-        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the addresses to send from.")
+        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the mailboxes' addresses.")
     for address in addresses:
         if not isinstance(address, str):
             raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {quoted(address)}.")

@@ -68,7 +68,7 @@ def field_name(column: object) -> str:
     if not name:
         raise InvalidInputError(
             f"The column {quoted(column)} cannot be converted to a field name. "
-            f'Pass your own: data={{"a_name": {quoted(column)}}}.'
+            f'Choose a name: data={{"a_name": {quoted(column)}}}.'
         )
     if not name[0].isalpha():
         name = f"field_{name}"
@@ -88,7 +88,7 @@ def email_problem(text: str) -> str | None:
     """Return the error message for an email address, or None if it is valid.
 
     >>> email_problem("mailto:anna@x.example")
-    "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:' in front of it."
+    "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:'."
     """
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         EmailNotValidError,
@@ -108,7 +108,7 @@ def _email_hint(text: str) -> str:
     if len(addresses) > 1:
         return "the cell has several addresses; keep one per row."
     if text.casefold().startswith("mailto:"):
-        return "remove 'mailto:' in front of it."
+        return "remove 'mailto:'."
     if addresses and ("<" in text or ">" in text):
         return "keep only the address, without a name, < or >."
     if addresses and text[-1] in ",;.":
