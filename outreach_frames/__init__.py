@@ -82,7 +82,7 @@ __all__ = [
     "widgets",
 ]
 
-# Imported on first use, since their libraries take long to import.
+# Modules to import on first use, because their libraries are slow to import.
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
@@ -129,8 +129,8 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     Returns
     -------
     OutreachAccessor
-        The methods of `df.outreach`. They return pandas frames, and number rows as in `frame`. A
-        pandas frame keeps its index; other frames are indexed by row number.
+        The methods of `df.outreach`. They return pandas frames, and row positions refer to `frame`.
+        A pandas frame keeps its index; other frames are indexed by row number.
 
     Raises
     ------

@@ -43,13 +43,13 @@ STEPS = (
         value="client",
     ),
     Step(
-        "Sequences that accept leads now.",
+        "List the sequences that accept leads now.",
         'sequences = of.sequences(status="active")',
         frame="sequences",
         columns=("name", "status", "created_by_user_email"),
     ),
     Step(
-        "Mailboxes and their daily email limits.",
+        "List the mailboxes and their daily email limits.",
         "mailboxes = of.mailboxes()",
         frame="mailboxes",
         columns=("email", "email_provider", "status", "daily_email_limit"),

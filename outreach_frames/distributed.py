@@ -36,7 +36,7 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-# Raised by Python's modules for damaged compressed files.
+# Exceptions of Python's modules for damaged compressed files.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _EMPTY: Final = empty_table(spec.PERSON)
 _FIRST_COLUMN: Final = _EMPTY.schema.names[0]
@@ -46,7 +46,7 @@ _MAX_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of a file that begin in a range of its bytes."""
+    """The lines of a file that begin within a byte range."""
 
     file: OpenFile
     start: int
@@ -65,8 +65,8 @@ def read_people(
 ) -> dd.DataFrame:
     r"""Read NDJSON exports of people, one person per line, as a Dask frame.
 
-    A folder of Parquet files, as ``export_people("people")`` writes it, is much faster and does not
-    need this package on the workers: ``dask.dataframe.read_parquet("people")``.
+    A folder of Parquet files from ``export_people("people")`` is much faster and does not need this
+    package on the workers: ``dask.dataframe.read_parquet("people")``.
 
     The call reads only file sizes; Dask reads the files when it computes a result. Every worker
     must reach the files under the same paths.
@@ -74,8 +74,8 @@ def read_people(
     Parameters
     ----------
     paths : path, or several
-        Files, folders, globs, or fsspec addresses such as ``s3://bucket/people-*.ndjson``. Of a
-        folder, only its own ``.ndjson`` and ``.jsonl`` files are read, also compressed. A repeated
+        Files, folders, globs, or fsspec addresses such as ``s3://bucket/people-*.ndjson``. A folder
+        means its ``.ndjson`` and ``.jsonl`` files, also compressed, without subfolders. A repeated
         file is read once.
     blocksize : int or str, default "64MB"
         Bytes of a file per partition, extended to the end of a line. A compressed file
@@ -84,10 +84,9 @@ def read_people(
         Use pandas' nullable dtypes, or Arrow dtypes in every column.
     extra_column : str, optional
         Name of an additional last column of JSON text for values that do not fit the documented
-        columns. `read_prospects` would add columns for these values: undocumented fields, and
-        ``<column>_raw`` for values of another type. Lists with undocumented members are included.
-        Rows without such values have a missing cell. Without `extra_column`, such values raise an
-        error.
+        columns: undocumented fields, values of another type as ``<column>_raw``, and lists with
+        undocumented members. Rows without such values have a missing cell. Without `extra_column`,
+        such values raise an error.
     storage_options : mapping, optional
         Options for fsspec, such as credentials.
     columns : sequence of str, optional
@@ -105,7 +104,7 @@ def read_people(
     Raises
     ------
     InvalidInputError
-        A file or column does not exist. Dask raises it later, when it computes a result, if a file
+        A file or column does not exist. When Dask computes a result, this error means that a file
         cannot be read, a line is not one person, or values need an `extra_column`.
     ModuleNotFoundError
         Dask is not installed.
@@ -196,7 +195,7 @@ def _blocks(
 
 
 def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
-    """Yield the files of an address; raise an error without files."""
+    """Yield the files of an address; raise if there are no files."""
     from fsspec.core import OpenFile, url_to_fs  # noqa: PLC0415
     from fsspec.utils import infer_compression  # noqa: PLC0415
 
@@ -236,7 +235,7 @@ def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
 
 
 def _is_export(path: str) -> bool:
-    """Check whether a file is an export; hidden files may be incomplete."""
+    """Check whether a file is an export; exclude hidden files, which may be incomplete."""
     name = PurePosixPath(path).name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
@@ -319,7 +318,7 @@ def _with_fixed_columns(
 
 
 def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array:
-    """Convert each row's values to one JSON object, or to missing without values."""
+    """Convert each row's values to one JSON object; rows without values become missing."""
     if not columns:
         return _texts([None] * length)
     rows = zip(*columns.values(), strict=True)

@@ -18,7 +18,7 @@ class OutreachError(Exception):
     status_code : int or None
         The response's HTTP status, if there was a response.
     retry_after : float or None
-        The requested wait in seconds, if the service sent one.
+        The number of seconds to wait, if the service sent it.
     retryable : bool
         Whether a later call with the same arguments may succeed.
     partial : DataFrame or None
@@ -54,8 +54,8 @@ class ServiceError(OutreachError):
     Attributes
     ----------
     may_have_acted : bool
-        Whether the service may have carried out the request. False only if it certainly did not:
-        the request was never sent, or the service refused it.
+        Whether the service may have carried out the request. False means that the request was
+        certainly never sent, or that the service refused it.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class ValidationFailedError(StatusError):
     Attributes
     ----------
     validation_errors : tuple of ValidationProblem
-        All reasons in the response, unknown codes included.
+        All reasons in the response, including unknown codes.
     """
 
     def __init__(

@@ -73,11 +73,11 @@ _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
     | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
 )
-# Nothing that would continue an address or URL may follow.
+# Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
-_HASHES: Final = "the journal keeps hashes, so that the people are not contacted again"
+_HASHES: Final = "salted hashes stay, so that the people are not contacted again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, OutreachError),
@@ -301,7 +301,7 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
     if email is None and profnet_url is None:
-        raise InvalidInputError("forget() has no person. Pass email=, profnet_url= or both.")
+        raise InvalidInputError("forget() needs people. Pass email=, profnet_url= or both.")
     patterns: list[tuple[str, re.Pattern[str]]] = []
     emails: list[str] = []
     urls: list[str] = []

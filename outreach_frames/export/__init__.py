@@ -1,1 +1,1 @@
-"""Write pages straight to a file, with resume; `files` writes frames in memory."""
+"""Write people to a file page by page, and resume interrupted exports."""

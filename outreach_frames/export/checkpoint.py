@@ -1,4 +1,4 @@
-"""Store an export's progress next to its target file, so that the same call can resume it.
+"""Store an export's progress next to its target, so that the same call can resume the export.
 
 The folder `.<name>.partial` holds two files that only their owner can read:
 
@@ -42,7 +42,7 @@ CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_START_OVER: Final = "Pass resume=False to delete it and start over."
+_START_OVER: Final = "Pass resume=False to delete the checkpoint and start over."
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -62,7 +62,7 @@ class Checkpoint:
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
         self.columns: Any = identity.get("columns")  # the chosen columns in order
-        self.first_part: int = 0  # of the current search; a split export has several searches
+        self.first_part: int = 0  # the current search's first part; split exports run several
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
@@ -217,8 +217,8 @@ class Checkpoint:
         ]
         if changed:
             raise InvalidInputError(
-                f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat that "
-                f"call to resume it. {_START_OVER}"
+                f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat the "
+                f"earlier call to resume that export. {_START_OVER}"
             )
 
     def _drop_incomplete(self) -> None:

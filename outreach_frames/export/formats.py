@@ -60,10 +60,10 @@ class Format:
 
     name: str
     read: Callable[[Sequence[bytes]], list[PeoplePage]]
-    # Adds a column named after the filter, with the matching value.
+    # A function that adds a column named after the filter, with the matching value.
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
-    # Writes all parts to the target, with the `.attrs` of the search.
+    # A function that writes all parts and the search's `.attrs` to the target.
     finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
 
 
@@ -267,7 +267,7 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
 
 
 def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people in batches with the same columns, or one empty table without people."""
+    """Yield all people in batches with the same columns; without people, yield one empty table."""
     pending: list[pa.Table] = []
     yielded = False
     for span in parts.spans:

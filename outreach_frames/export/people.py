@@ -55,11 +55,11 @@ def export_people(
     Parameters
     ----------
     path : str or Path
-        ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
-        service sent. ``.parquet``: as ``df.outreach.to_parquet``. A path without a suffix: a folder
-        of Parquet files of 10,000 people each. `read_prospects` reads all these formats. A CSV or
-        NDJSON file has a small metadata file next to it with a checksum, by which `forget`
-        recognises the exported file.
+        ``.csv``: the format of ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the
+        JSON that the service sent. ``.parquet``: the format of ``df.outreach.to_parquet``. A path
+        without a suffix: a folder of Parquet files of 10,000 people each. `read_prospects` reads
+        all these formats. Next to a CSV or NDJSON file, a small metadata file stores a checksum, so
+        that `forget` can recognise the export.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
@@ -77,8 +77,8 @@ def export_people(
         Write the `.attrs` of the search to the Parquet metadata: its time and filters, which may
         hold your colleagues' emails (`profnet_networks`). Pass False for a file that you share.
     refresh : bool
-        Send requests even if the cache has fresh responses. NDJSON exports always do. The responses
-        to an export are not cached.
+        Send requests even if the cache has fresh responses, as is always done for NDJSON. The
+        responses to an export are not cached.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
@@ -90,7 +90,7 @@ def export_people(
     Returns
     -------
     Path
-        The file or folder, with the columns and dtypes of `search_people`. It has each person once,
+        The file or folder, with the columns and dtypes of `search_people`. Each person occurs once,
         in the service's order.
 
     Raises

@@ -46,7 +46,7 @@ def describe_unknown_filters(before: Source, after: Source) -> Iterator[str]:
     if unknown:
         yield (
             f"The filters, limit and total of {' and '.join(map(repr, unknown))} are unknown, so "
-            "the searches may differ. They are in .attrs, which many operations of pandas drop."
+            "the searches may differ. The filters are in .attrs, which many pandas operations drop."
         )
 
 
@@ -97,7 +97,7 @@ def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
 
 
 def inexact_columns(before: Source, after: Source) -> set[str]:
-    """Return the columns that are incomplete in one table, a workbook, such as records."""
+    """Return the columns that are incomplete in only one table, such as records in a workbook."""
     old, new = (set(side.attrs.get("inexact", ())) for side in (before, after))
     return (old ^ new) & set(before.columns) & set(after.columns)
 

@@ -40,7 +40,7 @@ from outreach_frames.tables.value_text import TEXT
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 _START: Final = "current_position_start_date"
-# The list columns of a million people take half a gigabyte, and comparing them copies them.
+# The list columns of a million people take half a gigabyte, and a comparison copies the columns.
 _ROWS_AT_ONCE: Final = 100_000
 _URL_AND_NAME: Final = COMPANY_KEYS[1:]
 # Links to pictures change with every search.
@@ -59,7 +59,7 @@ def compare_people(
     People are matched by id, then by profile URL `/in/<name>`: the same URL with another id is the
     same person, and `notes` lists the ids. Other URLs are not matched, since they do not identify a
     person. Companies are matched by id, else profile URL, else name; companies with the same URL
-    and name are the same despite different ids. People who disappeared have not necessarily left:
+    and name count as one, despite different ids. People who disappeared have not necessarily left:
     `notes` lists incomplete searches, and differences between the two searches.
 
     Parameters
@@ -93,9 +93,9 @@ def compare_people(
     Notes
     -----
     Two missing values are equal; lists are compared member by member, numbers exactly. An employer
-    that is missing in one table is unknown, not changed. Each of a
-    company's headcounts is the first known one of its rows. If a table has other departments of a
-    company, a missing department counts as 0.
+    that is missing in one table is unknown, not changed. For each department, a company's headcount
+    is the first known value in its rows. If a table has other departments of a company, a missing
+    department counts as 0.
 
     Parquet is read column by column. Two tables of a million people take 4 GB if most people are in
     both. `appeared` and `disappeared` have all columns and take 4 GB per million people: without
@@ -173,7 +173,7 @@ class _Pairs:
         return texts(before), texts(after)
 
     def parts(self, name: str) -> Iterator[tuple[int, pa.Array, pa.Array]]:
-        """Yield both tables' column in parts, each with the number of its first pair."""
+        """Yield a column of both tables in parts, each with its first pair's number."""
         columns = [side.column(name) for side, _ in self._sides]
         for start in range(0, self.count, _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
@@ -185,7 +185,7 @@ class _Pairs:
 
     @cached_property
     def people(self) -> tuple[pa.Array, pa.Array]:
-        """The people's names, and their ids or else profile URLs."""
+        """The people's ids, or else profile URLs, and their names."""
         urls, ids, names = (self.text(name) for name in (_URL, _ID, _NAME))
         return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
@@ -243,7 +243,7 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
 
 
 def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
-    """Return the pairs with different employers by the first common key, and with unknown ones."""
+    """Return the pairs whose employers differ by the first common key, and unknown pairs."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
     is_known = np.zeros(pairs.count, dtype=bool)
@@ -254,7 +254,7 @@ def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
         is_known[remaining] |= old | new
         moved[remaining] = old & new & differ(before, after)
         remaining = remaining[~(old & new)]
-    # Companies with the same profile URL and name are the same despite different ids.
+    # Companies with the same profile URL and name count as one, despite different ids.
     rows = np.flatnonzero(moved)
     same = [
         pc.equal(*(_key(name, one) for one in pairs.read(name, rows))) for name in _URL_AND_NAME
@@ -286,8 +286,7 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
             "The people before and after have no common column to match people by: one has "
-            f"{_ID!r}, the other {_URL!r}. Use two tables that both have the same one of these "
-            "columns."
+            f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
     return _match_others(found, sides, [_URL], _ID, ("person", "people", "profile URL"))
@@ -327,7 +326,7 @@ def _match_others(
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:
-    """Return both tables' key columns up to the first one that is complete."""
+    """Return both tables' key columns up to the first complete key."""
     keys: list[list[pa.Array]] = [[] for _ in sides]
     for name in names:
         for side, of_side in zip(sides, keys, strict=True):

@@ -95,8 +95,8 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
 
 
 def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
-    """Set a missing number to 0 if the other table has it, and this one has other departments."""
-    # The service leaves out a department without people.
+    """Set a company's missing headcount to 0 if only this table lacks the department."""
+    # The service omits departments without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
     absent = own[present].isna() & other[present].notna() & is_counted
     if not absent.to_numpy().any():

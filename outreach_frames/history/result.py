@@ -23,7 +23,8 @@ class PeopleComparison(Result):
     Attributes
     ----------
     appeared, disappeared : DataFrame
-        People only in the later or only in the earlier table, with all its columns.
+        People only in the later table, and people only in the earlier table, with all columns of
+        that table.
     changed : DataFrame
         One row per person and changed field: person_id (the profile URL for people without id),
         name, field, before and after (all str; dates in ISO 8601, lists as JSON). Company fields
@@ -33,8 +34,8 @@ class PeopleComparison(Result):
         company_after, title_before, title_after, profnet_url (the later one if known),
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
         from the later table). Columns that the tables lack have missing values. Employers are
-        compared by id, else profile URL, else name; employers with the same URL and name are the
-        same despite different ids. An employer that is missing in one table is unknown, and `notes`
+        compared by id, else profile URL, else name; employers with the same URL and name count as
+        one, despite different ids. An employer that is missing in one table is unknown, and `notes`
         counts such people. `.outreach.plan(...)` adds these people to a sequence by their profile
         URLs, with data={"title": "title_after"}.
     notes : list of str
@@ -50,8 +51,8 @@ class PeopleComparison(Result):
         employer_changes: pd.DataFrame,
         headcounts: Headcounts,
         sizes: tuple[int, int, int],  # number of rows before, after, and in both tables
-        totals: tuple[int | None, int | None],  # people counted by the service
-        differences: Sequence[str],  # between the searches
+        totals: tuple[int | None, int | None],  # the service's counts of people
+        differences: Sequence[str],  # differences between the searches
         remarks: Sequence[str],
     ) -> None:
         self.appeared: pd.DataFrame = appeared

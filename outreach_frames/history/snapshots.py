@@ -90,7 +90,7 @@ def snapshot_people(
         The folder has snapshots of another search or cannot be written; another process takes the
         snapshot of that day; a filter does not exist or has a wrong value; or the date is invalid.
     ServiceError
-        The service or the connection failed; a note gives the number of people kept.
+        The service or the connection failed; a note on the error gives the number of stored people.
 
     Notes
     -----

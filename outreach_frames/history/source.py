@@ -1,4 +1,4 @@
-"""Open a frame, or files for reading column by column, for a comparison of people."""
+"""Open a frame or Parquet files to compare people, one column at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-# Keep files open: opening one takes longer than reading a column. A process may open thousands.
+# Opening a file takes longer than reading a column, so files stay open, within a process's limit.
 _MAX_OPEN_FILES: Final = 200
 
 
@@ -122,7 +122,7 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
     if path.is_dir():
         if list(list_snapshots(path)):
             raise InvalidInputError(
-                f"{path} holds several snapshots. Pass {name} as one of them, such as "
+                f"{path} holds several snapshots. Pass one of the snapshots as {name}, such as "
                 f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare its last two."
             )
         return ParquetSource(parts_of(path), str(path))

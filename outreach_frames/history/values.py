@@ -1,7 +1,7 @@
 """Compare columns value by value, and convert them to text.
 
-Two missing values are equal, NaN included. Numbers are compared exactly, whatever their types.
-Lists and objects are compared member by member; an absent member equals a missing one. Values of
+Two missing values are equal, NaN included. Numbers are compared exactly, regardless of type. Lists
+and objects are compared member by member; an absent member equals a missing one. Values of
 different kinds are compared as text.
 """
 
@@ -43,7 +43,7 @@ def comparable(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Return the positions where two columns of equal length differ.
+    """Return whether two columns differ, per row.
 
     >>> differ(pa.array([1, 2, None]), pa.array([1.0, 2.5, None])).tolist()
     [False, True, False]
@@ -111,7 +111,7 @@ def _is_missing(values: pa.Array) -> Mask:
 
 
 def _present_differ(before: pa.Array, after: pa.Array, unequal: Mask) -> Mask:
-    """Return the positions where one value is missing, or both are present and unequal."""
+    """Return, per row, whether only one value is missing, or both are present and unequal."""
     was_missing, is_missing = _is_missing(before), _is_missing(after)
     result: Mask = (was_missing != is_missing) | (~was_missing & ~is_missing & unequal)
     return result

@@ -101,7 +101,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Convert a column to text: lists become lines, and other types unreadable text."""
+    """Convert a column to text: lists become lines, and other types a text without keys."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)

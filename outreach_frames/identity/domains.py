@@ -1,6 +1,6 @@
 """Extract the registered domain of web and email addresses, for whole columns.
 
-Uses the snapshot of the Public Suffix List bundled with tldextract; nothing is downloaded.
+The Public Suffix List is the snapshot bundled with tldextract; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _WWW: Final = "www."
 
 
 def domain_keys(texts: pa.Array) -> pa.Array:
-    """Return each text's registered domain, or missing unless it has exactly one.
+    """Return each text's registered domain; missing if a text has no domain or several.
 
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
@@ -158,7 +158,7 @@ def _domain(host: str) -> str | None:
 
 
 class _Rules(NamedTuple):
-    """Return the extractor, and its list's rules without the markers `!` and `*.`."""
+    """The extractor of tldextract, and its rules without the markers `!` and `*.`."""
 
     extract: TLDExtract
     suffixes: frozenset[str]

@@ -170,7 +170,7 @@ def is_certain(key: str) -> bool:
 
 
 def emails_in(text: str) -> Reading:
-    """Read the emails in a text, also in lists, links and with display names.
+    """Read the emails in a text, also from lists, links and texts with display names.
 
     >>> emails_in('"Berg, Ann" <ann@x.example>, mailto:bo@x.example?subject=Hi').keys
     ['ann@x.example', 'bo@x.example']
@@ -235,7 +235,7 @@ def email_keys(texts: pa.Array) -> pa.Array:
 
 
 def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return lower-case texts, and whether each is the text's key: it matches `SIMPLE_EMAIL`."""
+    """Return lower-case texts, and whether each is a valid key: a simple email."""
     texts = texts.cast(pa.large_string())
     return pc.ascii_lower(texts), are_simple_emails(texts)
 
@@ -255,7 +255,7 @@ def profnet_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return shortened URLs, and whether each is the text's key: it is a simple profile URL."""
+    """Return shortened URLs, and whether each is a valid key: a simple profile URL."""
     texts = texts.cast(pa.large_string())
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")
@@ -300,7 +300,7 @@ def company_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def company_name_keys(texts: pa.Array) -> pa.Array:
-    """Return the normalised keys of companies' names, ignoring case and outer blanks.
+    """Return the normalised keys of companies' names, ignoring case and surrounding blanks.
 
     >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
     ['acme ag', 'acme ag']

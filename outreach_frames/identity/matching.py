@@ -107,7 +107,7 @@ def same_persons(keys: Keys, rows: Mask, origins: Rows) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A table's rows: the first row per key, its repetitions, and rows without keys."""
+    """A table's rows: first rows per key, repeated rows, and rows without keys."""
 
     first: Rows
     repeated: Rows
@@ -143,7 +143,7 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     is_open[old.first] = other_open[new.first] = True
     lack, other_lack = np.ones(len(is_open), dtype=bool), np.ones(len(other_open), dtype=bool)
     for level in levels:
-        # Two unmatched rows with stronger keys have different ones, and must not match by this key.
+        # Unmatched rows whose stronger keys differ must not match by this key.
         for among, other_among in ((lack, True), (True, other_lack)):
             rows, others = _first_pairs(level, is_open & among, other_open & other_among)
             partner[rows] = others
@@ -233,7 +233,7 @@ def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     is_keyless = np.ones(len(rows), dtype=bool)
     first_of_row = rows.copy()
     for numbers, distinct in levels:
-        # A row with this key repeats any row with the same key and a stronger one.
+        # A row repeats another row with the same key even if that row also has a stronger key.
         stronger = _first(numbers, ~is_keyless, distinct)
         own = _first(numbers, is_keyless, distinct)
         first = np.where(stronger == NONE, own, np.append(first_of_row, NONE)[stronger])

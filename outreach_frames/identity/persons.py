@@ -1,7 +1,7 @@
 """Link a table's rows by person: rows that share an identifier, directly or through others.
 
 Emails and certain profile URLs identify a person. A weak URL identifies only rows without other
-identifiers, and never links them to rows that have any.
+identifiers, and never links these rows to rows with other identifiers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def numbers_of(columns: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Convert keys to numbers: one batch per pair of columns, after the `known` rows."""
+    """Convert batches of keys, one per pair of columns, to numbers; `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
@@ -114,7 +114,7 @@ def first_known(first: Rows, missing: Mask) -> Rows:
     rows = np.flatnonzero(missing[first] & ~missing)
     if len(rows):
         of_group = np.arange(len(first))
-        # Backwards, so that the first row wins.
+        # Assign in reverse, so that the first row wins.
         of_group[first[rows[::-1]]] = rows[::-1]
         found = of_group[first]
     return found

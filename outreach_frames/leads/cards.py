@@ -75,7 +75,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
 }
 DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
 FROM_JOURNAL: Final = Meaning(
-    "Not in the journal.", "To send these rows, submit with the same journal."
+    "The journal has no record of these rows.", "To send these rows, submit with the same journal."
 )
 
 
@@ -184,7 +184,7 @@ def report_card(
 
 
 def _alert(rows: pd.DataFrame, error: Exception) -> str:
-    # Rows with an error code do not count: only their mailbox was refused.
+    # An unsent row with an error code does not stop the run: only its mailbox was refused.
     is_early = (rows["status"].eq(statuses.NOT_SENT) & rows["error_code"].isna()).any()
     return f"Stopped early: {error}" if is_early else str(error)
 

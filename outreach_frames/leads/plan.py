@@ -1,4 +1,4 @@
-"""Plan the leads of a frame's rows; the functions behind `df.outreach`."""
+"""Plan and send a frame's rows as leads: functions of `df.outreach`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SubmissionPlan(PreparedLeads):
             Send nothing, and do not change the journal.
         client : Client, optional
             Another connection to the same service, for example with a new token; by default the
-            plan's own.
+            plan's client.
 
         Returns
         -------
@@ -136,19 +136,19 @@ def make_plan(
         The service's checks to skip: True for all; a dict of override to True, False or a column of
         booleans; or a column of dicts or booleans. For a missing cell, all checks run.
     mailbox : column name, optional
-        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
-        share the rows, each person always with the same one. Rows whose cell is missing are sent
-        from `mailboxes`, else by the sequence's senders.
+        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
+        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
+        cell are sent from `mailboxes`, or by default from the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads; omit it with `mailbox`.
+        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
-        cell is missing.
+        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
+        cell.
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
-        The connection that sends the plan; by default that of the last `connect`. Planning works
-        without a connection, unless `mailbox` is given.
+        The connection that sends the plan; by default the client of the last `connect`. Planning
+        works without a connection, unless `mailbox` is given.
     earlier_keys : tuple of RecordBatch
         The keys of this frame's rows from the columns of earlier submissions.
 
@@ -323,15 +323,15 @@ def add_to_sequence(
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
     mailbox : str, optional
-        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
-        share the rows, each person always with the same one. Rows whose cell is missing are sent
-        from `mailboxes`, else by the sequence's senders. If the mailbox of a recorded row changes,
-        the row is not sent again, and its detail gives the reason.
+        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
+        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
+        cell are sent from `mailboxes`, or by default from the sequence's senders. If a recorded
+        row's mailbox changes, the row is not sent again, and its detail gives the reason.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads; omit it with `mailbox`.
+        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
-        cell is missing.
+        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
+        cell.
     chunk_size : int
         Leads per request, at most 250.
     journal : str or Path, optional
@@ -343,7 +343,7 @@ def add_to_sequence(
     dry_run : bool
         Check and report without sending.
     client : Client, optional
-        By default that of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def add_to_sequence(
     InvalidInputError
         An argument is invalid, or the journal is unusable; nothing was sent.
     ServiceError
-        With `mailbox`: the account's mailboxes could not be listed; nothing was sent.
+        The account's mailboxes could not be listed, which `mailbox` requires; nothing was sent.
 
     Notes
     -----
@@ -403,7 +403,7 @@ def report(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Report the outcomes of the frame's rows in a journal; nothing is sent.
+    """Report the frame's rows with the outcomes from a journal; nothing is sent.
 
     As in a submission, any recorded address or profile URL identifies a person. The journal is not
     changed. It cannot be read while a submission uses it.
@@ -417,14 +417,14 @@ def report(
     email, profnet_url : str or None
         The columns that identify a lead, as for `df.outreach.add_to_sequence`.
     client : Client, optional
-        The connection that reads activity; by default that of the last `connect`. The report itself
-        needs no connection.
+        The connection that reads activity; by default the client of the last `connect`. The report
+        itself needs no connection.
 
     Returns
     -------
     SubmissionReport
-        The recorded outcome of each row, with the time it was sent in `.rows["sent_at"]`. Rows
-        without a record are `not_sent`. `.retry_unknown()` is refused.
+        Each row's recorded outcome, with the time of sending in `.rows["sent_at"]`. Rows without a
+        record are `not_sent`. `.retry_unknown()` raises an error.
 
     Raises
     ------

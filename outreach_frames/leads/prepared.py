@@ -37,7 +37,7 @@ _MAX_EXTRA_REQUESTS = 10
 class PreparedLeads:
     """The leads to send, and why the other rows of the frame are not sent.
 
-    Later changes of the frame do not affect it.
+    Later changes of the frame do not affect the leads.
     """
 
     sequence_id: str

@@ -196,7 +196,7 @@ def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
     with_company = frame_of([{"id": "1", "company": PAGE}, {"id": "2"}, {"id": "3"}])
     without = frame_of([{"id": "1"}, {"id": "2", "company": PAGE}, {"id": "3"}])
     for pair in ((with_company, without), (without, with_company)):
-        with pytest.warns(OutreachWarning, match=r"employers of 2 people .* missing: '1', '2'\."):
+        with pytest.warns(OutreachWarning, match=r"employers of 2 people .* table: '1', '2'\."):
             comparison = of.compare_people(*pair)
         assert comparison.employer_changes.empty
 

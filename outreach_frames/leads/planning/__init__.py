@@ -1,1 +1,1 @@
-"""Check rows and build leads before the first request; no module here sends any."""
+"""Check rows and build leads, before the first request."""

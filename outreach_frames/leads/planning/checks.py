@@ -77,8 +77,8 @@ class CheckedRows:
     # Each row's mailbox, or missing; None without a mailbox column.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
-    # `is_valid`: whether a row may be sent. `is_identified`: whether its identifiers are valid,
-    # which link a person's rows even if the row is not sent.
+    # `is_valid`: whether a row may be sent. `is_identified`: whether its identifiers are valid, so
+    # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
 
@@ -86,7 +86,7 @@ class CheckedRows:
 def check_rows(
     frame: pd.DataFrame, mapping: LeadMapping, account: AccountMailboxes | None = None
 ) -> CheckedRows:
-    """Check a frame's rows against all rules, and their mailboxes against an account's."""
+    """Check a frame's rows against all rules, and mailboxes against the account if given."""
     problems: list[Problem] = []
     identifiers = {
         field: _identifier(_Column(frame[column], field, column, problems))

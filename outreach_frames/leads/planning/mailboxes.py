@@ -37,7 +37,7 @@ class AccountMailboxes:
     ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
         """Return each row's mailbox address, and (code, message) per row without a mailbox.
 
-        Among a user's mailboxes, the row's email or else profile URL decides.
+        The row's email, or else profile URL, selects one of a user's mailboxes.
         """
         encoded = texts.dictionary_encode()
         distinct = encoded.dictionary.to_pylist()

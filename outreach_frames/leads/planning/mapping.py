@@ -225,7 +225,7 @@ def _is_column_of_field(frame: pd.DataFrame, column: object, field: object) -> b
         return False
     if not is_field_name(column):
         return field not in frame.columns or is_field_name(field)
-    # The column's name may also be a field's, and the field a misspelt column.
+    # Both texts may be field names; then the field must not be a misspelt column.
     return is_field_name(field) and not similar(field, map(str, frame.columns))
 
 

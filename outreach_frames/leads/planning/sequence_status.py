@@ -16,7 +16,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import page_items, record_id
 
-# The look-up is an extra, so it must be fast.
+# No caller asks for this look-up, so it must be fast.
 _MAX_SECONDS: Final = 1.9
 _MAX_REQUESTS: Final = 5
 # Compare few ids, since the search for similar ids is slow.

@@ -1,7 +1,7 @@
 """Check the syntax of field names, e-mail addresses and profile URLs, in texts and columns.
 
-The libraries that check addresses are slow. They accept all texts that match the simple patterns
-here, so they check only the other texts.
+Libraries check addresses slowly. Texts that match the simple patterns here are always valid, and
+only other texts are passed to the libraries.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Journal:
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
-        """Raise if a plan without a mailbox column would resume a run with one."""
+        """Raise if a plan without a mailbox column would resume a run with a mailbox column."""
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
@@ -308,7 +308,7 @@ class Journal:
         self._place.mark = mark
 
     def _end_run(self) -> None:
-        """Replace the run's mark, so that copies from during the run have an old mark."""
+        """Replace the run's mark, so that copies made during the run have an old mark."""
         mark = secrets.token_bytes(_HASH_BYTES)
         if self._is_in_place():
             with suppress(sqlite3.Error):
@@ -376,7 +376,7 @@ class Journal:
             yield each == own, *each
 
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
-        """Return rows as sent."""
+        """Return the content of rows as sent."""
         rows = pa.array(positions, pa.int64())
         overrides = self._plan.checked.overrides.take(rows).to_pylist()
 
@@ -405,7 +405,7 @@ class ReachedPeople(NamedTuple):
         return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)
 
     def are_among(self, people: Identifiers) -> Mask:
-        """Return whether each person was reached, by identifiers."""
+        """Return whether any identifier of each person was reached."""
         found = np.zeros(len(people.email), dtype=bool)
         for kind, keys, reached in zip(_KINDS, people, self.hashes, strict=True):
             is_known = pc.is_in(_hashes(kind, keys, self.salt), reached)
@@ -414,7 +414,7 @@ class ReachedPeople(NamedTuple):
 
 
 def reached_people(path: str | Path) -> ReachedPeople:
-    """Read a journal's people whom requests may have reached."""
+    """Read the people whom a journal's requests may have reached."""
     with read_only(path) as opened:
         return opened.reached_people()
 

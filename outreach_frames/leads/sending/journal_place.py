@@ -54,7 +54,7 @@ _absolute_paths: dict[str, Path] = {}
 class JournalPlace:
     """The location of a plan's, report's or widget's journal."""
 
-    # None for a journal in memory, of a widget.
+    # None for a widget's journal in memory.
     path: Path | None
     # The mark of the last run; other journals and older copies lack this mark.
     mark: bytes | None = None
@@ -109,8 +109,8 @@ def locate(path: str | Path) -> Path:
             before = _absolute_paths.setdefault(str(path), place)
             if before != place and before.exists() and not place.exists():
                 raise InvalidInputError(
-                    f"The journal {path} was {before} at first, but the working folder has changed "
-                    "since. Pass its absolute path."
+                    f"The journal {path} was {before} at first use, but the working folder has "
+                    "changed since. Pass its absolute path."
                 )
     return place
 

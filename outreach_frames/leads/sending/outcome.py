@@ -34,7 +34,7 @@ _STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
 _DETAIL_CHARACTERS: Final = 500
-_SENT_BEFORE: Final = "An earlier request sent the row with an unknown outcome."
+_SENT_BEFORE: Final = "The row was sent before, with an unknown outcome."
 _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
 # Problems of list entries, in the order of the notes.
@@ -63,12 +63,12 @@ def read_response(
 ) -> ChunkOutcome:
     """Derive each lead's outcome from a 2xx response's JSON and the sent (email, profnet_url).
 
-    `added` needs proof. Leads in no list of skipped leads are candidates. They are `added` if
-    `total` is the number of leads sent, every listed lead was sent, and `total_added_to_sequence`
-    is the number of candidates; otherwise they are `unknown`. If more leads were added than there
-    are candidates, the skipped leads are `unknown` too. A lead listed only as a duplicate remains a
-    candidate, as the service may have added it; it is `duplicate_in_request` only if the counts
-    agree.
+    The status `added` needs proof. Candidates are the leads that no list of skipped leads contains.
+    Candidates are `added` if `total` equals the number of sent leads, all listed leads were sent,
+    and `total_added_to_sequence` equals the number of candidates; otherwise candidates are
+    `unknown`. If more leads were added than there are candidates, skipped leads are `unknown` too.
+    A lead listed only as a duplicate remains a candidate, because the service may have added it.
+    Such a lead is `duplicate_in_request` only if the counts agree.
 
     >>> response = {
     ...     "total": 2,
@@ -198,7 +198,7 @@ class _SentLeads:
                     self._rows[name].setdefault(_key(name, text), set()).add(row)
 
     def rows_of(self, entry: object) -> tuple[Collection[int], bool]:
-        """Return the rows that match an entry, and whether it has fields that do not match."""
+        """Return the rows that match an entry, and whether the entry has unmatched fields."""
         if isinstance(entry, dict):
             names = [name for name, value in entry.items() if value]
             url = entry.get(_PROFNET_URL)
@@ -262,8 +262,8 @@ class NextStep(Enum):
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
-# The next step by error code of a 422. Nearly all codes concern the sequence or the account. An
-# undocumented code may concern only this request's leads, so the run tolerates a few in a row.
+# The next step per error code of status 422. Nearly all codes concern the sequence or the account.
+# An undocumented code may concern only this request's leads, so the run tolerates a few in a row.
 NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
     | {

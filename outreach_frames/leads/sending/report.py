@@ -68,7 +68,7 @@ class SubmissionReport(Result):
     emails : Array, optional
         The rows' addresses as sent; activity cannot be read without addresses.
     client : Client, optional
-        The connection that reads activity; by default that of the last `connect`.
+        The connection that reads activity; by default the client of the last `connect`.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class SubmissionReport(Result):
             Called with the run before its first request and a few times a second; returns
             "continue", "drain" (end after the current request) or "abort".
         client : Client, optional
-            Another connection to the same service; by default the one that sent the rows.
+            Another connection to the same service; by default the connection that sent the rows.
 
         Returns
         -------
@@ -271,8 +271,8 @@ class SubmissionReport(Result):
         Parameters
         ----------
         since : "sent", str, date, datetime or None
-            Drop events before this time: "sent" means each row's `sent_at`; or a day or time in ISO
-            8601, in UTC without a zone. None keeps all events.
+            Drop events before this time: "sent" (each row's `sent_at`), or a day or time in ISO
+            8601. Times without a zone are in UTC. None keeps all events.
         client : Client, optional
             By default the report's client, or the client of the last `connect`.
         progress : bool, optional
@@ -376,7 +376,7 @@ class SubmissionReport(Result):
         return read_activity(shape, self.rows, self._emails, since=since, client=own, progress=show)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Do not pickle either: both have the client and its token.
+        # Drop both when pickling: they hold the client and its token.
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:

@@ -134,8 +134,8 @@ def resume(
 class _People:
     """The people of recorded and present rows.
 
-    All identifier sets are in one sequence of places: first the recorded sets of leads that may
-    have reached somebody, then the sets of present rows, then the recorded sets of retried leads.
+    Identifier sets are numbered by place: first the recorded sets of leads that may have reached
+    somebody, then the sets of present rows, then the recorded sets of retried leads.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class _People:
         return rows
 
     def _lead(self, row: int) -> int:
-        """Return the recorded lead whose outcome a row has."""
+        """Return the recorded lead whose outcome applies to a row."""
         now, *earlier = self._places(row)
         for place in (*earlier, now):
             if self._set[place] in self._lead_of_set:
@@ -272,7 +272,7 @@ class _People:
         return {email: first, profnet_url: url}
 
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Return a row that now has the override of its lead's skip, to resend the lead."""
+        """Return a row to resend a skipped lead, if the row now overrides the check."""
         status = self.entries[lead].outcome.status
         # A lead whose resend was refused needs no further override.
         override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)

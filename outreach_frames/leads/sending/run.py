@@ -83,7 +83,7 @@ class NeededFields:
         return [[row for row in rows if row in first], [row for row in rows if row not in first]]
 
     def _half(self, lacking: Mapping[int, int]) -> set[int]:
-        """Return the rows that together lack at most half of the suspected fields."""
+        """Return rows that together lack at most half of the suspected fields, if possible."""
         # Suspect the fields that could explain all refusals, else the smallest suspect set.
         common = reduce(and_, self._suspect_sets, self._possible)
         suspects = common or min(self._suspect_sets, key=int.bit_count)

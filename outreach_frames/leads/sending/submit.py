@@ -112,7 +112,7 @@ def _dry_run(
 
 
 def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
-    """Report the outcomes of a plan's rows in a journal, without any change."""
+    """Report a plan's rows with the outcomes from a journal, without any change."""
     with read_only(journal) as opened:
         found = opened.resume(plan, resend_unknown=False, dry_run=True)
         notes, path = opened.notes, opened.path
@@ -181,7 +181,7 @@ def _retry(
         # With a journal, the resent rows are recorded; without a journal, resend only once.
         if task.journal is None and not unused.acquire(blocking=False):
             raise InvalidInputError(
-                "The unknown rows of this report were resent before. Use the report that this "
+                "The unknown rows of this report were resent before. Use the report that the "
                 "earlier retry_unknown() returned. Nothing was sent."
             )
         resend = replace(task, run=None)

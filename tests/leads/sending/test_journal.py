@@ -602,7 +602,7 @@ class TestDisk:
                 journal.finish({1: ADDED})
             assert journal.is_lost
         for _ in range(2):
-            with pytest.raises(InvalidInputError, match=r"lost.*plan only.*Nothing was sent"):
+            with pytest.raises(InvalidInputError, match=r"lost.*Plan only.*Nothing was sent"):
                 opened(path)
             path.unlink(missing_ok=True)
 
