@@ -131,7 +131,8 @@ def read_people(
         from dask.utils import parse_bytes  # noqa: PLC0415
     except ImportError as error:
         raise ModuleNotFoundError(
-            f"Reading on a cluster needs a package that is not installed ({error}). Install it: "
+            f"Reading on a cluster needs a package that is not installed ({error}). Install the "
+            "package: "
             'pip install "outreach-frames[dask]"',
             name=error.name,
         ) from error
@@ -203,7 +204,7 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
         system, path = url_to_fs(address, **options)
     except ValueError as error:
         raise InvalidInputError(
-            f"{address} is not a readable address: {error}. Correct it."
+            f"{address} is not a readable address: {error}. Correct the address."
         ) from error
     with _as_input_error(address):
         if system.isdir(path):

@@ -135,7 +135,7 @@ def forget(
     Parameters
     ----------
     email, profnet_url : str or iterable of str, optional
-        The email addresses and profile URLs of the people. At least one.
+        The people's email addresses and profile URLs, at least one in total.
     folder : str or Path, optional
         The folder with your files. Journals, exports, snapshots, checkpoints, tables and other
         clients' caches in this folder that contain the people are listed; `files` changes them.
@@ -145,7 +145,7 @@ def forget(
         journals; and stored responses from caches. Interrupted exports, files of other programs and
         files that were changed later are only listed.
     dry_run : bool
-        List the files without removing anything.
+        List the files without changing them.
     client : Client, optional
         A client whose cache is cleaned too; by default that of the last `connect`.
 

@@ -243,7 +243,7 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
 
 
 def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
-    """Return the pairs whose employers differ by the first common key, and unknown pairs."""
+    """Return two groups of pairs: with different employers, and with an unknown employer."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
     is_known = np.zeros(pairs.count, dtype=bool)

@@ -115,7 +115,7 @@ def snapshot_people(
     if chosen is not None and not {"id", "profnet_url"}.intersection(chosen):
         warn(
             "compare_people() cannot compare this snapshot: columns has neither 'id' nor "
-            "'profnet_url' to match people by. Add one of them."
+            "'profnet_url' to match people by. Add one of these columns."
         )
     connected = resolve(client)
     root = expanded(folder)
@@ -218,7 +218,7 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
         if match and path.is_dir():
             yield (
                 f"The snapshot of {match[1]} in {folder} is not finished. Repeat the call with "
-                f'date="{match[1]}" to resume it, or delete {path.name}.'
+                f'date="{match[1]}" to resume the snapshot, or delete {path.name}.'
             )
 
 

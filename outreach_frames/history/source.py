@@ -123,7 +123,8 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
         if list(list_snapshots(path)):
             raise InvalidInputError(
                 f"{path} holds several snapshots. Pass one of the snapshots as {name}, such as "
-                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare its last two."
+                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
+                "snapshots."
             )
         return ParquetSource(parts_of(path), str(path))
     require_readable_file(path)
@@ -137,8 +138,8 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
     """Open the last two snapshots of a folder; also return warnings on incomplete snapshots."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(
-            "A comparison needs two tables, before and after. Pass both, or a folder of snapshots "
-            "to compare its last two."
+            "A comparison needs two tables, before and after. Pass both, or a folder to compare "
+            "its last two snapshots."
         )
     root = expanded(folder)
     require_readable_file(root)

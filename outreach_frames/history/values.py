@@ -43,7 +43,7 @@ def comparable(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Return whether two columns differ, per row.
+    """Return, per row, whether two columns differ.
 
     >>> differ(pa.array([1, 2, None]), pa.array([1.0, 2.5, None])).tolist()
     [False, True, False]

@@ -46,7 +46,7 @@ _SKIPPED: Final = {
 }
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
-    statuses.PRESENT: Meaning("In the sequence; it is unknown which request added the lead."),
+    statuses.PRESENT: Meaning("In the sequence; the request that added the lead is unknown."),
     statuses.DUPLICATE_IN_FRAME: Meaning("An earlier row has the same person and is sent instead."),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
         "The service treated the lead as a duplicate of another row in the request.",
@@ -133,7 +133,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
 def _sequence(plan: PreparedLeads) -> str:
     known = plan.sequence
     if known.name is None and known.status is None:
-        return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
+        return f"{plan.sequence_id} (status unknown: {known.why or 'missing in the response'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
 
 

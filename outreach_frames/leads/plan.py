@@ -55,7 +55,7 @@ class SubmissionPlan(PreparedLeads):
     overrides : dict of str to int
         Number of leads with each override.
     mailboxes : dict of str to int
-        Number of leads per mailbox of the mailbox column, most first.
+        Number of leads per mailbox, for rows with a mailbox, largest number first.
     sequence : SequenceStatus
         The sequence's name and status, if known.
     """

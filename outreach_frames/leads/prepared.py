@@ -83,7 +83,7 @@ class PreparedLeads:
 
     @property
     def mailboxes(self) -> dict[str, int]:
-        """The number of leads per mailbox of the mailbox column, most first."""
+        """The number of leads per mailbox, for rows with a mailbox, largest number first."""
         if self.checked.mailboxes is None:
             return {}
         own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()

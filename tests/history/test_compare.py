@@ -223,7 +223,9 @@ def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
     """A further id with the URL of somebody in the same table neither appears nor disappears."""
     ada, again = ({"id": name, "profnet_url": f"{URL}ada"} for name in ("1", "2"))
     for pair, side in ((([ada], [ada, again]), "after"), (([ada, again], [ada]), "before")):
-        with pytest.warns(OutreachWarning, match=f"1 person {side} has the profile URL .* '2'"):
+        with pytest.warns(
+            OutreachWarning, match=f"1 person in '{side}' has the profile URL .* '2'"
+        ):
             comparison = of.compare_people(*map(frame_of, pair))
         assert comparison.appeared.empty
         assert comparison.disappeared.empty
@@ -234,7 +236,7 @@ def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
     with_both = {"id": "1", "profnet_url": f"{URL}ada"}
     apart = [{"id": "1"}, {"id": None, "profnet_url": f"{URL}ada"}]
     for pair, side in ((([with_both], apart), "after"), ((apart, [with_both]), "before")):
-        message = rf"1 person {side} has the profile URL .*: 'profnet\.example/in/ada'"
+        message = rf"1 person in '{side}' has the profile URL .*: 'profnet\.example/in/ada'"
         with pytest.warns(OutreachWarning, match=message):
             comparison = of.compare_people(*map(frame_of, pair))
         assert comparison.appeared.empty

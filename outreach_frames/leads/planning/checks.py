@@ -195,7 +195,7 @@ def _data_field(column: _Column) -> pa.Array:
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (
             f"The text has {lengths[row].as_py():,} characters; {column.field} takes at most "
-            f"{spec.MAX_DATA_VALUE_LENGTH:,}. Shorten it."
+            f"{spec.MAX_DATA_VALUE_LENGTH:,}. Shorten the text."
         )
         column.report(row, "data_value_too_long", message)
     return texts

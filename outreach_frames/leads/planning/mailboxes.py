@@ -68,7 +68,7 @@ class AccountMailboxes:
             return list(usable.values()), "", ""
         if not named:
             lacking = f"The account has no mailbox or user with the address {quoted(text)}."
-            return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists them."
+            return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists all mailboxes."
         states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
         message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
         return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."

@@ -99,7 +99,7 @@ def read_settings(
         if distribution == custom:
             raise InvalidInputError(
                 f"{DISTRIBUTION}={custom!r} needs {MAILBOXES}. Pass their addresses: "
-                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
+                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists all mailboxes.'
             )
         return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
     if distribution != custom:
@@ -233,14 +233,16 @@ def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
     named = dict(zip(columns, columns, strict=True))
     if len(named) < len(columns):
         repeated = next(column for column in columns if columns.count(column) > 1)
-        raise InvalidInputError(f"data has the column {quoted(repeated)} twice. Pass it once.")
+        raise InvalidInputError(
+            f"data has the column {quoted(repeated)} twice. Pass the column once."
+        )
     return named
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
-            f"{field} is an identifier and not part of the data: drop it from data, and pass "
+            f"{field} is an identifier, not a data field: drop {field} from data, and pass "
             f"{field}={quoted(columns[field])}."
         )
     if not is_field_name(field):
@@ -310,6 +312,7 @@ def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
         raise InvalidInputError(f"{argument}: the frame has no column {quoted(column)}.{close}")
     if times > 1:
         raise InvalidInputError(
-            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one."
+            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one "
+            "column."
         )
     return column

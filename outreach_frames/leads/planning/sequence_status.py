@@ -106,12 +106,15 @@ def _why_not(search: _Search) -> str:
         )
     if search.is_complete:
         close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MAX_COMPARED]])
-        warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
-        return "it is not among the account's sequences"
+        warn(
+            f"The account has no sequence {sequence_id!r}.{close} "
+            "of.sequences() lists all sequences."
+        )
+        return "the id is not among the account's sequences"
     if search.error is not None:
         return f"the sequences could not be listed: {search.error}"
     if search.seen:
-        return f"it is not among the first {len(search.seen):,} of the account's sequences"
+        return f"the id is not among the first {len(search.seen):,} of the account's sequences"
     return "the service did not list its sequences in time"
 
 

@@ -120,7 +120,7 @@ def url_problem(text: str) -> str | None:
     """Return the error message for a profile URL, or None if it is valid.
 
     >>> url_problem("profnet.example")
-    "'profnet.example' is not a profile URL: it has no path after the host."
+    "'profnet.example' is not a profile URL: the URL has no path after the host."
     """
     reason = _url_reason(text)
     return f"{quoted(text)} is not a profile URL: {reason}" if reason else None
@@ -128,21 +128,21 @@ def url_problem(text: str) -> str | None:
 
 def _url_reason(text: str) -> str | None:
     if len(text) > spec.MAX_DATA_VALUE_LENGTH:
-        return f"it has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
+        return f"the URL has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
     if any(character.isspace() or not character.isprintable() for character in text):
-        return "it contains a blank or hidden character; keep one URL per row."
+        return "the cell contains a blank or hidden character; keep one URL per row."
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(text if scheme else f"//{text}")
         _ = parts.port
     except ValueError:
-        return "its host is invalid."
+        return "the host is invalid."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
-        return "write it as https://host.example/in/name."
+        return "write the URL as https://host.example/in/name."
     if not parts.path.strip("/"):
-        return "it has no path after the host."
+        return "the URL has no path after the host."
     # A later run recognises the person by this key.
-    return None if profnet_url_key(text) else "its host is invalid."
+    return None if profnet_url_key(text) else "the host is invalid."
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

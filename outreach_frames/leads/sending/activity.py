@@ -134,12 +134,12 @@ def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
     see = "of.contacts(emails=...) returns"
     for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
         if lacking := int(events[name].isna().sum()):
-            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} them.")
+            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} all events.")
     if (raw := f"{_LIST}{RAW_SUFFIX}") in read and (lacking := int(read[raw].notna().sum())):
         count = plural(lacking, "contact")
-        warn(f"The activity of {count} cannot be read and was dropped. {see} it as {raw}.")
+        warn(f"The activity of {count} cannot be read and was dropped. {see} {raw}.")
     others = [
         name for name in map(str, events) if name not in _FIELDS and not name.endswith(RAW_SUFFIX)
     ]
     if others:
-        warn(f"Undocumented fields of events were dropped: {', '.join(others)}. {see} them.")
+        warn(f"Undocumented fields of events were dropped: {', '.join(others)}. {see} all fields.")

@@ -405,7 +405,7 @@ class ReachedPeople(NamedTuple):
         return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)
 
     def are_among(self, people: Identifiers) -> Mask:
-        """Return whether any identifier of each person was reached."""
+        """Return whether each person is among the reached people."""
         found = np.zeros(len(people.email), dtype=bool)
         for kind, keys, reached in zip(_KINDS, people, self.hashes, strict=True):
             is_known = pc.is_in(_hashes(kind, keys, self.salt), reached)

@@ -76,7 +76,7 @@ class JournalPlace:
         """Lock the journal against other runs."""
         if self.path is None:
             if not self._lock.acquire(blocking=False):
-                raise InvalidInputError("Another run is sending these rows. Wait until it ends.")
+                raise InvalidInputError("Another run sends these rows. Wait until the run ends.")
             try:
                 yield
             finally:
@@ -110,7 +110,7 @@ def locate(path: str | Path) -> Path:
             if before != place and before.exists() and not place.exists():
                 raise InvalidInputError(
                     f"The journal {path} was {before} at first use, but the working folder has "
-                    "changed since. Pass its absolute path."
+                    "changed since. Pass the journal's absolute path."
                 )
     return place
 

@@ -54,8 +54,8 @@ def supervise(
     fault = supervision.fault
     if fault is not None and not isinstance(fault, OutreachError):
         error = OutreachError(
-            f"Unexpected internal error: {type(fault).__name__}. Report it with the traceback in "
-            "error.__cause__."
+            f"Unexpected internal error: {type(fault).__name__}. Report the error with the "
+            "traceback in error.__cause__."
         )
         error.__cause__ = fault
         return error
