@@ -82,7 +82,7 @@ __all__ = [
     "widgets",
 ]
 
-# Imported on first use, since their libraries take long to import.
+# Modules to import on first use, because their libraries are slow to import.
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
@@ -123,14 +123,14 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     ----------
     frame : FrameLike
         A frame of pandas or Polars, a DuckDB relation, an Arrow table, or another object with
-        Arrow's PyCapsule interface. It is read once, here, which fixes the row order of a relation
-        without one. It is not changed.
+        Arrow's PyCapsule interface. The call reads the frame once, keeps that row order, and does
+        not change the frame.
 
     Returns
     -------
     OutreachAccessor
-        The methods of `df.outreach`. They return pandas frames, and row positions are those of
-        `frame`. A pandas frame keeps its index; for others the index is row numbers.
+        The methods of `df.outreach`. They return pandas frames, and row positions refer to `frame`.
+        A pandas frame keeps its index; other frames are indexed by row number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`df.outreach`: the package's functions on frames as methods; only delegates."""
+"""`df.outreach`: methods that call the package's functions on a frame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ R = TypeVar("R")
 def _method(
     function: Callable[Concatenate[pd.DataFrame, P], R], name: str = "", *, hidden: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
-    """Return a function as a method that passes the frame, without the `hidden` parameter."""
+    """Convert a function of a frame to a method, without the `hidden` parameter."""
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -53,7 +53,7 @@ class OutreachAccessor:
     Parameters
     ----------
     frame : FrameLike
-        A frame of pandas or of another library, see `outreach_frames.outreach`.
+        A frame of pandas or another library; see `outreach_frames.outreach`.
 
     Examples
     --------

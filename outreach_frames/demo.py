@@ -24,7 +24,7 @@ _ROWS = 8
 
 @dataclass(frozen=True)
 class Step:
-    """A step's title and code, and the columns of a frame or the value to show afterwards."""
+    """A step's title, its code, and the frame columns or the value to show."""
 
     title: str
     code: str
@@ -43,13 +43,13 @@ STEPS = (
         value="client",
     ),
     Step(
-        "Sequences that accept leads now.",
+        "List the sequences that accept leads now.",
         'sequences = of.sequences(status="active")',
         frame="sequences",
         columns=("name", "status", "created_by_user_email"),
     ),
     Step(
-        "Mailboxes and their daily email limits.",
+        "List the mailboxes and their daily email limits.",
         "mailboxes = of.mailboxes()",
         frame="mailboxes",
         columns=("email", "email_provider", "status", "daily_email_limit"),
@@ -67,7 +67,7 @@ STEPS = (
         columns=("name", "title", "company_name", "company_size", "location"),
     ),
     Step(
-        "Their companies' headcounts as a tidy table, largest first.",
+        "List their companies' headcounts in a tidy table, largest first.",
         """
         headcount = people.outreach.headcount()
         headcount = headcount.sort_values("people", ascending=False)
@@ -76,14 +76,14 @@ STEPS = (
         columns=("company", "department", "people", "share"),
     ),
     Step(
-        "The same as a plot.",
+        "Plot the headcounts.",
         f"""
         axes = of.plots.headcount(people)
         axes.figure.savefig("{PLOT_NAME}", dpi=120)
         """,
     ),
     Step(
-        "A CSV file for a spreadsheet: formulas are escaped, and it is read back unchanged.",
+        "Write a CSV file for a spreadsheet with escaped formulas, and read it back unchanged.",
         f"""
         people.outreach.to_csv("{CSV_NAME}", excel=True)
         again = of.read_prospects("{CSV_NAME}")

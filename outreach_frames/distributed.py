@@ -36,7 +36,7 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-# Raised by Python's modules for damaged compressed files.
+# Exceptions of Python's modules for damaged compressed files.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _EMPTY: Final = empty_table(spec.PERSON)
 _FIRST_COLUMN: Final = _EMPTY.schema.names[0]
@@ -46,12 +46,12 @@ _MAX_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of a file that begin in a range of its bytes."""
+    """The lines of a file that begin within a byte range."""
 
     file: OpenFile
     start: int
-    length: int | None  # None: to the end; a compressed file is one block
-    version: str  # differs when the file's content does, so that a cluster reuses no old results
+    length: int | None  # None reads to the end, as for every compressed file
+    version: str  # changes with the file's content, so that a cluster does not reuse old results
 
 
 def read_people(
@@ -65,47 +65,47 @@ def read_people(
 ) -> dd.DataFrame:
     r"""Read NDJSON exports of people, one person per line, as a Dask frame.
 
-    A folder of Parquet files, as ``export_people("people")`` writes it, is much faster and does not
-    need this package on the workers: ``dask.dataframe.read_parquet("people")``.
+    A folder of Parquet files from ``export_people("people")`` is much faster and does not need this
+    package on the workers: ``dask.dataframe.read_parquet("people")``.
 
-    Only file sizes are read until a result is computed. Every worker must reach the files under the
-    same paths.
+    The call reads only file sizes; Dask reads the files when it computes a result. Every worker
+    must reach the files under the same paths.
 
     Parameters
     ----------
     paths : path, or several
-        Files, folders (their ``.ndjson`` and ``.jsonl`` files, also compressed, without
-        subfolders), globs, or fsspec addresses, such as ``s3://bucket/people-*.ndjson``. A repeated
+        Files, folders, globs, or fsspec addresses such as ``s3://bucket/people-*.ndjson``. A folder
+        means its ``.ndjson`` and ``.jsonl`` files, also compressed, without subfolders. A repeated
         file is read once.
     blocksize : int or str, default "64MB"
-        Bytes of a file per partition, up to the end of the last line. A compressed file
-        (``.ndjson.gz``) is one partition of any size.
+        Bytes of a file per partition, extended to the end of a line. A compressed file
+        (``.ndjson.gz``) is a single partition.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' nullable dtypes, or Arrow dtypes in every column.
+        Use pandas' nullable dtypes, or Arrow dtypes in every column.
     extra_column : str, optional
-        Name of a text column, the last, for values that do not fit the documented columns. A cell
-        is a JSON object of the columns that `read_prospects` would add (undocumented fields, and
-        ``<column>_raw`` for values of another type) and of list columns with undocumented members;
-        missing for rows without such values. Without it, such a value raises an error.
+        Name of an additional last column of JSON text for values that do not fit the documented
+        columns: undocumented fields, values of another type as ``<column>_raw``, and lists with
+        undocumented members. Rows without such values have a missing cell. Without `extra_column`,
+        such values raise an error.
     storage_options : mapping, optional
         Options for fsspec, such as credentials.
     columns : sequence of str, optional
         The columns to read, in this order; all by default. Other columns are not read, which is
         faster, and their values are not checked. Selecting columns of the returned frame has the
-        same effect.
+        same effect as `columns`.
 
     Returns
     -------
     dask.dataframe.DataFrame
         One row per person, in the order of files and lines, with the columns and dtypes of
-        `search_people`, whatever `dataframe.convert-string` is, and the `extra_column`. As with
-        Dask's own readers, each partition's index starts at 0.
+        `search_people` and the `extra_column`. Dask's `dataframe.convert-string` has no effect. As
+        with Dask's own readers, each partition's index starts at 0.
 
     Raises
     ------
     InvalidInputError
-        A file or column does not exist. When a result is computed: a file cannot be read, a line is
-        not one person, or values need an `extra_column`.
+        A file or column does not exist. When Dask computes a result, this error means that a file
+        cannot be read, a line is not one person, or values need an `extra_column`.
     ModuleNotFoundError
         Dask is not installed.
 
@@ -131,7 +131,8 @@ def read_people(
         from dask.utils import parse_bytes  # noqa: PLC0415
     except ImportError as error:
         raise ModuleNotFoundError(
-            f"Reading on a cluster needs a package that is not installed ({error}). Install it: "
+            f"Reading on a cluster needs a package that is not installed ({error}). Install the "
+            "package: "
             'pip install "outreach-frames[dask]"',
             name=error.name,
         ) from error
@@ -140,14 +141,15 @@ def read_people(
     if extra_column is not None:
         if extra_column in meta.columns:
             raise InvalidInputError(
-                f"extra_column is {extra_column!r}, which is a column already; pass another name."
+                f"extra_column is {extra_column!r}, the name of an existing column; pass another "
+                "name."
             )
         meta = to_frame(_EMPTY.append_column(extra_column, _texts([])), dtype_backend)
     for column in columns or ():
         check_one_of("columns", column, meta.columns)
     try:
         size = parse_bytes(blocksize)
-    except (ValueError, AttributeError) as error:  # AttributeError if neither number nor text
+    except (ValueError, AttributeError) as error:  # AttributeError: not a number or text
         raise InvalidInputError(
             f"blocksize is {blocksize!r}; pass bytes, such as 64_000_000 or '64MB'."
         ) from error
@@ -194,7 +196,7 @@ def _blocks(
 
 
 def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
-    """Yield the files of an address; raise if it has none."""
+    """Yield the files of an address; raise if there are no files."""
     from fsspec.core import OpenFile, url_to_fs  # noqa: PLC0415
     from fsspec.utils import infer_compression  # noqa: PLC0415
 
@@ -202,7 +204,7 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
         system, path = url_to_fs(address, **options)
     except ValueError as error:
         raise InvalidInputError(
-            f"{address} is not a readable address: {error}. Correct it."
+            f"{address} is not a readable address: {error}. Correct the address."
         ) from error
     with _as_input_error(address):
         if system.isdir(path):
@@ -214,26 +216,27 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
             files = [path]
     if not files:
         raise InvalidInputError(
-            f"{address} has no file to read; exports of people end in .ndjson or .jsonl. "
-            "Read a folder of Parquet files with dask.dataframe.read_parquet."
+            f"{address} has no file to read; the names of exports of people end in .ndjson or "
+            ".jsonl. Read a folder of Parquet files with dask.dataframe.read_parquet."
         )
     for file in sorted(files):
         compression = infer_compression(file)
         if compression is None and file.endswith(_COMPRESSED):
             raise InvalidInputError(
-                f"{file} needs a package for its compression. Install that, or unpack the file."
+                f"{file} is compressed in a format whose package is not installed. Install the "
+                "package, or decompress the file."
             )
         yield OpenFile(system, file, compression=compression)
 
 
 def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
-    """Check whether a glob's match is not a folder, hidden, or the metadata file of an export."""
+    """Check whether a glob's match is a visible file other than an export's metadata file."""
     hidden = PurePosixPath(path).match(".*") or path.endswith(".ndjson-metadata.json")
     return info["type"] != "directory" and not hidden
 
 
 def _is_export(path: str) -> bool:
-    """Check whether a file is an export; hidden files may be incomplete."""
+    """Check whether a file is an export; exclude hidden files, which may be incomplete."""
     name = PurePosixPath(path).name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
@@ -249,7 +252,7 @@ def _as_input_error(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        raise InvalidInputError(f"{name} is damaged, or cut off: {error}.") from error
+        raise InvalidInputError(f"{name} is damaged or truncated: {error}.") from error
     except OSError as error:
         raise unreadable(name, error) from error
 
@@ -262,7 +265,7 @@ def _read_block(
     extra_column: str | None,
     chosen: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """Read one partition; Dask passes `columns` if a result needs only some of the chosen ones."""
+    """Read one partition; Dask passes `columns` if a result needs only some columns."""
     from fsspec.utils import read_block  # noqa: PLC0415
 
     columns = chosen if columns is None else columns
@@ -274,7 +277,7 @@ def _read_block(
     except InvalidInputError as error:
         error.add_note("Every worker must reach the file under the same path.")
         raise
-    # With the extra column, read all columns, since any may have values for it.
+    # Read all columns, since any column may have values for the extra column.
     subset = None if columns is None or extra_column in columns else [*columns] or [_FIRST_COLUMN]
     found = read_ndjson(content, name, start=start, columns=subset) or [_EMPTY]
     people = concat_tables(
@@ -316,7 +319,7 @@ def _with_fixed_columns(
 
 
 def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array:
-    """Convert each row's values to one JSON object; missing if the row has no values."""
+    """Convert each row's values to one JSON object; rows without values become missing."""
     if not columns:
         return _texts([None] * length)
     rows = zip(*columns.values(), strict=True)
@@ -337,5 +340,5 @@ def _extra_column_needed(name: str, columns: Sequence[str]) -> str:
     return (
         f"{name} has undocumented or unexpected values in {shown}{more}, "
         "but all partitions of a Dask frame have the same columns. Call read_people with "
-        'extra_column="extra" to keep such values as JSON in a text column of that name.'
+        'extra_column="extra" to keep such values as JSON in a text column named extra.'
     )

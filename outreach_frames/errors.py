@@ -1,4 +1,4 @@
-"""The package's exceptions: one tree, and the same attributes on every exception."""
+"""The package's exceptions, all with the same base class and attributes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class OutreachError(Exception):
     status_code : int or None
         The response's HTTP status, if there was a response.
     retry_after : float or None
-        The requested wait in seconds, if the service sent one.
+        The number of seconds to wait, if the service sent it.
     retryable : bool
-        Whether the same call may succeed later.
+        Whether a later call with the same arguments may succeed.
     partial : DataFrame or None
-        The rows read before the error interrupted a long read.
+        Rows that were read before the error.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class ServiceError(OutreachError):
     Attributes
     ----------
     may_have_acted : bool
-        Whether the service may have carried out the request. False if it certainly did not: the
-        request was never sent or was refused.
+        Whether the service may have carried out the request. False means that the request was
+        certainly never sent, or that the service refused it.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ServiceError(OutreachError):
 
 
 class ConnectionFailedError(ServiceError):
-    """The connection failed: refused, reset, or the host name is unknown."""
+    """The connection was refused or reset, or the host name is unknown."""
 
 
 class RequestTimeoutError(ServiceError):
@@ -86,11 +86,11 @@ class WaitTooLongError(ServiceError):
 
 
 class InvalidResponseError(ServiceError):
-    """The response is invalid: not JSON, cut off, too large or of an unexpected structure."""
+    """The response is invalid: not JSON, truncated, too large, or with an unexpected structure."""
 
 
 class UnsafeLinkError(ServiceError):
-    """A link or redirect leads to another host, back to an earlier page, or to endless pages."""
+    """A link or redirect leads to another host, to an earlier page, or to endless pages."""
 
 
 class StatusError(ServiceError):
@@ -106,12 +106,12 @@ class AuthenticationError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """Status 404: nothing has this id or address."""
+    """Status 404: no object has this id, or no endpoint has this address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationProblem:
-    """One entry of the `validation_errors` of a response with status 422."""
+    """One entry of `validation_errors` in a response with status 422."""
 
     error_code: str
     message: str
@@ -123,7 +123,7 @@ class ValidationFailedError(StatusError):
     Attributes
     ----------
     validation_errors : tuple of ValidationProblem
-        All reasons in the response, unknown codes included.
+        All reasons in the response, including unknown codes.
     """
 
     def __init__(

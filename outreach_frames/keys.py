@@ -1,7 +1,7 @@
-"""`of.keys`: normalised keys to compare people and companies by; never send a key.
+"""`of.keys`: normalised keys for comparing people and companies, not for sending.
 
-A value without a key is missing. pandas' `merge` joins missing to missing, so drop rows without a
-key before a merge, or use `df.outreach.match`, which never joins them.
+The key of an invalid or ambiguous value is missing. pandas' `merge` joins missing keys to missing
+keys: drop rows without a key before a merge, or use `df.outreach.match`, which never joins them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Spellings of one address, such as in another case or `Ada <ada@x.example>`, have the same
-        key. Missing if a value holds no address or several. A Series keeps its index and name.
+        Spellings of one address, such as `ADA@x.example` and `Ada <ada@x.example>`, have the same
+        key. The key is missing if a value has no address or several. A Series keeps its index and
+        name.
 
     Raises
     ------
@@ -65,10 +66,10 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Domains in lower case and ASCII, such as acme.co.uk for `https://blog.acme.co.uk/x`.
-        Customers of a hosting provider have their own: acme.github.io, not github.io. Missing for
-        IP addresses, single words, public suffixes and their own sites (www.nhs.uk), and for values
-        that hold several domains. A Series keeps its index and name.
+        Domains in lower case and ASCII, such as acme.co.uk for `https://blog.acme.co.uk/x`. A
+        hosting provider's customers have separate domains: acme.github.io, not github.io. The
+        domain is missing for IP addresses, single words, public suffixes and their sites
+        (www.nhs.uk), and for values with several domains. A Series keeps its index and name.
 
     Raises
     ------
@@ -77,9 +78,9 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    The Public Suffix List is tldextract's own copy; nothing is downloaded. An unknown top-level
-    domain is a suffix. pandas' `merge` joins missing keys to missing keys: drop them first, or use
-    `df.outreach.match`.
+    The Public Suffix List is the copy in tldextract; nothing is downloaded. An unknown top-level
+    domain counts as a suffix. pandas' `merge` joins missing keys to missing keys: drop them first,
+    or use `df.outreach.match`.
 
     Examples
     --------
@@ -101,8 +102,9 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        URLs of one profile have the same key, whatever their scheme, case, host prefix and tracking
-        parameters. Missing if a value holds no URL or several. A Series keeps its index and name.
+        URLs of one profile have the same key, regardless of scheme, case, host prefix and tracking
+        parameters. The key is missing if a value has no URL or several. A Series keeps its index
+        and name.
 
     Raises
     ------
@@ -111,9 +113,9 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    `add_to_sequence` treats rows with the same key as duplicates, and `df.outreach.match` as
-    matches; for URLs other than `/in/<name>`, only if the rows have no address. pandas' `merge`
-    joins missing keys to missing keys: drop them first, or use `df.outreach.match`.
+    For `add_to_sequence`, rows with the same key are duplicates; for `df.outreach.match`, they
+    match. For URLs other than `/in/<name>`, this holds only if the rows have no address. pandas'
+    `merge` joins missing keys to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------
@@ -133,6 +135,6 @@ def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.
         else pd.Series(check_list("values", values), dtype=object)
     )
     keys = keys_of(texts_of(column))
-    # As an array, since pandas would align a Series by label instead of by row.
+    # Pass an array: pandas would align a Series by label instead of by row.
     cells = keys.to_numpy(zero_copy_only=False)
     return pd.Series(cells, index=column.index, name=column.name, dtype="str")

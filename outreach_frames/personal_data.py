@@ -1,4 +1,4 @@
-"""Find the files on this machine that contain a person, and clean the cache: `forget`."""
+"""`forget` and `clear_cache`: remove people from caches and files on this machine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _REASON: Final = "reason"
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
-# The first bytes of such a file show its format; .tmp files are from writers that were killed.
+# Detect the format of these files from their first bytes. Killed writers leave .tmp files.
 _NO_FORMAT: Final = frozenset({".tmp", ""})
 _TEXT_FILES: Final = (
     _NO_FORMAT
@@ -73,11 +73,11 @@ _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
     | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
 )
-# The end of an address or URL.
+# Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
-_HASHES: Final = "its hashes stay, so that the people are not contacted again"
+_HASHES: Final = "salted hashes stay, so that the people are not contacted again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, OutreachError),
@@ -86,7 +86,7 @@ _UNREADABLE: Final = (
 
 
 def _as_ansi(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes that are not UTF-8 as Excel's ANSI."""
+    """Decode bytes that are not UTF-8 as Windows-1252, Excel's ANSI."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 
@@ -95,7 +95,7 @@ codecs.register_error(_ANSI, _as_ansi)
 
 
 class _People(NamedTuple):
-    """The people to search for: in text, and by hash in journals."""
+    """The people to search for in texts and, by hash, in journals."""
 
     holds: Holds
     erase: Callable[[str], str]
@@ -103,13 +103,13 @@ class _People(NamedTuple):
     keys: set[str]
 
     def are_in(self, cell: str) -> bool:
-        """Check whether a cell of identifiers has one of the people's, not only similar text."""
+        """Check whether a cell has an identifier of the people, not only similar text."""
         if not self.holds(cell):
             return False
         return not self.keys.isdisjoint([*emails_in(cell).keys, *profnet_urls_in(cell).keys])
 
     def holds_response(self, body: bytes) -> bool:
-        """Check whether a stored response contains one of the people or cannot be read."""
+        """Check whether a stored response contains any of the people or cannot be read."""
         if not is_packed(body):
             return self.holds(body.decode(errors="replace"))
         page = unpack_page(body)
@@ -135,17 +135,17 @@ def forget(
     Parameters
     ----------
     email, profnet_url : str or iterable of str, optional
-        The email addresses and profile URLs of the people. At least one.
+        The people's email addresses and profile URLs, at least one in total.
     folder : str or Path, optional
-        The folder with your files. Journals, exports, snapshots, checkpoints and tables under it
-        that contain the people, and caches of other clients, are listed; `files` changes them.
+        The folder with your files. Journals, exports, snapshots, checkpoints, tables and other
+        clients' caches in this folder that contain the people are listed; `files` changes them.
     files : bool
-        Remove the people from the files of this package in the folder too: their rows from CSV,
-        NDJSON, Parquet and Excel files, exports and snapshots, their addresses from the service's
-        messages in journals, and stored responses from caches. Files that the package did not
-        write, or that were changed since, and interrupted exports are only listed.
+        Remove the people from this package's files in the folder too: rows from CSV, NDJSON,
+        Parquet and Excel files, exports and snapshots; addresses from the service's messages in
+        journals; and stored responses from caches. Interrupted exports, files of other programs and
+        files that were changed later are only listed.
     dry_run : bool
-        List what would be removed, and remove nothing.
+        List the files without changing them.
     client : Client, optional
         A client whose cache is cleaned too; by default that of the last `connect`.
 
@@ -153,15 +153,16 @@ def forget(
     -------
     DataFrame
         One row per file that contains any of the people: `path` and `kind` (str: cache, journal,
-        checkpoint, export), `rows` (Int64: stored responses, leads or rows that contain them) and
-        `removed` (boolean). Empty if no file does. With `files`, also `reason` (str): why a file
-        still contains them, such as "this package did not write it".
+        checkpoint, export), `rows` (Int64: the number of stored responses, leads or rows that
+        contain them) and `removed` (boolean). The frame is empty if no file contains the people.
+        With `files`, also `reason` (str): why a file still contains the people, such as "this
+        package did not write it".
 
     Raises
     ------
     InvalidInputError
-        No person is given, a value is not an address or URL, the folder does not exist or is not
-        given for `files`, or a cache is in use and cannot be cleaned.
+        No person is passed, a value is not an address or URL, the folder does not exist, `files` is
+        passed without `folder`, or a cache is in use and cannot be cleaned.
 
     Warns
     -----
@@ -170,15 +171,15 @@ def forget(
 
     Notes
     -----
-    People are compared by key, in any spelling. Whole stored responses are removed, also from free
+    All spellings of an address or URL are found. Whole stored responses are removed, also from free
     pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
     itself. Frames and reports in memory are not searched.
 
     With `files`, a row is removed if a column named email or profnet_url, in any spelling such as
-    E-Mail, has an identifier of the person; rows that name the person elsewhere stay, and the
-    file's `reason` says so. Each file is replaced at once, with its other rows, dtypes and
-    permissions. Journals keep salted hashes of the identifiers, so that the person is not contacted
-    again.
+    E-Mail, has an identifier of the person; rows with the person in other columns stay, and the
+    file's `reason` reports this. Each file is replaced atomically, and keeps its other rows, dtypes
+    and permissions. Journals keep salted hashes of the identifiers, so that the person is not
+    contacted again.
 
     Examples
     --------
@@ -188,7 +189,7 @@ def forget(
     """
     people = _people(email, profnet_url)
     if files and folder is None:
-        raise InvalidInputError("files=True needs a folder. Pass folder= with your files.")
+        raise InvalidInputError("files=True needs a folder. Pass folder=.")
     place = None if folder is None else expanded(folder)
     if place is not None:
         require_readable_file(place)
@@ -203,7 +204,7 @@ def forget(
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         unread: list[str] = []
-        # Links and temporary files last: removal from other files may clean or delete them.
+        # Process links and temporary files last: removal from other files may clean or delete them.
         paths = sorted(_files(place, unread))
         for path in sorted(paths, key=lambda path: path.is_symlink() or path.suffix == ".tmp"):
             if path.resolve() in cleaned or not path.exists():
@@ -220,16 +221,16 @@ def forget(
                 + "\n".join(["whether they contain the people:", *unread])
             )
     table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
-    # A name may have bytes that are not text.
+    # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
     table = table.astype({**_COLUMNS, _REASON: "str"})
     return table if files else table.drop(columns=_REASON)
 
 
 def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
-    """Remove people from a file of this package; return the reason if it still contains them."""
+    """Remove people from a file of this package; return why the file still contains any."""
     if path.is_symlink():
-        return "it is a link; pass the folder of its file"
+        return "the path is a link; pass the folder of the linked file"
     if any(folder.match(".*.partial") for folder in path.parents):
         return "an interrupted export; resume it or delete its folder, then call forget again"
     try:
@@ -254,8 +255,8 @@ def clear_cache(*, client: Client | None = None) -> None:
     Parameters
     ----------
     client : Client, optional
-        A client whose cache is cleared in addition to the default one; by default that of the last
-        `connect`.
+        A client whose cache is cleared in addition to the default cache; by default the client of
+        the last `connect`.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
     if email is None and profnet_url is None:
-        raise InvalidInputError("forget() needs a person. Pass email=, profnet_url= or both.")
+        raise InvalidInputError("forget() needs people. Pass email=, profnet_url= or both.")
     patterns: list[tuple[str, re.Pattern[str]]] = []
     emails: list[str] = []
     urls: list[str] = []
@@ -327,7 +328,7 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
             return False
         if "\\" in text:
             text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
-            # A character beyond 16 bits is two escapes.
+            # A character beyond 16 bits consists of two escapes.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         plain = _plain(text)
         return any(part in plain and pattern.search(plain) for part, pattern in patterns)
@@ -337,7 +338,7 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
             text = re.sub(pattern.pattern, _ERASED, text, flags=re.IGNORECASE)
         return _ERASED if holds(text) else text
 
-    # One row per identifier: a weak URL identifies only rows without other identifiers.
+    # Use one row per identifier, since a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
     return _People(
         holds,
@@ -348,8 +349,8 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
 
 
 def _plain(text: str) -> str:
-    """Return a text without differences in case, percent-encoding and Unicode form."""
-    # Twice, for links within links that redirect.
+    """Normalise a text's case, percent-encoding and Unicode form."""
+    # Decode twice, for redirect links that contain another link.
     text = unquote(unquote(text)) if "%" in text else text
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
@@ -380,7 +381,7 @@ def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
 
 
 def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
-    """Return a file's kind and the number of its rows that contain one of the people."""
+    """Return a file's kind and the number of rows that contain any of the people."""
     kind, count = _EXPORT, 0
     suffix = path.suffix.lower()
     try:
@@ -414,7 +415,7 @@ def _starts(path: Path, mark: bytes) -> bool:
 
 
 def _text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file, in UTF-16 or packed too, and the categories in its notes."""
+    """Yield a text file's lines, also from UTF-16 or gzip, and the categories in its metadata."""
     if path.name.endswith(METADATA_SUFFIX):
         models, metadata = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
         for each in (models, models_in(metadata.get(OTHER, {}))):
@@ -427,7 +428,7 @@ def _text_lines(path: Path) -> Iterator[str]:
 
 
 def _schema_texts(schema: pa.Schema) -> Iterator[str]:
-    """Yield the columns' names and the metadata of a Parquet file and its columns."""
+    """Yield a Parquet file's column names, and the metadata of the file and its columns."""
     yield from schema.names
     for notes in (schema.metadata, *(field.metadata for field in schema)):
         yield from (value.decode(errors="replace") for value in (notes or {}).values())

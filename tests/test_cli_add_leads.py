@@ -467,7 +467,7 @@ def test_a_mailbox_per_row(
     )
     command = ["add-leads", str(path), "--sequence", sequence, "--mailbox", "owner"]
     assert main(command) == 4
-    assert "outreach-frames mailboxes lists them" in capsys.readouterr().out
+    assert "outreach-frames mailboxes lists all mailboxes" in capsys.readouterr().out
     assert main([*command, "--leads-distribution", "sequence_senders"]) == 2
     said = capsys.readouterr().err
     assert "'sequence_senders' contradicts --mailbox. Omit --leads-distribution. " in said

@@ -301,7 +301,7 @@ def test_addresses_are_read_by_fsspec():
         (".", {}, "no file to read"),
         ([], {}, "at least one"),
         ("nowhere://x.ndjson", {}, "nowhere"),
-        ("x.ndjson.zst", {}, "x.ndjson.zst needs a package"),
+        ("x.ndjson.zst", {}, "x.ndjson.zst is compressed"),
         ("x.ndjson", {"blocksize": "big"}, "blocksize is 'big'"),
         ("x.ndjson", {"blocksize": 0}, "blocksize is 0"),
         ("x.ndjson", {"blocksize": None}, "blocksize is None"),
@@ -341,7 +341,7 @@ def test_a_damaged_compressed_file_is_named(tmp_path, ending):
     path = tmp_path / f"people.ndjson.{ending}"
     compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[ending]
     path.write_bytes(compress(b'{"id":"1"}\n' * 99)[:-9])
-    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged, or cut"):
+    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged or trunc"):
         read_people(path).compute()
 
 
@@ -350,7 +350,7 @@ def test_a_file_that_is_not_compressed_after_all_is_named(tmp_path, ending):
     """A file that is not what its ending says is an error of the package too."""
     path = tmp_path / f"people.ndjson.{ending}"
     path.write_bytes(b'{"id":"1"}\n')
-    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged, or cut"):
+    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged or trunc"):
         read_people(path).compute()
 
 

@@ -1,1 +1,1 @@
-"""Write pages straight into a file, resumably; frames in memory belong to `files`."""
+"""Write people to a file page by page, and resume interrupted exports."""

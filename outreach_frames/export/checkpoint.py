@@ -1,6 +1,6 @@
-"""Store the progress of an export beside its target, so that the same call can resume.
+"""Store an export's progress next to its target, so that the same call can resume the export.
 
-A folder `.<name>.partial` holds two files, readable by their owner only:
+The folder `.<name>.partial` holds two files that only their owner can read:
 
     rows            the people read so far, in parts of one or more pages
     journal.sqlite  begin, end and checksum of each part, the search's position after it, and the
@@ -42,7 +42,7 @@ CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_START_OVER: Final = "Pass resume=False to delete it and start over."
+_START_OVER: Final = "Pass resume=False to delete the checkpoint and start over."
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -54,7 +54,7 @@ class Span(NamedTuple):
 
 
 class Checkpoint:
-    """The parts of one export, open and locked, as a context manager."""
+    """A context manager that opens and locks the parts of one export."""
 
     def __init__(self, target: Path, identity: Mapping[str, object], *, resume: bool) -> None:
         self.target: Final = target
@@ -62,18 +62,18 @@ class Checkpoint:
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
         self.columns: Any = identity.get("columns")  # the chosen columns in order
-        self.first_part: int = 0  # of the current search; a split export has several searches
+        self.first_part: int = 0  # the current search's first part; split exports run several
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
-                    f"{self.folder} is a link, and an export deletes all files in that folder. "
-                    "Delete the link, or pass another path."
+                    f"{self.folder} is a symbolic link. An export deletes all files in the linked "
+                    "folder. Delete the link, or pass another path."
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            # Inside the folder, so that no lock file remains.
+            # The lock file is in the folder, which is deleted at the end.
             lock = self.folder / _LOCK
             stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
-            # After locking, since a run that just ended may have deleted the folder.
+            # Open the files only after locking: a run that just ended may have deleted the folder.
             set_mode(self.folder, 0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
@@ -83,7 +83,7 @@ class Checkpoint:
                 sqlite_file.create(
                     journal, _SCHEMA, lambda new: new.executemany(query, settings.items())
                 )
-            # Not durable: a part lost in a power failure is read again.
+            # Skip the sync to disk: a part lost in a power failure is requested again.
             connection = sqlite_file.connect(journal, durable=False)
             self._connection = stack.enter_context(closing(connection))
             self._rows = stack.enter_context(FileIO(self.rows, "r+", opener=_open_private))
@@ -111,7 +111,7 @@ class Checkpoint:
 
     @property
     def replaced(self) -> Path:
-        """The path of an old target folder while it is replaced."""
+        """The path of the old target folder during its replacement."""
         return self.folder / "old.tmp"
 
     def sightings(self, search: int) -> Sightings:
@@ -131,7 +131,7 @@ class Checkpoint:
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
     ) -> None:
-        """Store one more part, and the search's position after it."""
+        """Append a part and the search's next position."""
         with self.explained():
             remaining = memoryview(content)
             while remaining:
@@ -157,13 +157,14 @@ class Checkpoint:
         self.close_rows()
         with suppress(OSError):
             self._delete_files(all_files=True)
-        # The lock is deleted last; the folder stays if another run has locked a new file in it.
-        if os.name == "nt":  # cannot delete an open file
+        # Delete the lock last. If another run has locked a new file, the folder stays.
+        if os.name == "nt":  # Windows cannot delete an open file
             self.close()
         with suppress(OSError):
             delete(self.folder / _LOCK)
             self.folder.rmdir()
-            # Otherwise a power failure could restore a folder that blocks the next export.
+            # Without a sync, a power failure could restore the folder, which would block the next
+            # export.
             sync_folder(self.folder.parent)
         self.close()
 
@@ -192,10 +193,10 @@ class Checkpoint:
         return Sighting.AGAIN if number >= self.first_part else Sighting.EARLIER
 
     def _delete_files(self, *, all_files: bool) -> None:
-        """Delete temporary files of a killed run, or all files."""
+        """Delete the temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
             move(self.replaced, self.target)
-        # The journal first: left alone, it would block other exports to this target.
+        # Delete the journal first: without the other files it would block exports to this target.
         for path in sorted(self.folder.iterdir()):
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
                 delete(path)
@@ -216,8 +217,8 @@ class Checkpoint:
         ]
         if changed:
             raise InvalidInputError(
-                f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat that "
-                f"call to resume it. {_START_OVER}"
+                f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat the "
+                f"earlier call to resume that export. {_START_OVER}"
             )
 
     def _drop_incomplete(self) -> None:
@@ -239,7 +240,7 @@ class Checkpoint:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Convert file and database errors to errors that say what to do."""
+        """Convert file and database errors to InvalidInputError with advice."""
         with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_START_OVER):
             try:
                 yield
@@ -252,7 +253,7 @@ class Checkpoint:
 
 
 def partial_filters(target: Path) -> dict[str, Any] | None:
-    """Return the filters, and any `split_by`, of an unfinished export, None without one."""
+    """Return the filters and `split_by` of an unfinished export, or None without a checkpoint."""
     journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
     try:
         if not journal.is_file():
@@ -261,7 +262,7 @@ def partial_filters(target: Path) -> dict[str, Any] | None:
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             stored = {name: json.loads(value) for name, value in opened.execute(query)}
     except (OSError, sqlite3.Error, ValueError, TypeError, RecursionError):
-        return None  # resuming the export reports the error
+        return None  # the error is reported when the export resumes
     filters = stored.pop("filters", None)
     return {**filters, **stored} if isinstance(filters, dict) else None
 

@@ -1,8 +1,8 @@
 """Write an export of people as CSV, NDJSON, Parquet, or a folder of Parquet files.
 
-The people are kept as the parts of a `Checkpoint` until the search ends, since the last page may
-add a column. Then the parts are combined into the file. Parts of CSV are encoded while other
-requests are pending, and encoded again only if other parts have more columns.
+The last page may still add a column, so a `Checkpoint` keeps the people in parts until the search
+ends. Then the parts are combined into the file. CSV parts are encoded during the search, and
+encoded again only if other parts have more columns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 _THREADS: Final = min(2, os.cpu_count() or 1)
-# The name of a split search's column, and its values in order.
+# The name of a split search's column, and the column's values in order.
 Split = tuple[str, Sequence[str]]
 
 
@@ -60,15 +60,15 @@ class Format:
 
     name: str
     read: Callable[[Sequence[bytes]], list[PeoplePage]]
-    # Adds a column with the filter's name and the value that matched.
+    # A function that adds a column named after the filter, with the matching value.
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
-    # Writes all parts to the target, with the `.attrs` of the search.
+    # A function that writes all parts and the search's `.attrs` to the target.
     finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
 
 
 def format_of(path: str | Path) -> Format:
-    """Return the format of a path by its ending; no ending or a final separator means a folder.
+    """Return a path's format by its suffix; a path without suffix or with a final `/` is a folder.
 
     >>> format_of("people.CSV").name
     '.csv'
@@ -84,7 +84,7 @@ def format_of(path: str | Path) -> Format:
         excel = " For Excel, use search_people(...).outreach.to_excel(path)." * is_excel
         raise InvalidInputError(
             f"{path} ends in {suffix}. Pass a path that ends in .csv, .ndjson or .parquet, or a "
-            f"folder (no ending) for Parquet parts.{excel}"
+            f"folder (no suffix) for Parquet parts.{excel}"
         )
     refuse_special_file(target)
     return _FORMATS[suffix]
@@ -106,7 +106,7 @@ def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
 
 
 def _require_own_folder(target: Path) -> None:
-    """Reject a file, and a folder that holds anything other than Parquet parts."""
+    """Raise unless the path is unused, or a folder of Parquet parts only."""
     try:
         if not target.exists():
             return
@@ -115,13 +115,14 @@ def _require_own_folder(target: Path) -> None:
         raise unwritable(target, error) from error
     if others:
         raise InvalidInputError(
-            f"The folder {target} holds other files, such as {min(others).name}, but an export "
-            "replaces the whole folder. Pass an empty or new folder."
+            f"The folder {target} contains files that are not Parquet parts, such as "
+            f"{min(others).name}, but an export would replace the whole folder. Pass an empty or "
+            "new folder."
         )
 
 
 def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
-    # Inserted as text, to leave the service's JSON unchanged.
+    # Insert the member as text; the service's JSON stays unchanged.
     member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
     lines = [
         line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member + b"\n"
@@ -143,7 +144,7 @@ def _category(texts: Any, values: Any) -> Any:
 
 
 def _empty_frame(empty: pa.Table, split: Split | None) -> pd.DataFrame:
-    """Build an empty frame with the dtypes of the frame of all people."""
+    """Build an empty frame with the final dtypes of all people."""
     frame = to_frame(empty, "numpy_nullable")
     return frame.assign(**{split[0]: _category([], split[1])}) if split else frame
 
@@ -153,7 +154,7 @@ def _encode_lines(people: pa.Table) -> bytes:
 
 
 def _encode_csv(people: pa.Table) -> bytes:
-    """Encode rows of CSV after their schema, in case other parts have more columns."""
+    """Encode CSV rows, preceded by their schema in case other parts have more columns."""
     return b"".join([people.schema.serialize(), csv_rows(people)])
 
 
@@ -224,14 +225,14 @@ def _finish_folder(
         table = _cast_to(schema, people, split)
         _write_part(table, new / f"part-{number:05}", old_part)
     _require_own_folder(target)
-    # Renamed last, so that readers of `**/*.parquet` find no part of an incomplete export.
+    # Rename the parts last, so that readers of `**/*.parquet` never find an incomplete export.
     for part in sorted(new.iterdir()):
         move(part, part.with_suffix(".parquet"))
     replace_folder(target, new, parts.replaced)
 
 
 def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
-    """Write one part with the permissions of an old one."""
+    """Write one Parquet part with the permissions of an old part."""
     with path.open("xb") as file:
         if old_part:
             copy_mode(old_part, path)
@@ -258,7 +259,7 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
     columns = [
         pa.array(_category(column.to_pylist(), split[1]))
         if split and field.name == split[0]
-        # A cast to the same type would make nested nulls invalid.
+        # Do not cast to the same type: the cast would make nested nulls invalid.
         else (column if column.type == field.type else column.cast(field.type))
         for field, column in zip(schema, people.columns, strict=True)
     ]
@@ -266,7 +267,7 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
 
 
 def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people in batches with the same columns; without people, one empty table."""
+    """Yield all people in batches with the same columns; without people, yield one empty table."""
     pending: list[pa.Table] = []
     yielded = False
     for span in parts.spans:
@@ -282,7 +283,7 @@ def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table
 
 
 def _empty_table(parts: Checkpoint) -> pa.Table:
-    """Build an empty table with the columns of all parts, each with a common type."""
+    """Build an empty table with the columns of all parts and their common types."""
     schemas: list[pa.Schema] = []
     with parts.rows.open("rb") as file:
         for span in parts.spans:

@@ -1,4 +1,4 @@
-"""Export any number of people to a file, resuming an interrupted run."""
+"""Export any number of people to a file, and resume an interrupted export."""
 
 from __future__ import annotations
 
@@ -48,21 +48,22 @@ def export_people(
 ) -> Path:
     """Search people, and write them to a file without holding them all in memory.
 
-    Progress is kept in a folder ``.<name>.partial`` beside the file until the export is complete.
-    After a failure, Ctrl-C, or the end of the process, the same call resumes. The file appears, or
-    replaces an earlier one, only when it is complete.
+    A folder ``.<name>.partial`` next to the file stores the progress until the export is complete.
+    After a failure, Ctrl-C, or the end of the process, the same call resumes. The file is created,
+    or replaces an earlier file, only when the export is complete.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
-        service sent. ``.parquet``: as ``df.outreach.to_parquet``. A folder (a path without an
-        ending): Parquet files of 10,000 people each. `read_prospects` reads all of them. A small
-        metadata file beside a CSV or NDJSON file has its checksum, so that `forget` recognises it.
+        ``.csv``: the format of ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the
+        JSON that the service sent. ``.parquet``: the format of ``df.outreach.to_parquet``. A path
+        without a suffix: a folder of Parquet files of 10,000 people each. `read_prospects` reads
+        all these formats. Next to a CSV or NDJSON file, a small metadata file stores a checksum, so
+        that `forget` can recognise the export.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
-        As for `search_people`. Not for NDJSON, which has each person's whole JSON.
+        As for `search_people`. Not allowed for NDJSON, which has each person's complete JSON.
     limit : int or None
         Maximum number of people to write; None writes all.
     resume : bool
@@ -70,14 +71,14 @@ def export_people(
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
-        As for `search_people`: one search per value of that filter, and each person's value in a
-        column of the filter's name.
+        As for `search_people`: run one search per value of this filter, and add the value in a
+        column named after the filter.
     attrs : bool
-        Write the `.attrs` of the search to the Parquet metadata: its filters, such as the emails
-        of the colleagues in `profnet_networks`, and its time. Pass False for a file that you share.
+        Write the `.attrs` of the search to the Parquet metadata: its time and filters, which may
+        hold your colleagues' emails (`profnet_networks`). Pass False for a file that you share.
     refresh : bool
-        Ask the service even if the cache has a fresh response, as always for NDJSON. The export's
-        own responses are not cached.
+        Send requests even if the cache has fresh responses, as is always done for NDJSON. The
+        responses to an export are not cached.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
@@ -89,17 +90,17 @@ def export_people(
     Returns
     -------
     Path
-        The file or folder, with the columns and dtypes of `search_people` and each person once, in
-        the service's order.
+        The file or folder, with the columns and dtypes of `search_people`. Each person occurs once,
+        in the service's order.
 
     Raises
     ------
     InvalidInputError
-        A filter or column does not exist, or has a wrong value; the path has another ending or
-        cannot be written; another process exports to it; or its partial folder holds a different
-        export.
+        A filter or column does not exist, or has a wrong value; the path has an unknown suffix or
+        cannot be written; another process exports to it; or its partial folder belongs to a
+        different export.
     ServiceError
-        The service or the connection failed; a note gives the number of people kept.
+        The service or the connection failed; a note on the error gives the number of stored people.
 
     Notes
     -----
@@ -120,15 +121,15 @@ def export_people(
     chosen = check_columns(columns, [split_by])
     if chosen is not None and kind.read is read_people_lines:
         raise InvalidInputError(
-            f"columns= does not apply to {path}: NDJSON has each person's whole JSON, as the "
-            "service sent it. Pass a path that ends in .csv or .parquet, or a folder."
+            f"columns= does not apply to {path}: NDJSON always has each person's complete JSON. "
+            "Pass a path that ends in .csv or .parquet, or a folder."
         )
     whole = Search(
         resolve(client),
         check_filters(filters, fields, export_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
-        # The cache holds tables, but NDJSON needs the service's JSON.
+        # Bypass the cache, which holds tables: NDJSON needs the service's JSON.
         refresh=refresh or kind.read is read_people_lines,
         store=False,
         read_bodies=kind.read,
@@ -142,7 +143,7 @@ def export_people(
                 search.resume(parts.state)
         try:
             _read(search, kind, parts, progress)
-            # Free the memory of reading before writing begins.
+            # Free the reader's memory before writing.
             pa.default_memory_pool().release_unused()
             split = None if split_by is None else (split_by, search.values)
             with parts.explained():
@@ -172,7 +173,7 @@ def _resolved(path: Path) -> Path:
 def _identity(
     search: Search, kind: Format, split_by: str | None, columns: Sequence[str] | None
 ) -> dict[str, object]:
-    """Return the settings that must be equal to resume an export; no token."""
+    """Return the settings that must be equal to resume an export, without the token."""
     identity: dict[str, object] = {
         "format": kind.name,
         "service": search.client.base_url,
@@ -187,7 +188,7 @@ def _identity(
 
 
 def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
-    """Read the search from its checkpoint to its end, and store every part."""
+    """Read the search from its checkpoint to the end, and store each part."""
     search.errors = list(parts.errors)
     search.sightings_of = parts.sightings
     with progress_bar(

@@ -15,7 +15,7 @@ _SHOWN: Final = 5
 
 
 def describe_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
-    """Yield the differences of the two searches, and which search is incomplete."""
+    """Yield messages on the searches' differences and on incomplete searches."""
     old, new = before.attrs.get("filters"), after.attrs.get("filters")
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         if differences := filter_differences(old, new):
@@ -23,21 +23,21 @@ def describe_searches(before: Source, after: Source, people: Matching) -> Iterat
         limits = [side.attrs.get("limit") for side in (before, after)]
         if limits[0] != limits[1]:
             shown = ["none" if limit is None else _limit_text(limit) for limit in limits]
-            yield f"The limits differ: {shown[0]} before, {shown[1]} after."
+            yield f"The limits differ: {shown[0]} in 'before', {shown[1]} in 'after'."
     rows = people.before, people.after
     for name, side, own in zip(_NAMES, (before, after), rows, strict=True):
         total = known_total(side)
         present = side.rows - len(own.repeated)
         if total is not None and present < total:
-            yield f"The people {name} are incomplete: {present:,} of {total:,} matching people."
+            yield f"{name!r} is incomplete: it has {present:,} of {total:,} matching people."
         errors = side.attrs.get("errors")
         if isinstance(errors, Sequence) and errors:
             count = plural(len(errors), "error")
-            yield f"The service reported {count} for the people {name}: {shorten(repr(errors[0]))}"
+            yield f"The service reported {count} for {name!r}: {shorten(repr(errors[0]))}"
 
 
 def describe_unknown_filters(before: Source, after: Source) -> Iterator[str]:
-    """Yield the sides without recorded filters."""
+    """Yield a message if the filters of either table are unknown."""
     unknown = [
         name
         for name, side in zip(_NAMES, (before, after), strict=True)
@@ -45,58 +45,59 @@ def describe_unknown_filters(before: Source, after: Source) -> Iterator[str]:
     ]
     if unknown:
         yield (
-            f"The filters, limit and total of the people {' and '.join(unknown)} are unknown, so "
-            "the searches may differ. pandas drops .attrs, which holds them, on many operations."
+            f"The filters, limit and total of {' and '.join(map(repr, unknown))} are unknown, so "
+            "the searches may differ. The filters are in .attrs, which many pandas operations drop."
         )
 
 
 def describe_skipped_rows(people: Matching) -> Iterator[str]:
-    """Yield the rows that were not compared."""
+    """Yield messages on rows that were not compared."""
     for name, side in zip(_NAMES, (people.before, people.after), strict=True):
         if count := len(side.repeated):
             verb = "repeats" if count == 1 else "repeat"
             yield (
-                f"{plural(count, 'row')} {name} {verb} a person with an earlier row; only the "
+                f"{plural(count, 'row')} in {name!r} {verb} a person of an earlier row; only the "
                 "first row was compared."
             )
         if count := len(side.keyless):
             have, were = ("has", "was") if count == 1 else ("have", "were")
             yield (
-                f"{plural(count, 'row')} {name} {have} neither id nor profile URL /in/<name> and "
-                f"{were} not compared."
+                f"{plural(count, 'row')} in {name!r} {have} neither an id nor a profile URL "
+                f"/in/<name> and {were} not compared."
             )
 
 
 def describe_new_ids(ids: Sequence[str], one: str, several: str, key: str) -> Iterator[str]:
-    """Yield the people or companies that were matched by another key although their ids differ."""
+    """Yield messages on people or companies with different ids that were matched by another key."""
     if ids:
         count = plural(len(ids), f"{one} has", f"{several} have")
-        yield f"{count} a different id after (matched by {key}): {_listed([*map(quoted, ids)])}."
+        shown = _listed([*map(quoted, ids)])
+        yield f"{count} a different id in 'after' (matched by {key}): {shown}."
 
 
 def describe_shared_keys(
     ids: Sequence[Sequence[str]], one: str, several: str, key: str
 ) -> Iterator[str]:
-    """Yield the people or companies that have a second id on the same side."""
+    """Yield messages on people or companies with two ids in the same table."""
     for name, own in zip(_NAMES, ids, strict=True):
         if own:
-            count = plural(len(own), f"{one} {name} has", f"{several} {name} have")
+            count = plural(len(own), f"{one} in {name!r} has", f"{several} in {name!r} have")
             shown = _listed([*map(quoted, own)])
-            yield f"{count} the {key} of another id and counted once: {shown}."
+            yield f"{count} the {key} of another id; duplicates are counted once: {shown}."
 
 
 def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
-    """Yield the people whose employer is known on one side only."""
+    """Yield a message on people whose employer is known in only one table."""
     if ids:
         count = plural(len(ids), "person", "people")
         yield (
-            f"The employers of {count} before and after cannot be compared, because one of them is "
-            f"missing: {_listed([*map(quoted, ids)])}."
+            f"The employers of {count} cannot be compared, because the employer is missing in one "
+            f"table: {_listed([*map(quoted, ids)])}."
         )
 
 
 def inexact_columns(before: Source, after: Source) -> set[str]:
-    """Return the columns that a workbook holds in part, on one side only, such as records."""
+    """Return the columns that are incomplete in only one table, such as records in a workbook."""
     old, new = (set(side.attrs.get("inexact", ())) for side in (before, after))
     return (old ^ new) & set(before.columns) & set(after.columns)
 
@@ -104,19 +105,19 @@ def inexact_columns(before: Source, after: Source) -> set[str]:
 def describe_skipped_columns(
     before: Source, after: Source, inexact: Collection[str]
 ) -> Iterator[str]:
-    """Yield the columns that only one side has, or that a workbook holds in part."""
+    """Yield messages on columns that only one table has, or that are incomplete in a workbook."""
     if inexact:
         columns = _listed(sorted(inexact))
-        yield f"A workbook holds these columns in part only; they were not compared: {columns}."
+        yield f"These columns are incomplete in a workbook and were not compared: {columns}."
     for name, side, other in (("before", before, after), ("after", after, before)):
         alone = [column for column in side.columns if column not in set(other.columns)]
         if alone:
             columns = _listed(alone)
-            yield f"Only the people {name} have these columns, which were not compared: {columns}."
+            yield f"Only {name!r} has these columns, which were not compared: {columns}."
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Join the first few names, and count the others."""
+    """Join the first few names, and append the number of others."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -126,6 +127,6 @@ def _limit_text(limit: object) -> str:
 
 
 def known_total(side: Source) -> int | None:
-    """Return how many people the service counted, None if unknown."""
+    """Return the service's count of people, or None if it is unknown."""
     total: Any = side.attrs.get("total")
     return total if isinstance(total, int) and not isinstance(total, bool) else None

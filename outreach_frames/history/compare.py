@@ -40,7 +40,7 @@ from outreach_frames.tables.value_text import TEXT
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 _START: Final = "current_position_start_date"
-# The list columns of a million people take half a gigabyte, and a comparison copies them.
+# The list columns of a million people take half a gigabyte, and a comparison copies the columns.
 _ROWS_AT_ONCE: Final = 100_000
 _URL_AND_NAME: Final = COMPANY_KEYS[1:]
 # Links to pictures change with every search.
@@ -54,29 +54,29 @@ def compare_people(
     ignore: Sequence[str] = IGNORED,
     progress: bool | None = None,
 ) -> PeopleComparison:
-    """Compare two tables of people: who appeared, who disappeared, and what changed.
+    """Compare two tables of people: list appeared and disappeared people, and changed values.
 
-    People are matched by id, then by profile URL `/in/<name>`: the same URL under another id is the
-    same person, listed in `notes`. Other URLs are not matched, since they do not identify a person.
-    Companies are matched by id, else profile URL, else name; another id with the same URL and name
-    is the same company. People may disappear without having left: `notes` lists differences between
-    the two searches, and incomplete ones.
+    People are matched by id, then by profile URL `/in/<name>`: the same URL with another id is the
+    same person, and `notes` lists the ids. Other URLs are not matched, since they do not identify a
+    person. Companies are matched by id, else profile URL, else name; companies with the same URL
+    and name count as one, despite different ids. People who disappeared have not necessarily left:
+    `notes` lists incomplete searches, and differences between the two searches.
 
     Parameters
     ----------
     before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
-        Frames of people, or files and folders as for `read_prospects`, such as a snapshot. With
-        only `before`, a folder of snapshots, of which the last two are compared.
+        Frames of people, or files and folders as for `read_prospects`, such as a snapshot. Without
+        `after`, `before` is a folder of snapshots, and its last two are compared.
     ignore : list of str
-        Columns that do not count as changed; by default links to pictures, which expire.
+        Columns to ignore in `changed`; by default links to pictures, which expire.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
     Returns
     -------
     PeopleComparison
-        With `appeared`, `disappeared`, `changed`, `employer_changes`, `headcount`, `summary()`,
-        `to_excel` and `to_csv`.
+        The tables `appeared`, `disappeared`, `changed`, `employer_changes`, `headcount`, and the
+        methods `summary()`, `to_excel` and `to_csv`.
 
     Raises
     ------
@@ -87,18 +87,19 @@ def compare_people(
     Warns
     -----
     OutreachWarning
-        The searches had different filters or limits, one is incomplete, ids of people or companies
-        changed, or rows or employers could not be compared.
+        The searches had different filters or limits, a search is incomplete, ids of people or
+        companies changed, or rows or employers could not be compared.
 
     Notes
     -----
     Two missing values are equal; lists are compared member by member, numbers exactly. An employer
-    that is missing in one table is unknown, not changed. A company's headcounts are the first known
-    ones of its rows; a department that is missing while the company has others is 0.
+    that is missing in one table is unknown, not changed. For each department, a company's headcount
+    is the first known value in its rows. If a table has other departments of a company, a missing
+    department counts as 0.
 
-    Parquet is read column by column. A million people on each side fit into 4 GB if most are on
-    both; `appeared` and `disappeared` hold their people with all columns, 4 GB per million: if
-    nobody is on both sides, a million on each take 11 GB.
+    Parquet is read column by column. Two tables of a million people take 4 GB if most people are in
+    both. `appeared` and `disappeared` have all columns and take 4 GB per million people: without
+    common people, the comparison takes 11 GB.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def compare_people(
 
 
 class _Pairs:
-    """The matched rows of both sides, read column by column."""
+    """The matched rows of both tables, read column by column."""
 
     def __init__(self, before: Source, after: Source, people: Matching) -> None:
         self._sides = (before, people.pairs_before), (after, people.pairs_after)
@@ -163,7 +164,7 @@ class _Pairs:
         self.columns = [name for name in before.columns if name in known]
 
     def read(self, name: str, rows: Any = slice(None)) -> tuple[pa.Array, pa.Array]:
-        """Return a column of both sides; all missing on a side without it."""
+        """Return a column of both tables, or missing values for a table without the column."""
         before, after = (_column(side, name, own[rows]) for side, own in self._sides)
         return before, after
 
@@ -172,7 +173,7 @@ class _Pairs:
         return texts(before), texts(after)
 
     def parts(self, name: str) -> Iterator[tuple[int, pa.Array, pa.Array]]:
-        """Yield a column of both sides part by part, each with the number of its first pair."""
+        """Yield a column of both tables in parts, each with its first pair's number."""
         columns = [side.column(name) for side, _ in self._sides]
         for start in range(0, self.count, _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
@@ -184,7 +185,7 @@ class _Pairs:
 
     @cached_property
     def people(self) -> tuple[pa.Array, pa.Array]:
-        """The people's ids, or profile URLs if they have none, and their names."""
+        """The people's ids, or else profile URLs, and their names."""
         urls, ids, names = (self.text(name) for name in (_URL, _ID, _NAME))
         return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
@@ -242,7 +243,7 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
 
 
 def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
-    """Return the pairs whose employers differ, by the first common key, and the unknown ones."""
+    """Return two groups of pairs: with different employers, and with an unknown employer."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
     is_known = np.zeros(pairs.count, dtype=bool)
@@ -253,7 +254,7 @@ def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
         is_known[remaining] |= old | new
         moved[remaining] = old & new & differ(before, after)
         remaining = remaining[~(old & new)]
-    # The same profile URL and name under another id are the same company.
+    # Companies with the same profile URL and name count as one, despite different ids.
     rows = np.flatnonzero(moved)
     same = [
         pc.equal(*(_key(name, one) for one in pairs.read(name, rows))) for name in _URL_AND_NAME
@@ -284,8 +285,8 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
             )
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
-            f"The people before and after have no common column to match people by: one has "
-            f"{_ID!r}, the other {_URL!r}. Use tables that both have one of them."
+            "The people before and after have no common column to match people by: one has "
+            f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
     return _match_others(found, sides, [_URL], _ID, ("person", "people", "profile URL"))
@@ -298,14 +299,14 @@ def _match_others(
     id_name: str,
     words: tuple[str, str, str],
 ) -> tuple[Matching, Iterator[str]]:
-    """Match the unmatched rows by further columns together; also return notes on their ids."""
+    """Match the unmatched rows by a combination of columns; also return notes on their ids."""
 
     def keys_of(side: Source, rows: Rows) -> pa.Array:
         keys = (_key(name, _column(side, name, rows)).cast(TEXT) for name in names)
         return pc.binary_join_element_wise(*keys, pa.scalar("\n", TEXT))
 
     rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
-    # Without unmatched rows, the keys of the others are not needed.
+    # Without unmatched rows, no further keys are needed.
     is_needed = any(len(unmatched) for _, unmatched in rows)
     keys = [
         keys_of(side, np.concatenate(own)) if is_needed else pa.nulls(len(own[0]))
@@ -325,7 +326,7 @@ def _match_others(
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:
-    """Return the keys of both sides, up to the first key that all rows have."""
+    """Return both tables' key columns up to the first complete key."""
     keys: list[list[pa.Array]] = [[] for _ in sides]
     for name in names:
         for side, of_side in zip(sides, keys, strict=True):
@@ -337,7 +338,7 @@ def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]
 
 
 def _column(side: Source, name: str, rows: Rows) -> pa.Array:
-    """Return some rows of a column; all missing on a side without it."""
+    """Return some rows of a column, or missing values if the table lacks the column."""
     return side.column(name).take(pa.array(rows)) if name in side.columns else pa.nulls(len(rows))
 
 

@@ -1,4 +1,4 @@
-"""Compare the companies' headcounts on two sides, each company once."""
+"""Compare companies' headcounts in two tables, each company once."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SHOWN: Final = ("id", "name", "website")
 
 @dataclass(frozen=True)
 class Headcounts:
-    """The headcounts of two sides, one row per company in the same order."""
+    """The headcounts of two tables, with one row per company in the same order."""
 
     companies: pd.DataFrame
-    before: pd.DataFrame  # Int64, one column per department that either side has
+    before: pd.DataFrame  # Int64, one column per department of either table
     after: pd.DataFrame
 
     @cached_property
@@ -54,24 +54,24 @@ class Headcounts:
         return pd.DataFrame(table)
 
     def count_changed(self) -> int:
-        """Count the companies on both sides with a changed headcount."""
+        """Count the companies in both tables whose headcount changed."""
         changed = (self.before != self.after).to_numpy(bool, na_value=False)
         return int(changed.any(axis=1).sum())
 
     def count_compared(self) -> int:
-        """Count the companies with headcounts on both sides."""
+        """Count the companies with headcounts in both tables."""
         compared = self.before.notna() & self.after.notna()
         return int(compared.to_numpy().any(axis=1).sum())
 
 
 def compare_headcounts(before: Source, after: Source, companies: Matching | None) -> Headcounts:
-    """Read the headcounts of both sides, new companies last; empty without matched companies."""
+    """Read both tables' headcounts, new companies last; empty without matched companies."""
     departments = [
         department
         for department, column in _COLUMNS.items()
         if column in before.columns and column in after.columns
     ]
-    # A company's rows on both sides, -1 on a side without it.
+    # The company's row in each table, -1 in a table without it.
     old = new = np.empty(0, dtype=np.int64)
     firsts = old, new
     if companies is not None and departments:
@@ -95,8 +95,8 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
 
 
 def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
-    """Fill in 0 if the other side has a number, and this side has numbers of other departments."""
-    # The service leaves out a department without people.
+    """Set missing headcounts in `own` to 0 if `other` has them and `own` has other departments."""
+    # The service omits departments without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
     absent = own[present].isna() & other[present].notna() & is_counted
     if not absent.to_numpy().any():
@@ -105,7 +105,7 @@ def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> 
 
 
 def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
-    """Return the first known text of the companies whose first rows are given."""
+    """Return the companies' first known texts; `first` has their first rows."""
     if name not in side.columns:
         return pa.nulls(len(rows), TEXT)
     column = side.column(name)
@@ -120,7 +120,7 @@ def _counts(side: Source, rows: Rows, first: Rows, departments: list[str]) -> pd
     for department in departments:
         column = _COLUMNS[department]
         try:
-            # Cast from text, since dates and times would be cast to numbers too.
+            # Cast from text: a direct cast would accept dates and times too.
             counts[department] = _known(side, column, rows, first).cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise InvalidInputError(

@@ -12,30 +12,32 @@ from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
 
-_NOT_LEFT: Final = "Only in the earlier table, which does not prove that they left."
+_NOT_LEFT: Final = "Only in the earlier table; this does not prove that they left."
 
 
 class PeopleComparison(Result):
     """The differences between two tables of people.
 
-    Files contain all tables and the summary.
+    `to_excel` and `to_csv` write all tables and the summary.
 
     Attributes
     ----------
     appeared, disappeared : DataFrame
-        The people who are only after, or only before, with all columns of that side.
+        People only in the later table, and people only in the earlier table, with all columns of
+        that table.
     changed : DataFrame
-        One row per person and changed field: person_id (str; the profile URL for people without
-        id), name, field, before and after (all str; dates ISO 8601, lists JSON). Company fields are
-        excluded.
+        One row per person and changed field: person_id (the profile URL for people without id),
+        name, field, before and after (all str; dates in ISO 8601, lists as JSON). Company fields
+        are excluded.
     employer_changes : DataFrame
         One row per person with a different employer: person_id, name, company_before,
-        company_after, title_before, title_after, profnet_url (of after, else before),
+        company_after, title_before, title_after, profnet_url (the later one if known),
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
-        of after). A column that the tables lack is missing. Employers are compared by id, else
-        profile URL, else name; the same URL and name under another id are one employer. An employer
-        that is missing in one table is unknown, and counted in `notes`. `.outreach.plan(...)` adds
-        these people to a sequence by their profile URLs, with data={"title": "title_after"}.
+        from the later table). Columns that the tables lack have missing values. Employers are
+        compared by id, else profile URL, else name; employers with the same URL and name count as
+        one, despite different ids. An employer that is missing in one table is unknown, and `notes`
+        counts such people. `.outreach.plan(...)` adds these people to a sequence by their profile
+        URLs, with data={"title": "title_after"}.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
     """
@@ -48,9 +50,9 @@ class PeopleComparison(Result):
         changed: pd.DataFrame,
         employer_changes: pd.DataFrame,
         headcounts: Headcounts,
-        sizes: tuple[int, int, int],  # rows before, after, and on both sides
-        totals: tuple[int | None, int | None],  # people counted by the service
-        differences: Sequence[str],  # between the searches
+        sizes: tuple[int, int, int],  # number of rows before, after, and in both tables
+        totals: tuple[int | None, int | None],  # the service's counts of people
+        differences: Sequence[str],  # differences between the searches
         remarks: Sequence[str],
     ) -> None:
         self.appeared: pd.DataFrame = appeared
@@ -72,15 +74,15 @@ class PeopleComparison(Result):
         -------
         DataFrame
             One row per company and department: company_id, company, department (str), before,
-            after, change (Int64; change is missing for companies in only one table) and growth
-            (Float64, change / before). A department that one side lacks is 0 there if the company
-            has others, unless the column was not read.
+            after, change (Int64; missing for companies in only one table) and growth (Float64,
+            change / before). If a table has other departments of a company, a missing department
+            counts as 0, unless its column was not read.
         """
         return self._headcounts.table
 
     @property
     def headline(self) -> str:
-        """The result in one line."""
+        """Return the result in one line."""
         return (
             f"{len(self.appeared):,} appeared, {len(self.disappeared):,} disappeared, "
             f"{len(self.employer_changes):,} changed employers"

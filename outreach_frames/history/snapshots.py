@@ -1,4 +1,4 @@
-"""Store the same search day by day, one folder of Parquet files per day."""
+"""Store the same search every day, in one folder of Parquet files per day."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def snapshot_people(
         As for `search_people`. `compare_people` needs "id" or "profnet_url", and compares the
         columns that both snapshots have.
     date : str or date, optional
-        The day, as text YYYY-MM-DD or a date; by default today in this machine's time zone.
+        The day, as YYYY-MM-DD or a date; by default today in this machine's time zone.
     split_by : str, optional
         As for `export_people`.
     progress : bool, optional
@@ -87,10 +87,10 @@ def snapshot_people(
     Raises
     ------
     InvalidInputError
-        The folder has snapshots of another search, cannot be written, or another process takes that
-        day's snapshot; a filter does not exist or has a wrong value; the date is invalid.
+        The folder has snapshots of another search or cannot be written; another process takes the
+        snapshot of that day; a filter does not exist or has a wrong value; or the date is invalid.
     ServiceError
-        The service or the connection failed; a note gives the number of people kept.
+        The service or the connection failed; a note on the error gives the number of stored people.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def snapshot_people(
     if chosen is not None and not {"id", "profnet_url"}.intersection(chosen):
         warn(
             "compare_people() cannot compare this snapshot: columns has neither 'id' nor "
-            "'profnet_url' to match people by. Add one of them."
+            "'profnet_url' to match people by. Add one of these columns."
         )
     connected = resolve(client)
     root = expanded(folder)
@@ -157,11 +157,11 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     Warns
     -----
     OutreachWarning
-        A snapshot cannot be read, is not finished, or lacks people who matched.
+        A snapshot cannot be read, is unfinished, or lacks matching people.
 
     Notes
     -----
-    Reads the Parquet files themselves; there is no separate catalogue.
+    The list is read from the Parquet files; no catalogue is stored.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
         if match and path.is_dir():
             yield (
                 f"The snapshot of {match[1]} in {folder} is not finished. Repeat the call with "
-                f'date="{match[1]}" to resume it, or delete {path.name}.'
+                f'date="{match[1]}" to resume the snapshot, or delete {path.name}.'
             )
 
 
@@ -243,25 +243,25 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise unreadable(path, error) from error
-    # A duplicate column raises a KeyError, and damaged metadata any error of pandas.
+    # Duplicate columns raise a KeyError; damaged metadata may raise any exception in pandas.
     except NOTES_ERRORS as error:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
 
 
 def stored_attrs(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
-    """Return the `.attrs` that pandas stores in Parquet metadata; warn of foreign ones."""
+    """Return the `.attrs` that pandas stored in Parquet metadata; warn if they are unusable."""
     notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
     if not isinstance(notes, dict):
-        raise ValueError("its pandas metadata is not an object of JSON")
+        raise ValueError("its pandas metadata is not a JSON object")
     attrs = notes.get("attributes", {})
     if isinstance(attrs, dict) and isinstance(attrs.get("filters", {}), dict):
         return attrs
-    warn(f"The .attrs of {path}, or their filters, are not an object of JSON, and were ignored.")
+    warn(f"The .attrs of {path}, or the filters in them, are not a JSON object and were ignored.")
     return {}
 
 
 def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return filters in a form for comparison, with sorted distinct values.
+    """Return filters with sorted distinct values, for comparison.
 
     >>> normalised_filters({"person_titles": ["CTO", "CEO", "CTO"]})
     {'person_titles': ['CEO', 'CTO']}
@@ -273,7 +273,7 @@ def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sorted_distinct(values: list[Any]) -> list[Any]:
-    # Sorted as text, since filters from a foreign file may hold values of any type.
+    # Sort as text: filters from a file of another program may hold values of any type.
     by_text = {str(value): value for value in values}
     return [by_text[text] for text in sorted(by_text)]
 
@@ -299,7 +299,7 @@ def _filter_text(filters: Mapping[str, Any], name: str) -> str:
 def _require_same_search(
     folder: Path, day: str, filters: Mapping[str, Any], split_by: str | None
 ) -> None:
-    """Reject a folder with snapshots of another search, finished or not."""
+    """Reject a folder that has finished or unfinished snapshots of another search."""
     if not folder.is_dir():
         return
     for name, search in _stored_searches(folder, day):
@@ -317,7 +317,7 @@ def _stored_searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, An
         try:
             attrs = read_attrs(one.path)
         except InvalidInputError as error:
-            warn(f"{error} Its search was not compared with this one.")
+            warn(f"{error} The filters of that snapshot were not compared with this search.")
             continue
         if "filters" in attrs:
             yield one.path.name, {"split_by": attrs.get("split_by"), **attrs["filters"]}

@@ -1,4 +1,4 @@
-"""Open the people to compare: a frame, or files that are read column by column."""
+"""Open a frame or Parquet files to compare people, one column at a time."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-# Opening a part takes longer than reading a column; a process may open a few thousand files.
+# Opening a file takes longer than reading a column, so files stay open, within a process's limit.
 _MAX_OPEN_FILES: Final = 200
 
 
 class FrameSource:
-    """A frame of people in memory; columns whose name is not text are excluded."""
+    """A frame of people in memory, without columns whose name is not text."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
@@ -50,7 +50,7 @@ class FrameSource:
         return as_arrow(self._frame[name])
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return rows by position, in ascending order, as a new frame without attrs."""
+        """Return the rows at ascending positions as a new frame without attrs."""
         taken = self._frame.iloc[rows].reset_index(drop=True)
         taken.attrs = {}
         return taken
@@ -63,7 +63,8 @@ class ParquetSource:
         self.name: str = name
         self._parts = parts
         with reading(Path(name)):
-            # Parsed once: each part is read per column, and describes hundreds of columns.
+            # Parse each part's metadata once: it describes hundreds of columns, and each is read
+            # separately.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
             self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata, Path(name))
@@ -121,8 +122,9 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
     if path.is_dir():
         if list(list_snapshots(path)):
             raise InvalidInputError(
-                f"{path} holds several snapshots. Pass {name} as one of them, such as "
-                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare its last two."
+                f"{path} holds several snapshots. Pass one of the snapshots as {name}, such as "
+                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
+                "snapshots."
             )
         return ParquetSource(parts_of(path), str(path))
     require_readable_file(path)
@@ -133,19 +135,19 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
 
 
 def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
-    """Open the last two snapshots of a folder; also return warnings of incomplete snapshots."""
+    """Open the last two snapshots of a folder; also return warnings on incomplete snapshots."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(
-            "A comparison takes the people before and after. Pass both, or a folder of snapshots "
-            "to compare its last two."
+            "A comparison needs two tables, before and after. Pass both, or a folder to compare "
+            "its last two snapshots."
         )
     root = expanded(folder)
     require_readable_file(root)
     found = list(list_snapshots(root)) if root.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(
-            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Take two "
-            "with snapshot_people() on two days, or pass the people before and after."
+            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Call "
+            "snapshot_people() on two days, or pass two tables, before and after."
         )
     before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
     return before, after, list(describe_unfinished(root))

@@ -1,7 +1,7 @@
 """Compare columns value by value, and convert them to text.
 
-Two missing values are equal, NaN included. Numbers are compared exactly, whatever their types.
-Lists and objects are compared member by member; an absent member equals a missing one. Values of
+Two missing values are equal, NaN included. Numbers are compared exactly, regardless of type. Lists
+and objects are compared member by member; an absent member equals a missing one. Values of
 different kinds are compared as text.
 """
 
@@ -20,7 +20,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def as_arrow(column: pd.Series[Any]) -> pa.Array:
-    """Convert a frame's column to Arrow, mixed types to text."""
+    """Convert a frame's column to Arrow; mixed types become text."""
     try:
         return comparable(pa.array(column.array, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
@@ -43,7 +43,7 @@ def comparable(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Return where two columns of equal length differ.
+    """Return, per row, whether two columns differ.
 
     >>> differ(pa.array([1, 2, None]), pa.array([1.0, 2.5, None])).tolist()
     [False, True, False]
@@ -67,7 +67,7 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """Convert values to text as a person would write them, lists and objects to JSON.
+    """Convert values to readable text; lists and objects become JSON.
 
     >>> texts(pa.array([{"b": 2.0, "a": None}])).to_pylist()
     ['{"b":2}']
@@ -92,7 +92,7 @@ def _comparable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(kind):
         return pa.float64()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        # Nanoseconds are kept where present, but not used elsewhere: they end in the year 2262.
+        # Use nanoseconds only if the values have them, since their range ends in the year 2262.
         unit = kind.unit if pa.types.is_timestamp(kind) and kind.unit == "ns" else "us"
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
         return pa.timestamp(unit, zone)
@@ -111,14 +111,14 @@ def _is_missing(values: pa.Array) -> Mask:
 
 
 def _present_differ(before: pa.Array, after: pa.Array, unequal: Mask) -> Mask:
-    """Return where exactly one value is missing, or both are present and unequal."""
+    """Return, per row, whether only one value is missing, or both are present and unequal."""
     was_missing, is_missing = _is_missing(before), _is_missing(after)
     result: Mask = (was_missing != is_missing) | (~was_missing & ~is_missing & unequal)
     return result
 
 
 def _equal_numbers(integers: pa.Array, floats: pa.Array) -> Mask:
-    """Compare exactly, since a float cannot hold every integer from 2^53 on."""
+    """Compare exactly: floats cannot hold every integer above 2^53."""
     whole = integers.fill_null(0).to_numpy(zero_copy_only=False)
     numbers = floats.fill_null(np.nan).to_numpy(zero_copy_only=False)
     fits = (numbers >= -(2.0**63)) & (numbers < 2.0**63)

@@ -1,1 +1,1 @@
-"""Normalise keys of people and companies, link rows into persons, and match two tables."""
+"""Normalise keys of people and companies, link a person's rows, and match two tables."""

@@ -17,9 +17,9 @@ from outreach_frames.tables.value_text import python_values
 
 QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
-# A text without any key, for cells that are not text.
+# A text without keys, for cells that are not text.
 _UNREADABLE: Final = "\ufffd"
-# Invisible characters of copied text are dropped; wide punctuation is replaced.
+# Drops invisible characters of copied text, and replaces wide punctuation.
 _PLAIN: Final = str.maketrans(
     "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",
     "@@;,,|:<>",
@@ -31,7 +31,7 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Reading(NamedTuple):
-    """The distinct keys in a text; broken if some of the text should have a key and has none."""
+    """The distinct keys in a text; the text is broken if any of its parts lacks an expected key."""
 
     keys: list[str]
     is_broken: bool
@@ -40,8 +40,8 @@ class Reading(NamedTuple):
 class Cells(NamedTuple):
     """The keys of a column's cells."""
 
-    keys: pa.Array  # cell by cell; a cell without a key has one that is missing
-    counts: Positions  # per cell, at least 1
+    keys: pa.Array  # in the order of the cells; one missing key for a cell without keys
+    counts: Positions  # number of keys per cell, at least 1
     broken: Positions  # positions of broken cells
 
     def single(self) -> pa.Array:
@@ -62,7 +62,7 @@ class Cells(NamedTuple):
 def read_cells(
     keys: pa.Array, is_simple: pa.Array, texts: pa.Array, read: Callable[[str], Reading]
 ) -> Cells:
-    """Return the given keys of simple texts, and read every key of the others."""
+    """Keep the keys of simple texts, and read all keys of the other texts."""
     counts = np.ones(len(texts), np.int64)
     is_other = pc.invert(is_simple).fill_null(False)
     others = texts.filter(is_other).dictionary_encode()
@@ -83,12 +83,12 @@ def read_cells(
 
 
 def plain_text(text: str) -> str:
-    """Return a text without invisible characters, and with usual punctuation."""
+    """Remove a text's invisible characters, and replace unusual punctuation."""
     return unicodedata.normalize("NFC", text).translate(_PLAIN).strip(BLANKS)
 
 
 def reading_of(text: str, keys: Sequence[str]) -> Reading:
-    """Return the distinct keys of a text's parts, where an empty key is broken.
+    """Return the distinct keys of a text's parts; an empty key marks a broken part.
 
     >>> reading_of("a; a; b", ["a", "a", ""]), reading_of("n/a", [])
     (Reading(keys=['a'], is_broken=True), Reading(keys=[], is_broken=False))
@@ -101,7 +101,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text: a list's elements as lines, and other types as unreadable."""
+    """Convert a column to text: lists become lines, and other types a text without keys."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)

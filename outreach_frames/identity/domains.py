@@ -1,6 +1,6 @@
 """Extract the registered domain of web and email addresses, for whole columns.
 
-Uses the snapshot of the Public Suffix List bundled with tldextract; nothing is downloaded.
+The Public Suffix List is the snapshot bundled with tldextract; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LONGEST_HOST: Final = 253
 _CACHED_HOSTS: Final = 10_000
 
-# The most frequent shapes of a web or email address, which need no parser.
+# Frequent forms of web and email addresses that need no parser.
 _SIMPLE_HOST: Final = r"(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}"
 _SIMPLE: Final = (
     rf"\A\s*(?:https?://(?P<url>{_SIMPLE_HOST})(?:/[a-z0-9_~./-]*)?|"
@@ -38,7 +38,7 @@ _SIMPLE: Final = (
 _SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGNORECASE)
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
-# Endings of file names that are not top-level domains.
+# File name suffixes that are not top-level domains.
 _FILES: Final = tuple(
     f".{ending}"
     for ending in [
@@ -61,7 +61,7 @@ _FILES: Final = tuple(
         "txt",
     ]
 )
-# A URL after `=` is a parameter's.
+# A URL after `=` is a parameter's value.
 _BETWEEN: Final = re.compile(
     r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
 )
@@ -70,7 +70,7 @@ _WWW: Final = "www."
 
 
 def domain_keys(texts: pa.Array) -> pa.Array:
-    """Return the registered domain of each text, missing if it has none or several.
+    """Return each text's registered domain; missing if a text has no domain or several.
 
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
@@ -99,7 +99,7 @@ def domains_in(text: str) -> Reading:
     """
     tokens = [token.strip(QUOTES).rstrip(STOPS) for token in _BETWEEN.split(plain_text(text))]
     keys: list[str] = []
-    # One word with a dot among others may be an abbreviation.
+    # In a sentence, a single word with a dot may be an abbreviation.
     is_list, is_address = True, False
     for token in filter(None, tokens):
         found = _listed_domains(token) or [_domain(_host(token)) or ""]
@@ -112,7 +112,7 @@ def domains_in(text: str) -> Reading:
 
 
 def _listed_domains(address: str) -> list[str]:
-    """Return the domains in a list such as `a.com/b.com`, but not in a host and its path.
+    """Return the domains of a list such as `a.com/b.com`, or none for a host with a path.
 
     >>> _listed_domains("anna@acme.com/bo@beta.de"), _listed_domains("acme.com/index.html")
     (['acme.com', 'beta.de'], [])
@@ -127,11 +127,11 @@ def _listed_domains(address: str) -> list[str]:
 
 
 def _host(text: str) -> str:
-    """Return the host of an address in ASCII and lower case, empty if it has none."""
+    """Return an address's host in lower-case ASCII, or an empty text without a host."""
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(f"//{text[scheme.end() :] if scheme else text}")
-        # An invalid port raises ValueError; an empty port is a second scheme, as in https://https://.
+        # An invalid port raises ValueError; an empty port means a second scheme: https://https://.
         host = (parts.hostname or "") if parts.port or not parts.netloc.endswith(":") else ""
         if parts.netloc.count("@") > 1:
             return ""
@@ -152,13 +152,13 @@ def _domain(host: str) -> str | None:
         return None
     if not domain.startswith(_WWW):
         return domain
-    # www.nhs.uk is the site of a public suffix, not a registered domain; www.de is registered.
+    # www.nhs.uk is a public suffix's site, not a registered domain; www.de is registered.
     suffixes, parent = _rules().suffixes, domain.removeprefix(_WWW)
     return domain if domain in suffixes or ("." not in parent and parent in suffixes) else None
 
 
 class _Rules(NamedTuple):
-    """The extractor, and the rules of its list without the markers `!` and `*.`."""
+    """The extractor of tldextract, and its rules without the markers `!` and `*.`."""
 
     extract: TLDExtract
     suffixes: frozenset[str]
@@ -189,6 +189,6 @@ def registered_domain(host: str) -> str | None:
         found = rules.extract.extract_str(host)
         if found.suffix:
             return found.top_domain_under_public_suffix or None
-    # No rule names this host, so its parent decides. An unlisted top-level domain, such as that of
-    # an intranet, is a suffix too.
+    # No rule names this host, so look at its parent. An unlisted top-level domain, as in an
+    # intranet, is a suffix too.
     return registered_domain(parent) or host

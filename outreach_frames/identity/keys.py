@@ -1,9 +1,9 @@
 """Normalise emails, profile URLs and company names to keys for comparison, never for sending.
 
-A profile URL `/in/<name>` is a certain identifier. Its key is the path and the host without `www`,
-`m` or a country's two letters; locale endings, tracking parameters, fragments and doubled slashes
-are ignored. Any other URL is a weak identifier. Its key is the whole URL with normalised scheme,
-port and percent-encoding, and begins with `https://`. A placeholder has no key.
+A profile URL `/in/<name>` is a certain identifier. Its key is the path and the host without the
+labels `www`, `m` or a country code. Locale suffixes, tracking parameters, fragments and double
+slashes are ignored. Any other URL is a weak identifier. Its key is the whole URL with normalised
+scheme, port and percent-encoding, and begins with `https://`. A placeholder has no key.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from outreach_frames.identity.cells import (
 )
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
 
-# The most frequent shape of an email, normalised without a library: ASCII, and too short for any
-# part to exceed its limit.
+# A frequent form of email that is normalised without a library: ASCII, and too short for any part
+# to exceed its limit.
 SIMPLE_EMAIL: Final = (
     r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
 )
 SIMPLE_EMAIL_LENGTH: Final = 64
 
-# Profile URLs whose host has no removable label other than `www`.
+# Profile URLs whose host has no mobile or country label.
 _SIMPLE_PROFILE: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[Ww][Ww][Ww]\.)?"
     r"[A-Za-z0-9-]{4,}(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]+/[Ii][Nn]/[A-Za-z0-9_~.-]*[A-Za-z0-9]/*"
@@ -50,13 +50,13 @@ _MIRROR: Final = re.compile(r"www|m|[a-z]{2}")
 _LOCALE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
-# Profile names that mean the visitor, or that programs write for a missing value.
+# Profile names that address the visitor, such as `me`, or that programs write for missing values.
 _PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown")
-# Matches every placeholder and few other URLs.
+# A fast pattern that matches every placeholder and few other URLs.
 _MAY_BE_PLACEHOLDER: Final = (
     rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*%|{'|'.join(_PLACEHOLDER_NAMES)}))"
 )
-# Query parameters for tracking, or for the page's language.
+# Query parameters for tracking or the page's language.
 _TRACKING: Final = re.compile(
     r"utm_\w+|_hs\w+|vero_\w+|trk\w*|dclid|fbclid|gclid|msclkid|twclid|yclid|gbraid|wbraid|igshid|"
     r"mc_cid|mc_eid|mkt_tok|s_kwcid|tracking_?id|ref|ref_?id|ref_src|ref_url|referr?er|from|source|"
@@ -72,12 +72,12 @@ _MAILTO_QUERY: Final = re.compile(
     r"(?i)(mailto:[^\s?:;|<>()\"]*(?:@|%40)[\w.-]+)\?[^\s;,|<>()\"/]*"
 )
 _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
-# A URL may hold `;`, `,` and `|`, unless another URL follows; one after `=` is a parameter's.
+# `;`, `,` and `|` separate URLs only before another URL. A URL after `=` is a parameter's value.
 _BETWEEN_URLS: Final = re.compile(
     r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
 )
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
-# Characters with a meaning in a URL, and the percent sign.
+# URL delimiters, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
 
@@ -140,7 +140,7 @@ def profnet_url_key(text: str) -> str:
 
 
 def url_variants(url: str) -> tuple[str, ...]:
-    """Return a URL unchanged, and without tracking, with and without `www`.
+    """Return a URL's spellings: unchanged, without tracking, with `www` and without it.
 
     >>> url_variants("profnet.example/company/acme/?trk=x")[1:]
     ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')
@@ -161,7 +161,7 @@ def url_variants(url: str) -> tuple[str, ...]:
 
 
 def is_certain(key: str) -> bool:
-    """Whether a profile URL's key is a certain identifier.
+    """Return whether a profile URL's key is a certain identifier.
 
     >>> is_certain("profnet.example/in/anna"), is_certain("https://profnet.example/view?id=7")
     (True, False)
@@ -170,13 +170,13 @@ def is_certain(key: str) -> bool:
 
 
 def emails_in(text: str) -> Reading:
-    """Read the emails in a text, in any notation of lists, links and display names.
+    """Read the emails in a text, also from lists, links and texts with display names.
 
     >>> emails_in('"Berg, Ann" <ann@x.example>, mailto:bo@x.example?subject=Hi').keys
     ['ann@x.example', 'bo@x.example']
     """
     plain = plain_text(text)
-    # A quoted local part or an IP address as domain has characters that separate emails elsewhere.
+    # Quoted local parts and IP addresses may contain characters that elsewhere separate emails.
     if ('"' in plain or "[" in plain) and (key := email_key(plain)):
         return Reading([key], False)
     plain = _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), _MAILTO_QUERY.sub(r"\1", plain))
@@ -189,9 +189,9 @@ def emails_in(text: str) -> Reading:
         if is_url or not email_key(email):
             parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if "@" in part]
         else:
-            # With a slash, either a rare local part or a name before the email: compare both.
+            # Text before a slash belongs to a rare local part or is a name: compare both readings.
             parts = [email, email.rpartition("/")[2]]
-        # A domain without a dot is a local network's, unless its rest was cut off.
+        # A domain without a dot is from a local network, or truncated.
         is_cut = [email != plain and "." not in part.rpartition("@")[2] for part in parts]
         keys += [
             "" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)
@@ -229,13 +229,13 @@ def profnet_url_cells(texts: pa.Array) -> Cells:
 
 
 def email_keys(texts: pa.Array) -> pa.Array:
-    """Return the `email_key` of each text, missing if it has none."""
+    """Return each text's `email_key`, or missing."""
     texts = texts.cast(pa.large_string())
     return _fill_other_keys(*_simple_email_keys(texts), texts, email_key)
 
 
 def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys of emails, and for which texts they are valid: those like `SIMPLE_EMAIL`."""
+    """Return lower-case texts, and whether each is a valid key: a simple email."""
     texts = texts.cast(pa.large_string())
     return pc.ascii_lower(texts), are_simple_emails(texts)
 
@@ -249,13 +249,13 @@ def are_simple_emails(texts: pa.Array) -> pa.Array:
 
 
 def profnet_url_keys(texts: pa.Array) -> pa.Array:
-    """Return the `profnet_url_key` of each text, missing if it has none."""
+    """Return each text's `profnet_url_key`, or missing."""
     texts = texts.cast(pa.large_string())
     return _fill_other_keys(*_simple_profnet_url_keys(texts), texts, profnet_url_key)
 
 
 def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return keys of profile URLs, and for which texts they are valid: simple profiles."""
+    """Return shortened URLs, and whether each is a valid key: a simple profile URL."""
     texts = texts.cast(pa.large_string())
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")
@@ -266,7 +266,7 @@ def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def are_placeholder_urls(texts: pa.Array) -> pa.Array:
-    """Return whether each text is a profile URL with a placeholder as its name.
+    """Return whether each text is a profile URL whose name is a placeholder.
 
     >>> are_placeholder_urls(pa.array(["x.example/in/NaN/?a=1", "x.example/in/na"])).to_pylist()
     [True, False]
@@ -280,12 +280,12 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:
-    """Keep the certain keys of profile URLs; make all others missing."""
+    """Keep profile URLs' certain keys, and replace weak keys by missing."""
     return pc.if_else(pc.starts_with(keys, _WEAK_PREFIX), pa.scalar(None, keys.type), keys)
 
 
 def filled_texts(texts: pa.Array) -> pa.Array:
-    """Make blank texts missing.
+    """Replace blank texts by missing.
 
     >>> filled_texts(pa.array(["Acme", " "])).to_pylist()
     ['Acme', None]
@@ -300,7 +300,7 @@ def company_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def company_name_keys(texts: pa.Array) -> pa.Array:
-    """Return the normalised keys of companies' names, ignoring case and outer blanks.
+    """Return the normalised keys of companies' names, ignoring case and surrounding blanks.
 
     >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
     ['acme ag', 'acme ag']
@@ -312,7 +312,7 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
 def _fill_other_keys(
     keys: pa.Array, is_simple: pa.Array, texts: pa.Array, key: Callable[[str], str]
 ) -> pa.Array:
-    """Replace the keys of the texts that are not simple, computing each distinct one once."""
+    """Compute the keys of texts that are not simple, once per distinct text."""
     is_other = pc.invert(is_simple).fill_null(False)
     others = texts.filter(is_other).dictionary_encode()
     if not len(others):
@@ -322,11 +322,11 @@ def _fill_other_keys(
 
 
 def _host(name: str) -> str:
-    """Return a host in ASCII, without `www`; empty if it has a single label."""
+    """Return a host in ASCII without `www`, or an empty text for a single label."""
     if not name.isascii():
         import idna  # noqa: PLC0415 - slow to import, rarely needed
 
-        # An invalid domain is compared unchanged.
+        # Keep an invalid domain unchanged.
         with suppress(idna.IDNAError):
             name = idna.encode(name, uts46=True).decode()
     host = name.rstrip(".")
@@ -337,7 +337,7 @@ def _host(name: str) -> str:
 
 
 def _split(text: str) -> SplitResult | None:
-    """Return the parts of a URL, None if it is invalid."""
+    """Return a URL's parts, or None if it is invalid."""
     try:
         parts = urlsplit(text if _SCHEME.match(text) else f"//{text}")
         _ = parts.port
@@ -347,7 +347,7 @@ def _split(text: str) -> SplitResult | None:
 
 
 def _main_host(host: str) -> str:
-    """Drop the mirror labels of a host, but no part of its registered domain."""
+    """Drop a host's mobile and country labels, but keep its registered domain."""
     label, _, parent = host.partition(".")
     while _MIRROR.fullmatch(label) and registered_domain(parent) is not None:
         host = parent
@@ -356,7 +356,7 @@ def _main_host(host: str) -> str:
 
 
 def _profile_name(parts: SplitResult) -> str:
-    """Return the name in a profile URL that is a certain identifier, else an empty text."""
+    """Return a certain profile URL's name, or an empty text for any other URL."""
     folder, *names = _segments(parts)
     if len(names) == 2 and _LOCALE.fullmatch(names[1]):
         del names[1]
@@ -372,7 +372,7 @@ def _profile_name(parts: SplitResult) -> str:
 
 
 def _is_placeholder(parts: SplitResult) -> bool:
-    """Whether a profile URL has no name, or a placeholder as its name."""
+    """Return whether a profile URL has no name, or a placeholder as its name."""
     folder, *names = _segments(parts)
     return folder.lower() == _PROFILE_FOLDER and (
         not names or _decoded(names[0]).strip() in ("", *_PLACEHOLDER_NAMES)

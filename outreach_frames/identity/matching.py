@@ -1,4 +1,4 @@
-"""Match the rows of two tables by keys, the strongest first; a missing key matches nothing."""
+"""Match the rows of two tables by keys, the strongest first; missing keys never match."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Numbered = tuple[Rows, Rows, int]
 
 
 class Keys(NamedTuple):
-    """The keys of a table's rows, the strongest first; a kind that is not compared is missing."""
+    """The keys of a table's rows, the strongest first; keys that are not compared are missing."""
 
     email: pa.Array
     profnet_url: pa.Array
@@ -29,9 +29,9 @@ class Keys(NamedTuple):
 class Matches(NamedTuple):
     """Each row's match in another table."""
 
-    rows: Rows  # the first matching row, -1 if unmatched
-    kinds: Rows  # the position of the matching key in `Keys`, -1 if unmatched
-    counts: Rows  # the number of rows that match by that key
+    rows: Rows  # position of the first matching row, -1 if unmatched
+    kinds: Rows  # index of the matching key in `Keys`, -1 if unmatched
+    counts: Rows  # number of rows that match by this key
 
 
 def find_matches(ours: Keys, theirs: Keys) -> Matches:
@@ -57,7 +57,7 @@ def find_matches(ours: Keys, theirs: Keys) -> Matches:
 
 
 def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
-    """Repeat each row until it holds every key of its cells; return the keys and their rows.
+    """Repeat rows whose cells have several keys; return the keys and their row positions.
 
     >>> emails = Cells(pa.array(["a@x.example", "b@x.example"]), np.array([2]), np.array([]))
     >>> none = Cells(pa.nulls(1, pa.large_string()), np.array([1]), np.array([]))
@@ -75,21 +75,21 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
         *(
             column.keys.take(
                 pa.array(
-                    # The last key is repeated, so that a row with a key has it throughout.
+                    # Repeat a cell's last key in all further rows.
                     column.starts[rows] + np.minimum(place, column.counts[rows] - 1)
                 )
             )
             for column in cells
         )
     )
-    # If any of a row's URLs is certain, its weak URLs do not count.
+    # Ignore the weak URLs of rows that have a certain URL.
     certain = certain_keys(keys.profnet_url)
     has_certain = np.bincount(rows, certain.is_valid(), len(counts))[rows] > 0
     return keys._replace(profnet_url=pc.if_else(has_certain, certain, keys.profnet_url)), rows
 
 
 def same_persons(keys: Keys, rows: Mask, origins: Rows) -> Mask:
-    """Extend a selection of rows to all rows of the same persons, or of the same origin.
+    """Extend a selection of rows to all rows with the same person or origin.
 
     >>> emails, none = pa.array(["a@x.example", "b@x.example"]), pa.nulls(2, pa.large_string())
     >>> urls = pa.array(["x.example/in/a", "x.example/in/a"])
@@ -107,7 +107,7 @@ def same_persons(keys: Keys, rows: Mask, origins: Rows) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A table's rows: the first row per key, its repetitions, and rows without keys."""
+    """A table's rows: first rows per key, repeated rows, and rows without keys."""
 
     first: Rows
     repeated: Rows
@@ -123,12 +123,12 @@ class Matching:
     after: Side
     pairs_before: Rows  # in ascending order
     pairs_after: Rows
-    gone: Rows  # unmatched first rows before
-    new: Rows  # unmatched first rows after
+    gone: Rows  # unmatched first rows of `before`
+    new: Rows  # unmatched first rows of `after`
 
 
 def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matching:
-    """Match rows one to one by their first key; a row without it falls back to the next one.
+    """Match rows one to one by their first key that is not missing.
 
     >>> ids, urls = pa.array(["a", None, "c"]), pa.array([None, "u", None])
     >>> found = match_rows([ids, urls], [pa.array(["c", "b"]), pa.array([None, "u"])])
@@ -143,7 +143,7 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     is_open[old.first] = other_open[new.first] = True
     lack, other_lack = np.ones(len(is_open), dtype=bool), np.ones(len(other_open), dtype=bool)
     for level in levels:
-        # Unmatched rows that both have a stronger key differ in it and must not match by this one.
+        # Unmatched rows whose stronger keys differ must not match by this key.
         for among, other_among in ((lack, True), (True, other_lack)):
             rows, others = _first_pairs(level, is_open & among, other_open & other_among)
             partner[rows] = others
@@ -158,11 +158,11 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
 def match_remaining(
     found: Matching, before: pa.Array, after: pa.Array
 ) -> tuple[Matching, Rows, Rows]:
-    """Match the rows `gone` and `new` by one more key, although their stronger keys differ.
+    """Match the unmatched rows `gone` and `new` by another key, even if stronger keys differ.
 
-    Takes the keys of the matched rows, followed by those of the others. An unmatched row with the
-    key of a matched row of either table, or of an earlier row of its own table, is dropped; also
-    return these rows.
+    `before` and `after` hold the keys of the matched rows, then of the unmatched rows. Unmatched
+    rows are dropped if a matched row, or an earlier row of their table, has the same key. Also
+    return the dropped rows.
 
     >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
     >>> keys = pa.array([None, "u"]), pa.array([None, "u", "u"])
@@ -208,10 +208,10 @@ def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
 
 
 def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
-    """Return the first of the given rows per key number, -1 without one."""
+    """Return the first selected row per key number, or -1 without a row."""
     rows = np.flatnonzero(np.broadcast_to(among, numbers.shape))
     first = np.full(distinct + 1, NONE)
-    # Backwards, so that the first row wins.
+    # Assign in reverse, so that the first row wins.
     first[numbers[rows[::-1]]] = rows[::-1]
     first[NONE] = NONE
     return first
@@ -220,7 +220,7 @@ def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
 def _first_pairs(
     keys: _Numbered, among: Mask | bool, other_among: Mask | bool
 ) -> tuple[Rows, Rows]:
-    """Return the first of the given rows of two tables, per common key."""
+    """Return the first selected row of each table per common key."""
     ours, theirs, distinct = keys
     first, other_first = _first(ours, among, distinct), _first(theirs, other_among, distinct)
     in_both = (first != NONE) & (other_first != NONE)
@@ -233,7 +233,7 @@ def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     is_keyless = np.ones(len(rows), dtype=bool)
     first_of_row = rows.copy()
     for numbers, distinct in levels:
-        # A row repeats any row that has a stronger key and shares this one.
+        # A row repeats another row with the same key even if that row also has a stronger key.
         stronger = _first(numbers, ~is_keyless, distinct)
         own = _first(numbers, is_keyless, distinct)
         first = np.where(stronger == NONE, own, np.append(first_of_row, NONE)[stronger])

@@ -1,7 +1,7 @@
-"""Link the rows of a table into persons: rows that share an identifier, over any number of steps.
+"""Link a table's rows by person: rows that share an identifier, directly or through others.
 
-Emails and certain profile URLs identify a person. A weak URL identifies only rows that have no
-other identifier, so it never links such a row to another person.
+Emails and certain profile URLs identify a person. A weak URL identifies only rows without other
+identifiers, and never links these rows to rows with other identifiers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NONE: Final = -1
 
 
 class Identifiers(NamedTuple):
-    """The identifiers of rows, one column per kind; missing if a row has none."""
+    """The rows' identifiers, one column per kind, with missing values."""
 
     email: pa.Array
     url: pa.Array
@@ -30,7 +30,7 @@ class Identifiers(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Identifiers as numbers, equal for equal identifiers, -1 if missing."""
+    """Each row's identifiers as numbers: equal for equal identifiers, -1 if missing."""
 
     first: Rows  # email or weak URL; no row has both
     url: Rows  # certain URL
@@ -62,7 +62,7 @@ def numbers_of(columns: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Convert keys to numbers; one batch per pair of columns, `known` rows come first."""
+    """Convert batches of keys, one per pair of columns, to numbers; `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
@@ -72,18 +72,18 @@ def person_numbers(
 
 
 def set_numbers(numbers: Sequence[Rows]) -> Rows:
-    """Return a number per row, equal for equal identifiers; -1 for a row without identifiers."""
+    """Return a number per row: equal for equal identifiers, -1 without identifiers."""
     found = np.zeros(len(numbers[0]), dtype=np.int64)
     for column in numbers:
         distinct = found * (column.max(initial=NONE) + 2) + column + 1
         _, found = np.unique(distinct, return_inverse=True)
-        # 0 is reserved for rows without identifiers, even if no such row exists.
+        # Reserve 0 for rows without identifiers, even if there are no such rows.
         found += distinct.min(initial=1) > 0
     return found - 1
 
 
 def first_rows(numbers: Sequence[Rows]) -> Rows:
-    """Return the first row of each row's person; rows with an equal number in a column are linked.
+    """Return each row's first row of the same person; an equal number in a column links rows.
 
     >>> keys = identifiers(pa.array(["a@x.example", "b@x.example", None]), pa.nulls(3, pa.string()))
     >>> first_rows(numbers_of(keys)).tolist()
@@ -97,7 +97,7 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
         for rows, column in shared:
             least = np.full(column.max(initial=NONE) + 1, len(first))
             np.minimum.at(least, column, first[rows])
-            # Propagated to the first rows too, so that long chains take few rounds.
+            # Update the first rows too, so that long chains need few rounds.
             np.minimum.at(first, first[rows], least[column])
             first[rows] = np.minimum(first[rows], least[column])
         first = first[first]
@@ -105,7 +105,7 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
 
 
 def first_known(first: Rows, missing: Mask) -> Rows:
-    """Return the first row of each row's group with a value, given the groups' first rows.
+    """Return the first row with a value in each row's group; `first` has the groups' first rows.
 
     >>> first_known(np.array([0, 1, 0]), np.array([True, False, False])).tolist()
     [2, 1, 2]
@@ -114,14 +114,14 @@ def first_known(first: Rows, missing: Mask) -> Rows:
     rows = np.flatnonzero(missing[first] & ~missing)
     if len(rows):
         of_group = np.arange(len(first))
-        # Backwards, so that the first row wins.
+        # Assign in reverse, so that the first row wins.
         of_group[first[rows[::-1]]] = rows[::-1]
         found = of_group[first]
     return found
 
 
 def _shared(column: Rows) -> tuple[Rows, Rows]:
-    """Return the rows whose number occurs more than once, and these numbers."""
+    """Return the rows whose number is not unique, and their numbers."""
     times = np.bincount(column + 1, minlength=1)
     rows = np.flatnonzero((times[column + 1] > 1) & (column != NONE))
     return rows, column[rows]

@@ -1,1 +1,1 @@
-"""Add a frame's rows to a sequence: check, plan, send, and report every row's outcome."""
+"""Add a frame's rows to a sequence: check, plan, send, and report each row's outcome."""

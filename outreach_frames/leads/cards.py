@@ -1,4 +1,4 @@
-"""The readable display of plans and reports, and the meaning of each status."""
+"""Display plans and reports, and explain each status."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from outreach_frames.leads.prepared import PreparedLeads
 _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
 _DETAILS_SHOWN: Final = 2
-# Of notes and mailboxes.
+# The maximum number of notes and mailboxes.
 _MOST_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of a status, and what to do next."""
+    """The meaning of a status, and the next step."""
 
     means: str
     next: str = ""
 
 
 def _override_advice(status: str) -> str:
-    """Return which override skips the check behind a status; empty if there is no such override."""
+    """Return advice on the override that skips a status's check, or an empty text."""
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
     return f"overrides={{'{override}': True}} skips this check." if override else ""
 
@@ -40,49 +40,47 @@ def _override_advice(status: str) -> str:
 _SKIPPED: Final = {
     "in_exclusion_list": "in the account's exclusion list.",
     "recently_contacted": "contacted recently by the account.",
-    statuses.ALREADY_IN_SEQUENCE: "already in this sequence; nothing about them was changed.",
+    statuses.ALREADY_IN_SEQUENCE: "already in this sequence, and unchanged.",
     "in_other_draft_sequences": "in another sequence that is a draft.",
     "in_other_active_sequences": "in another sequence that is active or paused.",
 }
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
-    statuses.PRESENT: Meaning("In the sequence; the request that added them is unknown."),
-    statuses.DUPLICATE_IN_FRAME: Meaning(
-        "The same person as an earlier row, which is sent instead."
-    ),
+    statuses.PRESENT: Meaning("In the sequence; the request that added the lead is unknown."),
+    statuses.DUPLICATE_IN_FRAME: Meaning("An earlier row has the same person and is sent instead."),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
-        "The service treated them as duplicates of other rows in the request.",
-        "Compare these rows with the others; one row per person is enough.",
+        "The service treated the lead as a duplicate of another row in the request.",
+        "Compare these rows with the others, and keep one row per person.",
     ),
     **{
         status: Meaning(f"Skipped: {why}", _override_advice(status))
         for status, why in _SKIPPED.items()
     },
     statuses.INVALID: Meaning(
-        "Not sent: the row has an error, named in its detail.",
+        "Not sent: the row has an error, which the detail names.",
         "Correct the rows and submit them again.",
     ),
     statuses.REJECTED: Meaning(
-        "Not added: the service refused their request.",
-        "Correct the error that the detail names, and submit them again.",
+        "Not added: the service refused the request.",
+        "Correct the error in the detail, and submit the rows again.",
     ),
     statuses.UNKNOWN: Meaning(
-        "Sent, but no response proves the outcome; they may be in the sequence.",
+        "Sent, but no response proves the outcome: the lead may be in the sequence.",
         "Check in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended, or their mailbox was refused, before their request.",
-        "Repeat the call with the same journal; without one, plan these rows again.",
+        "Not sent: the run ended too early, or the service refused the mailbox.",
+        "Repeat the call with the same journal; without a journal, plan these rows again.",
     ),
 }
 DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
 FROM_JOURNAL: Final = Meaning(
-    "The journal has no record that they were sent.", "To send them, submit with that journal."
+    "The journal has no record of these rows.", "To send these rows, submit with the same journal."
 )
 
 
 def meaning_of(status: str) -> Meaning:
-    """Return the meaning of a status; an undocumented one is a list of skipped leads.
+    """Return a status's meaning; an undocumented status comes from a list of skipped leads.
 
     >>> meaning_of("on_holiday").means
     'Skipped: listed by the service in on_holiday_and_skipped.'
@@ -109,7 +107,7 @@ def plan_card(plan: PreparedLeads) -> Card:
 
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:
-    """Return a plan's sequence, unsent rows, problems, settings and overrides."""
+    """Return facts on a plan's sequence, unsent rows, problems, settings and overrides."""
     unsent = plan.outcome_of_unsent()["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
@@ -124,23 +122,23 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
     overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
     return [
         Fact("Sequence", _sequence(plan)),
-        Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
+        Fact("Not sent", f"{invalid:,} invalid, duplicates of earlier rows: {duplicates:,}"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
         *_mailbox_facts(plan),
-        Fact("Overrides", overrides or "none: the service runs all its checks"),
+        Fact("Overrides", overrides or "none (the service runs all checks)"),
     ]
 
 
 def _sequence(plan: PreparedLeads) -> str:
     known = plan.sequence
     if known.name is None and known.status is None:
-        return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
+        return f"{plan.sequence_id} (status unknown: {known.why or 'missing in the response'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
 
 
 def _mailbox_facts(plan: PreparedLeads) -> Iterator[Fact]:
-    """Yield the number of leads of each mailbox, if rows have their own."""
+    """Yield the number of leads per mailbox, if the plan has a mailbox column."""
     if plan.checked.mailboxes is None:
         return
     counts = plan.mailboxes
@@ -186,7 +184,7 @@ def report_card(
 
 
 def _alert(rows: pd.DataFrame, error: Exception) -> str:
-    # With an error code, only the mailbox of the row was refused.
+    # An unsent row with an error code does not stop the run: only its mailbox was refused.
     is_early = (rows["status"].eq(statuses.NOT_SENT) & rows["error_code"].isna()).any()
     return f"Stopped early: {error}" if is_early else str(error)
 
@@ -219,6 +217,6 @@ def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
 
 
 def _first_lines(lines: Sequence[str], where: str) -> list[str]:
-    """Return the first lines, and how many others there are."""
+    """Return the first lines, and the number of others."""
     others = len(lines) - _MOST_SHOWN
     return [*lines[:_MOST_SHOWN], *[f"and {others:,} more, in {where}"] * (others > 0)]

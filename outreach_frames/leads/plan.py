@@ -1,4 +1,4 @@
-"""Plan which rows of a frame are sent as leads; entry points of `df.outreach`."""
+"""Plan and send a frame's rows as leads: functions of `df.outreach`."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class SubmissionPlan(PreparedLeads):
     overrides : dict of str to int
         Number of leads with each override.
     mailboxes : dict of str to int
-        Number of leads sent from each row's own mailbox, by address, most first.
+        Number of leads per mailbox, for rows with a mailbox, largest number first.
     sequence : SequenceStatus
-        The sequence's name and status, where known.
+        The sequence's name and status, if known.
     """
 
     def submit(
@@ -68,7 +68,7 @@ class SubmissionPlan(PreparedLeads):
         dry_run: bool = False,
         client: Client | None = None,
     ) -> SubmissionReport:
-        """Send this plan, and report the outcome of every row.
+        """Send this plan, and report each row's outcome.
 
         Parameters
         ----------
@@ -80,12 +80,12 @@ class SubmissionPlan(PreparedLeads):
             Send nothing, and do not change the journal.
         client : Client, optional
             Another connection to the same service, for example with a new token; by default the
-            plan's own.
+            plan's client.
 
         Returns
         -------
         SubmissionReport
-            Returned in every case once sending has begun, even after Ctrl-C.
+            Once sending has begun, a report is always returned, even after Ctrl-C.
 
         Raises
         ------
@@ -128,29 +128,29 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email, profnet_url : column name or None
-        The columns that identify a lead. The frame may lack one of the two default columns, unless
-        a column with a similar name, such as E-Mail, could be meant.
+        The columns that identify a lead. The frame may lack one of the default columns, unless it
+        has a column with a similar name, such as E-Mail.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     overrides : bool, dict or column name, optional
-        The service's checks to skip: True for all; {override: True, False or the name of a column
-        of booleans}; or a column of dicts or booleans. A missing cell skips no check.
+        The service's checks to skip: True for all; a dict of override to True, False or a column of
+        booleans; or a column of dicts or booleans. For a missing cell, all checks run.
     mailbox : column name, optional
-        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
-        share the rows, each person always with the same one. Rows whose cell is missing are sent
-        from `mailboxes`, else by the sequence's senders.
+        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
+        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
+        cell are sent from `mailboxes`, or by default from the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads; omit it with `mailbox`.
+        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
-        cell is missing.
+        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
+        cell.
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
-        The connection that sends the plan; by default that of the last `connect`. Planning works
-        without a connection, unless `mailbox` is given.
+        The connection that sends the plan; by default the client of the last `connect`. Planning
+        works without a connection, unless `mailbox` is given.
     earlier_keys : tuple of RecordBatch
-        The keys of this frame's rows by the columns of earlier submissions.
+        The keys of this frame's rows from the columns of earlier submissions.
 
     Returns
     -------
@@ -162,15 +162,14 @@ def make_plan(
     InvalidInputError
         An argument is invalid. Invalid rows do not raise: they are in `.problems`.
     ConfigurationError
-        With `mailbox`: no service is connected.
+        `mailbox` is passed, but no service is connected.
     ServiceError
-        With `mailbox`: the account's mailboxes could not be listed.
+        The account's mailboxes could not be listed, which `mailbox` requires.
 
     Notes
     -----
-    Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as a person
-    would write them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells
-    are omitted.
+    Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as readable
+    text: 2021 for 2021.0, ISO 8601 for dates, true and false. Missing and blank cells are omitted.
 
     Examples
     --------
@@ -212,7 +211,7 @@ def _plan(
     earlier_keys: tuple[pa.RecordBatch, ...],
     **target: Any,
 ) -> SubmissionPlan:
-    """Plan checked rows, the first valid one of each person."""
+    """Plan the first valid row of each person."""
     keys = _keys(checked)
     kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
@@ -253,9 +252,9 @@ def validate(
     Returns
     -------
     DataFrame
-        One row per problem, in row order: row (Int64, its position), index (its label), column,
-        field, code, message (str). Rows with problems are not sent, unless `placeholder` is the
-        only code and an identifier remains.
+        One row per problem, in row order: row (Int64, the position), index (the label), column,
+        field, code, message (str). Rows with problems are not sent, unless all codes are
+        `placeholder` and an identifier remains.
 
     Raises
     ------
@@ -302,11 +301,11 @@ def add_to_sequence(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Add the frame's valid rows to a sequence, and report the outcome of every row.
+    """Add the frame's valid rows to a sequence, and report each row's outcome.
 
-    Rows are checked and duplicates found before the first request; chunks of at most 250 are
-    sent one after the other. Errors are raised only before the first request; afterwards they
-    are in the report's `.error`.
+    Before the first request, rows are checked and duplicates found. Chunks of at most 250 leads are
+    sent one after the other. Errors are raised only before the first request; afterwards they are
+    in the report's `.error`.
 
     Parameters
     ----------
@@ -315,35 +314,36 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email, profnet_url : str or None
-        The columns that identify a lead; the frame may lack one of the default columns, unless a
-        column with a similar name, such as E-Mail, could be meant.
+        The columns that identify a lead; the frame may lack one of the default columns, unless it
+        has a column with a similar name, such as E-Mail.
     data : list of str or dict of str to str, optional
-        Columns to send as the lead's data fields, as names or as {field name: column}; nothing
-        else is sent. `of.field_name` makes names that the service accepts.
+        Columns to send as the lead's data fields, as names or as {field name: column}. No other
+        columns are sent. `of.field_name` converts a column's name to a valid field name.
     overrides : bool, dict or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
     mailbox : str, optional
-        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
-        share the rows, each person always with the same one. Rows whose cell is missing are sent
-        from `mailboxes`, else by the sequence's senders. A recorded row is not sent again if its
-        mailbox changes; its detail says so.
+        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
+        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
+        cell are sent from `mailboxes`, or by default from the sequence's senders. If a recorded
+        row's mailbox changes, the row is not sent again, and its detail gives the reason.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads; omit it with `mailbox`.
+        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
-        cell is missing.
+        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
+        cell.
     chunk_size : int
         Leads per request, at most 250.
     journal : str or Path, optional
-        A file that records what was sent. Repeat the call with it to resume an interrupted run,
-        with corrected and added rows too. People who were added or skipped are not sent again.
+        A file that records what was sent. To resume an interrupted run, repeat the call with the
+        same journal. You may correct and add rows. People who were added or skipped are not sent
+        again.
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
-        Check and report, and send nothing.
+        Check and report without sending.
     client : Client, optional
-        By default that of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def add_to_sequence(
     InvalidInputError
         An argument is invalid, or the journal is unusable; nothing was sent.
     ServiceError
-        With `mailbox`: the account's mailboxes could not be listed; nothing was sent.
+        The account's mailboxes could not be listed, which `mailbox` requires; nothing was sent.
 
     Notes
     -----
@@ -376,7 +376,7 @@ def add_to_sequence(
     >>> print(report)
     2 rows for sequence 631ed67b5eacf5f030d71b8c, sent in 1 chunk
       added          1  In the sequence now.
-      invalid        1  Not sent: the row has an error, named in its detail.
+      invalid        1  Not sent: the row has an error, which the detail names.
     ...
     """
     plan = make_plan(
@@ -403,10 +403,10 @@ def report(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Report a journal's records of the frame's rows; nothing is sent.
+    """Report the frame's rows with the outcomes from a journal; nothing is sent.
 
-    People are recognised as in a submission with that journal, by any recorded address or profile
-    URL. The journal is only read, and is refused while a submission is using it.
+    As in a submission, any recorded address or profile URL identifies a person. The journal is not
+    changed. It cannot be read while a submission uses it.
 
     Parameters
     ----------
@@ -417,14 +417,14 @@ def report(
     email, profnet_url : str or None
         The columns that identify a lead, as for `df.outreach.add_to_sequence`.
     client : Client, optional
-        The connection that reads activity; by default that of the last `connect`. The report itself
-        needs no connection.
+        The connection that reads activity; by default the client of the last `connect`. The report
+        itself needs no connection.
 
     Returns
     -------
     SubmissionReport
-        The recorded outcome of each row, with the time it was sent in `.rows["sent_at"]`. Rows
-        without a record are `not_sent`. `.retry_unknown()` is refused.
+        Each row's recorded outcome, with the time of sending in `.rows["sent_at"]`. Rows without a
+        record are `not_sent`. `.retry_unknown()` raises an error.
 
     Raises
     ------
@@ -458,7 +458,7 @@ def report(
 
 
 def _keys(checked: CheckedRows) -> pa.RecordBatch:
-    """Return the keys of the rows with valid identifiers; missing for the others."""
+    """Return the keys of rows with valid identifiers; other rows' keys are missing."""
     missing = pa.nulls(len(checked.is_identified), TEXT)
     is_identified = pa.array(checked.is_identified)
     return pa.RecordBatch.from_pydict(
@@ -472,7 +472,7 @@ def _keys(checked: CheckedRows) -> pa.RecordBatch:
 
 
 def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
-    """Return for each row the first valid row of its person."""
+    """Return each row's first valid row of the same person."""
     persons = first_rows(person_numbers(keys))[: len(is_valid)]
     rows = np.flatnonzero(is_valid)
     _, first, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
@@ -482,7 +482,7 @@ def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Copy a frame with its labels, which a shallow copy alone would share."""
+    """Copy a frame's labels too, which a shallow copy would share."""
     snapshot = frame.copy(deep=False)
     snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
     return snapshot

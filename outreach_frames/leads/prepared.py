@@ -1,4 +1,4 @@
-"""Checked leads, ready to be sent: built by planning, read by sending."""
+"""Checked leads, which `planning` builds and `sending` sends."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _MAX_EXTRA_REQUESTS = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedLeads:
-    """The leads of a frame to send, and the reason why each other row is not sent.
+    """The leads to send, and why the other rows of the frame are not sent.
 
-    Later changes of the frame do not affect it.
+    Later changes of the frame do not affect the leads.
     """
 
     sequence_id: str
@@ -47,27 +47,27 @@ class PreparedLeads:
     sequence: SequenceStatus
     # The rows to send, by ascending position in the frame.
     positions: Positions
-    # All rows; each request's JSON is built from them and not kept.
+    # All rows; each request's JSON is built from these rows when needed.
     checked: CheckedRows
-    # The normalised email and profile URL of each row; missing in rows without a valid lead.
+    # Each row's normalised email and profile URL; missing for rows without valid identifiers.
     keys: pa.RecordBatch
-    # The keys by the columns of earlier submissions of this frame.
+    # The keys from the columns of earlier submissions of this frame.
     earlier_keys: tuple[pa.RecordBatch, ...]
-    # For each row, the row that is sent for its person.
+    # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
     _unsent: pd.DataFrame
-    # "first": the service and the journal of the first submission.
+    # Key "first": the service and journal of the first submission.
     submissions: dict[str, tuple[str, Any]] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The frame as it was when the plan was made."""
+        """A copy of the frame from the time of planning."""
         return self._frame.copy(deep=False)
 
     @property
     def emails(self) -> pa.Array:
-        """Each row's email as it is sent; missing where it has none."""
+        """Each row's email as sent, or missing."""
         none = pa.nulls(len(self._frame), pa.large_string())
         return self.checked.identifiers.get(spec.LEAD_IDENTIFIERS[0], none)
 
@@ -83,14 +83,14 @@ class PreparedLeads:
 
     @property
     def mailboxes(self) -> dict[str, int]:
-        """The number of leads sent from each row's own mailbox, by address, most first."""
+        """The number of leads per mailbox, for rows with a mailbox, largest number first."""
         if self.checked.mailboxes is None:
             return {}
         own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()
         return dict(Counter(own.to_pylist()).most_common())
 
     def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
-        """Return position, status, detail and error_code of the rows that are not sent.
+        """Return position, status, detail and error_code of the unsent rows.
 
         `kept` replaces the plan's `kept`.
         """
@@ -100,20 +100,20 @@ class PreparedLeads:
         return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
     def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
-        """Restrict the plan to these rows; `unsent` holds the outcomes of all others."""
+        """Restrict the plan to these rows; `unsent` has the outcomes of the other rows."""
         positions.setflags(write=False)
         return replace(self, positions=positions, _unsent=unsent)
 
     def is_planned(self, rows: Positions) -> Mask:
-        """Return for each row whether this plan sends its person."""
+        """Return whether this plan sends each row's person."""
         return np.isin(self.kept[rows], self.kept[self.positions])
 
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
-        """Return the positions of the rows of each request, for all planned rows by default.
+        """Return each request's row positions, by default for all planned rows.
 
-        Leads of different mailboxes go into separate requests. Leads that share a URL but
-        not an email are also separated, if a few extra requests suffice: the service would skip all
-        but one of them in the same request.
+        Leads of different mailboxes go into separate requests. If a few extra requests suffice,
+        leads that share a URL but not an email are separated too: in one request the service would
+        skip all but one of these leads.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
         if self.checked.mailboxes is None:
@@ -133,7 +133,7 @@ class PreparedLeads:
         return [np.array(chunk, dtype=np.int64) for chunk in chunks]
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
-        """Return the JSON body of the request that sends these rows."""
+        """Return the JSON body of the request with these rows."""
         mailbox = self.mailbox_of(positions)
         own = {DISTRIBUTION: spec.MAILBOXES_LEADS_DISTRIBUTION, MAILBOXES: [mailbox]}
         settings = dict(self.settings) if mailbox is None else own
@@ -141,7 +141,7 @@ class PreparedLeads:
         return orjson.dumps({name: part for name, part in body.items() if part})
 
     def mailbox_of(self, positions: Sequence[int] | Positions) -> str | None:
-        """Return the mailbox of a request's rows, None if they have none."""
+        """Return the common mailbox of a request's rows, or None without a mailbox."""
         if self.checked.mailboxes is None:
             return None
         rows = pa.array(positions, pa.int64())
@@ -150,7 +150,7 @@ class PreparedLeads:
         return mailbox
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
-        """Return the body of the request that sends these rows, as a dict."""
+        """Return the body of the request with these rows as a dict."""
         body: dict[str, Any] = orjson.loads(self.body(positions))
         return body
 
@@ -166,7 +166,7 @@ class PreparedLeads:
         return map(self.payload, self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
-        """Return the leads exactly as they are sent, without missing cells."""
+        """Return the leads exactly as sent, without missing cells."""
         rows, checked = self._rows(positions), self.checked
         leads = _row_fields(checked.identifiers, rows)
         every_data = _row_fields(checked.data, rows)
@@ -181,7 +181,7 @@ class PreparedLeads:
     def identifiers(
         self, positions: Sequence[int] | Positions
     ) -> list[tuple[str | None, str | None]]:
-        """Return the emails and profile URLs exactly as they are sent."""
+        """Return the emails and profile URLs exactly as sent."""
         rows, given = self._rows(positions), self.checked.identifiers
         emails, urls = (
             given[name].take(rows).to_pylist() if name in given else [None] * len(rows)
@@ -190,7 +190,7 @@ class PreparedLeads:
         return list(zip(emails, urls, strict=True))
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
-        """Return, as a bit set per row, which identifiers and data fields the row has."""
+        """Return a bit set per row of the identifiers and data fields that the row has."""
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
         bits = np.zeros(len(rows), dtype=np.int64)
         for place, texts in enumerate(every.values()):
@@ -207,7 +207,7 @@ class PreparedLeads:
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
-        """Convert positions to Arrow; rows without valid identifiers are an error."""
+        """Convert positions to Arrow; raise an error for rows without valid identifiers."""
         rows = np.asarray(positions, dtype=np.int64)
         if not self.checked.is_identified[rows].all():
             raise KeyError("a row without valid identifiers has no lead")
@@ -221,7 +221,7 @@ def _digest(text: bytes) -> str:
 def _separate_equal_urls(
     rows: Sequence[int], urls: Sequence[str | None], size: int
 ) -> list[list[int]]:
-    """Split rows into chunks without equal URLs, as far as `_MAX_EXTRA_REQUESTS` allows."""
+    """Split rows into chunks without equal URLs, but with few extra chunks."""
     max_chunks = math.ceil(len(rows) / size) + _MAX_EXTRA_REQUESTS
     chunks: list[list[int]] = [[]]
     first_open = 0
@@ -252,7 +252,7 @@ def unsent_rows(
     kept: np.ndarray[Any, Any],
     linked_by: str = "other rows",
 ) -> pd.DataFrame:
-    """Return position, status, detail and error_code of the rows that are not sent."""
+    """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
     errors = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
     codes = errors[errors["code"] != PLACEHOLDER].groupby("row")["code"].first()
@@ -281,7 +281,7 @@ def _duplicate_reasons(
     kept: np.ndarray[Any, Any],
     linked_by: str,
 ) -> list[str]:
-    """Return the reason of each duplicate, with the row that is kept."""
+    """Return why each row is a duplicate, with the position of the sent row."""
     reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
@@ -296,7 +296,7 @@ def _duplicate_reasons(
 
 
 def _row_fields(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
-    """Return each row's fields without the missing ones."""
+    """Return each row's fields without missing values."""
     found: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     for name, texts in fields.items():
         for row, text in zip(found, texts.take(rows).to_pylist(), strict=True):

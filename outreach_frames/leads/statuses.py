@@ -17,14 +17,14 @@ NOT_SENT: Final = "not_sent"
 
 ALREADY_IN_SEQUENCE: Final = "already_in_sequence"
 
-# The documented lists of skipped leads, as statuses; undocumented lists follow the same rule.
+# The statuses of documented lists of skipped leads; undocumented lists follow the same rule.
 SKIPPED: Final = tuple(
     field.name.removesuffix(spec.SKIPPED_SUFFIX)
     for field in spec.ADD_LEADS_RESULT
     if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
-# In the order of a summary: in the sequence, skipped, failed.
+# The order of a summary: in the sequence, skipped, failed.
 STATUSES: Final = (
     ADDED,
     PRESENT,
@@ -37,12 +37,12 @@ STATUSES: Final = (
     NOT_SENT,
 )
 
-# A status in neither of the two sets below is of kind "skipped".
+# Statuses outside IN_SEQUENCE and FAILED have the kind "skipped".
 KINDS: Final = ("added", "skipped", "failed")
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
-# A later run with the same rows resends these; `unknown` only on request, all others never.
+# A later run resends rows with these statuses, `unknown` rows only on request, and no others.
 RETRYABLE: Final = frozenset({REJECTED, NOT_SENT})
 
 

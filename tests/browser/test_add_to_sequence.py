@@ -491,7 +491,7 @@ def test_a_mailbox_of_each_row(notebook: Notebook) -> None:
         expect_text(widget, "each row's own mailbox")
         check(widget)
         expect_text(widget, "active@example.org 167, the sequence's senders 167")
-        expect_text(widget, "no mailbox and no user 'x@example.org'")
+        expect_text(widget, "no mailbox or user with the address 'x@example.org'")
         notebook.screenshot("add_mailbox_light")
         button(widget, "Add 334 leads").click()
         expect_text(widget, "334 of 501 rows are in the sequence now.")

@@ -565,7 +565,7 @@ def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.tmp").write_text("mine")
     partial_of(tmp_path / "people.csv").symlink_to(tmp_path / "mine")
-    with pytest.raises(InvalidInputError, match="is a link"):
+    with pytest.raises(InvalidInputError, match="is a symbolic link"):
         of.export_people(tmp_path / "people.csv", resume=False)
     assert names_in(tmp_path / "mine") == ["notes.tmp"]
 

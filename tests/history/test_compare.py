@@ -175,8 +175,9 @@ def test_a_company_with_a_new_id_is_the_same_company() -> None:
         comparison = of.compare_people(before, frame_of(people))
     words = "(matched by profile URL and name): 'new'."
     notes = [
-        f"1 company has a different id after {words}",
-        "1 company after has the profile URL and name of another id and counted once: 'newer'.",
+        f"1 company has a different id in 'after' {words}",
+        "1 company in 'after' has the profile URL and name of another id; duplicates are counted "
+        "once: 'newer'.",
     ]
     assert comparison.employer_changes.empty
     assert set(notes) <= {str(one.message) for one in warned} & set(comparison.notes)
@@ -195,7 +196,7 @@ def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
     with_company = frame_of([{"id": "1", "company": PAGE}, {"id": "2"}, {"id": "3"}])
     without = frame_of([{"id": "1"}, {"id": "2", "company": PAGE}, {"id": "3"}])
     for pair in ((with_company, without), (without, with_company)):
-        with pytest.warns(OutreachWarning, match=r"employers of 2 people .* missing: '1', '2'\."):
+        with pytest.warns(OutreachWarning, match=r"employers of 2 people .* table: '1', '2'\."):
             comparison = of.compare_people(*pair)
         assert comparison.employer_changes.empty
 
@@ -222,7 +223,9 @@ def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
     """A further id with the URL of somebody in the same table neither appears nor disappears."""
     ada, again = ({"id": name, "profnet_url": f"{URL}ada"} for name in ("1", "2"))
     for pair, side in ((([ada], [ada, again]), "after"), (([ada, again], [ada]), "before")):
-        with pytest.warns(OutreachWarning, match=f"1 person {side} has the profile URL .* '2'"):
+        with pytest.warns(
+            OutreachWarning, match=f"1 person in '{side}' has the profile URL .* '2'"
+        ):
             comparison = of.compare_people(*map(frame_of, pair))
         assert comparison.appeared.empty
         assert comparison.disappeared.empty
@@ -233,7 +236,7 @@ def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
     with_both = {"id": "1", "profnet_url": f"{URL}ada"}
     apart = [{"id": "1"}, {"id": None, "profnet_url": f"{URL}ada"}]
     for pair, side in ((([with_both], apart), "after"), ((apart, [with_both]), "before")):
-        message = rf"1 person {side} has the profile URL .*: 'profnet\.example/in/ada'"
+        message = rf"1 person in '{side}' has the profile URL .*: 'profnet\.example/in/ada'"
         with pytest.warns(OutreachWarning, match=message):
             comparison = of.compare_people(*map(frame_of, pair))
         assert comparison.appeared.empty
@@ -443,10 +446,10 @@ def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -
     ("change", "words"),
     [
         ({"filters": {"person_name": "Ada"}}, "person_name was not set and is now 'Ada'"),
-        ({"limit": 7}, "limits differ: none before, 7 after"),
-        ({"total": 9}, "people after are incomplete: 1 of 9 matching people"),
-        ({"errors": [{"code": 1}]}, "reported 1 error for the people after"),
-        ({"filters": None}, "filters, limit and total of the people after are unknown"),
+        ({"limit": 7}, "limits differ: none in 'before', 7 in 'after'"),
+        ({"total": 9}, "'after' is incomplete: it has 1 of 9 matching people"),
+        ({"errors": [{"code": 1}]}, "reported 1 error for 'after'"),
+        ({"filters": None}, "filters, limit and total of 'after' are unknown"),
     ],
 )
 def test_not_seen_is_not_left(change: dict[str, Any], words: str) -> None:
@@ -479,7 +482,7 @@ def test_rows_that_cannot_be_compared_are_said() -> None:
     with pytest.warns(OutreachWarning) as warned:
         comparison = of.compare_people(before, after)
     assert [str(one.message).split(" repeats ")[0].split(" has ")[0] for one in warned] == [
-        "1 row before"
+        "1 row in 'before'"
     ] * 2
     assert comparison.changed.empty
     assert comparison.disappeared.empty
@@ -491,7 +494,7 @@ def test_a_profile_under_another_id_is_one_person() -> None:
     before = [{"id": f"old{n}", "profnet_url": f"{URL}p{n}", "title": "CTO"} for n in range(7)]
     after = [{"id": f"new{n}", "profnet_url": f"{URL}P{n}/", "title": "CEO"} for n in range(7)]
     note = (
-        "7 people have a different id after (matched by profile URL): 'new0', 'new1', 'new2', "
+        "7 people have a different id in 'after' (matched by profile URL): 'new0', 'new1', 'new2', "
         "'new3', 'new4' and 2 more."
     )
     with pytest.warns(OutreachWarning) as warned:
@@ -518,7 +521,9 @@ def test_a_weak_url_matches_nobody() -> None:
     """A URL other than a profile's does not prove who it is, and who has no more is counted."""
     before = frame_of([{"id": "1", "profnet_url": WEAK_URL}, {"profnet_url": WEAK_URL}])
     after = frame_of([{"id": "2", "profnet_url": WEAK_URL}])
-    with pytest.warns(OutreachWarning, match="1 row before has neither id nor profile URL /in/"):
+    with pytest.warns(
+        OutreachWarning, match="1 row in 'before' has neither an id nor a profile URL"
+    ):
         comparison = of.compare_people(before, after)
     assert comparison.appeared["id"].tolist() == ["2"]
     assert comparison.disappeared["id"].tolist() == ["1"]
@@ -530,7 +535,7 @@ def test_a_search_is_as_complete_as_it_has_people() -> None:
     before.attrs = {"total": 2}
     with pytest.warns(OutreachWarning) as warned:
         of.compare_people(before, before)
-    assert "people before are incomplete: 1 of 2 matching people" in str(warned[0].message)
+    assert "'before' is incomplete: it has 1 of 2 matching people" in str(warned[0].message)
 
 
 @pytest.mark.filterwarnings(QUIET)
@@ -540,7 +545,7 @@ def test_what_else_attrs_hold_is_shown_as_it_is() -> None:
     before.attrs = {"filters": {"x": [1, "a", [2], None]}, "limit": "many"}
     after.attrs = {"filters": {"x": [[2], None, "a", 1]}, "limit": None}
     assert of.compare_people(before, after).notes == [
-        "The limits differ: 'many' before, none after."
+        "The limits differ: 'many' in 'before', none in 'after'."
     ]
 
 
@@ -551,7 +556,7 @@ def test_columns_of_one_side_are_said_and_not_compared(client: Client) -> None:
     comparison = of.compare_people(slim, whole)
     assert comparison.headcount["change"].isna().all()
     assert comparison.headcount["after"].notna().all()
-    assert "Only the people after have these columns" in comparison.notes[0]
+    assert "Only 'after' has these columns" in comparison.notes[0]
     assert of.compare_people(slim, slim).headcount.empty
 
 
@@ -607,7 +612,7 @@ def with_legal(count: Any) -> pd.DataFrame:
     ("before", "after", "words"),
     [
         (pd.DataFrame({"name": ["Ada"]}), pd.DataFrame({"id": ["1"]}), "neither a column 'id' nor"),
-        (pd.DataFrame({"id": ["1"]}), None, "takes the people before and after"),
+        (pd.DataFrame({"id": ["1"]}), None, "needs two tables, before and after"),
         ([{"id": "1"}], [{"id": "1"}], "not list"),
         (pd.DataFrame([[1, 2]], columns=["id", "id"]), pd.DataFrame({"id": ["1"]}), "more than"),
         ("nowhere.parquet", pd.DataFrame({"id": ["1"]}), r"nowhere\.parquet cannot be read"),

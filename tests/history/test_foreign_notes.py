@@ -108,14 +108,14 @@ def test_foreign_attrs_are_ignored_aloud(attributes: Any, tmp_path: Path) -> Non
     part = snapshots_in(tmp_path)[1]
     own = jsonlib.loads(pq.read_schema(part).metadata[b"pandas"])
     note(part, {b"pandas": jsonlib.dumps({**own, "attributes": attributes}).encode()})
-    with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or their filters"):
+    with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or the filters in them"):
         listed = of.snapshots(tmp_path)
     assert listed["people"].tolist() == [2, 2]
     assert listed["filters"].isna()[1] or listed["filters"][1] == {}
-    with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or their filters"):
+    with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or the filters in them"):
         assert not len(of.compare_people(tmp_path).appeared)
     with scripted(service_of(3)) as service, connected(service):
-        with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or their filters"):
+        with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or the filters in them"):
             of.snapshot_people(tmp_path, date="2026-12-01", person_name="Ada")
     if not isinstance(attributes, dict):
         with pytest.warns(OutreachWarning, match="are not an object"):

@@ -113,7 +113,7 @@ def test_the_search_of_a_damaged_snapshot_is_that_of_the_one_before(
     (damaged,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
     damaged.write_bytes(b"PAR1")
     with (
-        pytest.warns(OutreachWarning, match="Its search was not compared"),
+        pytest.warns(OutreachWarning, match="The filters of that snapshot were not compared"),
         pytest.raises(InvalidInputError, match=rf"another search: in snapshot={OLD}"),
     ):
         of.snapshot_people(tmp_path, person_name="Ada", date="2026-12-01")

@@ -265,18 +265,18 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         assert report.rows["status"].tolist() == ["added", "added", "added", "unknown"]
         assert boxes(service)[4:] == [["t1@x.example"]]
         assert sent(service)[4:] == [["p1"]]
-        other = "It was sent from another mailbox and is not resent."
-        without = "It was sent without this mailbox and is not resent."
+        other = "The row was sent from another mailbox and is not resent."
+        without = "The row was sent without this mailbox and is not resent."
         assert report.rows["detail"].tolist()[:3] == [other, "", without]
         assert other in report.rows["detail"][3]
         # An unknown row is sent again only from the mailbox that it was sent from.
         again = report.retry_unknown()
-        assert again.rows["detail"][3].endswith("because its mailbox changed since it was sent.")
+        assert again.rows["detail"][3].endswith("the mailbox changed since the row was sent.")
         account.boxes = [one for one in LISTED if one[0] != "una1@x.example"]
         report = add(leads(*owners), client, journal=journal)
         assert report.rows["status"].tolist() == ["added", "added", "added", "unknown"]
         unusable = report.retry_unknown().rows["detail"][3]
-        assert "because it is invalid now; see the plan's problems" in unusable
+        assert "because the row is invalid now; see the plan's problems" in unusable
         assert len(sent(service)) == 5
         account.boxes = LISTED
         report = add(leads(*owners), client, journal=journal).retry_unknown()
@@ -360,7 +360,7 @@ def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
         assert of_a["status"].tolist() == ["rejected"] * 2 + ["not_sent"] * 2
         assert set(of_a["error_code"]) == {"mailbox_unusable"}
         assert report.rows["status"].tolist()[1::2] == ["added"] * 4
-        assert "or their mailbox was refused" in repr(report)
+        assert "or the service refused the mailbox" in repr(report)
         assert "Stopped early" not in repr(report)
         report = add(leads(*owners), client, chunk_size=2, journal=tmp_path / "j")
         assert set(report.rows["status"]) == {"added"}

@@ -1,1 +1,1 @@
-"""Before the first request: check rows and build leads; nothing here sends."""
+"""Check rows and build leads, before the first request."""

@@ -33,7 +33,8 @@ from outreach_frames.tables.value_text import TEXT, column_texts, python_values,
 PLACEHOLDER: Final = "placeholder"
 NOT_PLAIN: Final = "not_a_plain_value"
 
-# Missing values as programs write them. Nan and Null are also names, and NA is a country code.
+# Texts that programs write for missing values. Nan and Null are also names, and NA is a country
+# code.
 _MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
 
 # Each combination of overrides as JSON, indexed by the sum of their bits.
@@ -48,7 +49,7 @@ _OVERRIDES_JSON: Final = pa.array(
 
 
 class Problem(NamedTuple):
-    """A problem of a row; `column` and `field` are None if it concerns the whole row."""
+    """A problem of a row; without `column` and `field`, it concerns the whole row."""
 
     row: int
     column: str | None
@@ -57,7 +58,7 @@ class Problem(NamedTuple):
     message: str
 
 
-# Per identifier: a fast check of a whole column, and the full check for the texts it fails.
+# Per field: a fast check of a whole column, and the full check of texts that fail it.
 _CHECKS: Final = {
     EMAIL: (syntax.is_simple_email, syntax.email_problem),
     PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
@@ -71,13 +72,13 @@ class CheckedRows:
 
     identifiers: Mapping[str, pa.Array]
     data: Mapping[str, pa.Array]
-    # The overrides of each row as JSON; missing where it has none.
+    # Each row's overrides as JSON, or missing.
     overrides: pa.Array
-    # The mailbox of each row; missing where it has none; None if no row has one.
+    # Each row's mailbox, or missing; None without a mailbox column.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
-    # Whether each row is sent, and whether its identifiers are valid: they link a person's rows
-    # even where the row is not sent.
+    # `is_valid`: whether a row may be sent. `is_identified`: whether its identifiers are valid, so
+    # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
 
@@ -85,14 +86,14 @@ class CheckedRows:
 def check_rows(
     frame: pd.DataFrame, mapping: LeadMapping, account: AccountMailboxes | None = None
 ) -> CheckedRows:
-    """Check every row of a frame against every rule; mailboxes against the account's, if given."""
+    """Check a frame's rows against all rules, and mailboxes against the account if given."""
     problems: list[Problem] = []
     identifiers = {
         field: _identifier(_Column(frame[column], field, column, problems))
         for field, column in mapping.identifiers.items()
     }
     is_identified = _have_no_problem(problems, len(frame))
-    # An identifier that has no text form is invalid, not missing.
+    # An identifier that cannot be converted to text is invalid, not missing.
     is_present = np.zeros(len(frame), dtype=bool)
     is_present[[problem.row for problem in problems if problem.code == NOT_PLAIN]] = True
     data = {
@@ -118,7 +119,7 @@ def check_rows(
 
 
 def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, Any]:
-    """Return whether each row has no problem but placeholders."""
+    """Return whether each row is free of problems other than placeholders."""
     are_good = np.ones(size, dtype=bool)
     are_good[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
     return are_good
@@ -138,7 +139,7 @@ class _Column:
         self.problems.append(Problem(row, str(self.name), self.field, code, message))
 
     def texts(self) -> pa.Array:
-        """Return the cells as text, and report those that have no text form."""
+        """Convert the cells to text, and report cells that cannot be converted."""
         written = column_texts(self.cells)
         for row, why in written.unreadable.items():
             self.report(row, NOT_PLAIN, f"{self.field}: {why}")
@@ -163,7 +164,7 @@ def _identifier(column: _Column) -> pa.Array:
     texts = column.drop_placeholders(texts, placeholders)
     is_simple, find_problem = _CHECKS[column.field]
     not_simple = pc.invert(is_simple(texts)).fill_null(False)
-    # Cached: the full check is slow.
+    # Cache the full check, which is slow.
     find_problem = cache(find_problem)
     for row, text in zip(_rows(not_simple), texts.filter(not_simple).to_pylist(), strict=True):
         if message := find_problem(text):
@@ -174,7 +175,7 @@ def _identifier(column: _Column) -> pa.Array:
 def _mailboxes(
     column: _Column, identifiers: Mapping[str, pa.Array], account: AccountMailboxes | None
 ) -> pa.Array:
-    """Return the address of each row's mailbox, or the cell's text if that cannot be used."""
+    """Return the address of each row's mailbox, or the cell's text if it is unusable."""
     before = len(column.problems)
     texts = _identifier(column)
     if account is None:
@@ -194,7 +195,7 @@ def _data_field(column: _Column) -> pa.Array:
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (
             f"The text has {lengths[row].as_py():,} characters; {column.field} takes at most "
-            f"{spec.MAX_DATA_VALUE_LENGTH:,}. Shorten it."
+            f"{spec.MAX_DATA_VALUE_LENGTH:,}. Shorten the text."
         )
         column.report(row, "data_value_too_long", message)
     return texts
@@ -215,7 +216,7 @@ def _rows(mask: pa.Array) -> list[int]:
 
 
 def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
-    """Return each row's overrides as JSON; missing where all are false."""
+    """Return each row's overrides as JSON, or missing if all are false."""
     bits = np.zeros(len(frame), dtype=np.int64)
     for name, value in mapping.overrides.items():
         if isinstance(value, bool):
@@ -231,12 +232,12 @@ def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Pr
 
 
 def _override_bits(name: str | None) -> int:
-    """Return the bit of an override; for None, the bits of all overrides."""
+    """Return an override's bit, or the bits of all overrides for None."""
     return len(_OVERRIDES_JSON) - 1 if name is None else 1 << OVERRIDES.index(name)
 
 
 def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int:
-    """Return the bits of a boolean, or of a dict if the column is for all overrides."""
+    """Return the bits of a boolean cell, or of a dict of overrides if `name` is None."""
     if isinstance(cell, bool | np.bool_):
         return bool(cell) * _override_bits(name)
     if isinstance(cell, Mapping) and name is None:
@@ -257,7 +258,7 @@ def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int
 
 
 def count_overrides(texts: pa.Array) -> dict[str, int]:
-    """Count the rows of each override that occurs."""
+    """Count the rows per override."""
     counts: Counter[str] = Counter()
     for combination in pc.value_counts(texts.drop_null()).to_pylist():
         counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))

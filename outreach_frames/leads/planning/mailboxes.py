@@ -1,4 +1,4 @@
-"""Choose the mailbox that each row is sent from, among those of the account."""
+"""Choose the account's mailbox that sends each row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTIVE: Final = spec.MAILBOX_STATUSES[0]
 
 
 class AccountMailboxes:
-    """The mailboxes of an account, by their own address and by their user's."""
+    """An account's mailboxes by their address, and by their user's address."""
 
     def __init__(self, listed: Iterable[Mapping[Any, Any]]) -> None:
         self._of_address: dict[str, list[Mapping[Any, Any]]] = {}
@@ -35,14 +35,14 @@ class AccountMailboxes:
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
     ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
-        """Return the address of each row's mailbox, and (code, message) by row without one.
+        """Return each row's mailbox address, and (code, message) per row without a mailbox.
 
-        A user's mailbox is chosen by the row's own identifiers, the email if it has one.
+        The row's email, or else profile URL, selects one of a user's mailboxes.
         """
         encoded = texts.dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
         found = [self._find(text) for text in distinct]
-        # The last element is that of missing texts.
+        # The last element belongs to missing texts.
         numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         counts = np.array([*(len(usable) for usable, *_ in found), 1])[numbers]
         first = [one[0][0] if one[0] else text for one, text in zip(found, distinct, strict=True)]
@@ -55,27 +55,27 @@ class AccountMailboxes:
         return pa.array(addresses, TEXT), problems
 
     def _find(self, text: str) -> tuple[Sequence[str], str, str]:
-        """Return the active mailboxes that a text names; without any, a code and a message."""
+        """Return the active mailboxes that a text names, or else a code and a message."""
         key = _key(text)
         own, of_user = self._of_address.get(key, []), self._of_user.get(key, [])
         named = own or of_user
         users = {mailbox["user_id"] for mailbox in named if isinstance(mailbox["user_id"], str)}
         if not own and len(users) > 1:
             shared = f"{quoted(text)} is the address of {len(users)} users."
-            return (), "ambiguous_mailbox", f"{shared} Write the address of a mailbox instead."
+            return (), "ambiguous_mailbox", f"{shared} Use the address of a mailbox instead."
         usable = {_key(one["email"]): one["email"] for one in named if one["status"] == ACTIVE}
         if usable:
             return list(usable.values()), "", ""
         if not named:
-            lacking = f"The account has no mailbox and no user {quoted(text)}."
-            return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists them."
+            lacking = f"The account has no mailbox or user with the address {quoted(text)}."
+            return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists all mailboxes."
         states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
         message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
-        return (), "mailbox_unusable", f"{message} Reconnect one, or write another address."
+        return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."
 
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
-    """List the account's mailboxes, not from the cache."""
+    """List the account's mailboxes without the cache."""
     listed = mailboxes(refresh=True, client=client).astype("object")
     return AccountMailboxes(listed.where(listed.notna(), None).to_dict(orient="records"))
 
@@ -85,6 +85,6 @@ def _key(address: str) -> str:
 
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
-    """Return a person's mailbox, by rendezvous hashing: new mailboxes move as few as possible."""
+    """Return a person's mailbox by rendezvous hashing, so that new mailboxes move few people."""
     texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
     return max(addresses, key=lambda one: blake2b(texts[one]).digest())

@@ -35,7 +35,7 @@ _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
 class DefaultColumn(str):
-    """A column name that the caller did not pass; the column may be absent."""
+    """A default column name; unlike a passed column, the column may be absent."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ PROFNET_URL_COLUMN: Final = DefaultColumn(PROFNET_URL)
 
 @dataclass(frozen=True, slots=True)
 class LeadMapping:
-    """The columns that fill each part of a lead."""
+    """The frame's columns for each part of a lead."""
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
@@ -65,7 +65,7 @@ def read_mapping(
     overrides: object,
     mailbox: object,
 ) -> LeadMapping:
-    """Check the mapping arguments against a frame."""
+    """Check the arguments that name columns against a frame."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInputError(f"Pass the leads as a DataFrame, not as {type(frame).__name__}.")
     if isinstance(frame.columns, pd.MultiIndex):
@@ -85,26 +85,26 @@ def read_mapping(
 def read_settings(
     leads_distribution: object, mailboxes: object, mailbox: object
 ) -> Mapping[str, Any]:
-    """Check the settings, and return those of rows without a mailbox; empty for the defaults."""
+    """Check the settings; return the settings of rows without a mailbox, empty for the defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
     if mailbox is not None:
         if distribution not in {None, None if mailboxes is None else custom}:
             raise InvalidInputError(
                 f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=. Omit {DISTRIBUTION}=. "
-                f"Rows whose cell is missing are sent from {MAILBOXES}=."
+                f"Rows with a missing cell are sent from {MAILBOXES}=."
             )
         distribution = None if mailboxes is None else custom
     if mailboxes is None:
         if distribution == custom:
             raise InvalidInputError(
                 f"{DISTRIBUTION}={custom!r} needs {MAILBOXES}. Pass their addresses: "
-                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
+                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists all mailboxes.'
             )
         return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
     if distribution != custom:
         raise InvalidInputError(
-            f"{MAILBOXES} has no effect without {DISTRIBUTION}={custom!r}. Add that, or omit "
+            f"{MAILBOXES} has no effect without {DISTRIBUTION}={custom!r}. Pass both, or omit "
             f"{MAILBOXES}."
         )
     return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
@@ -138,7 +138,7 @@ def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
         )
     addresses = tuple(mailboxes)
     if not addresses:
-        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the addresses to send from.")
+        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the mailboxes' addresses.")
     for address in addresses:
         if not isinstance(address, str):
             raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {quoted(address)}.")
@@ -155,8 +155,9 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
         absent = isinstance(column, DefaultColumn) and column not in frame.columns
         if absent and (near := near_names(column, frame.columns)):
             raise InvalidInputError(
-                f"The frame has no column {field!r}, but {' and '.join(map(quoted, near))}. "
-                f"Pass {field}={quoted(near[0])} to send it, or {field}=None to send none."
+                f"The frame has no column {field!r}, but it has {' and '.join(map(quoted, near))}. "
+                f"Pass {field}={quoted(near[0])} to send this column, or {field}=None to omit the "
+                "field."
             )
         if column is not None and not absent:
             identifiers[field] = _column(frame, field, column)
@@ -199,13 +200,13 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     if len(columns) > spec.MAX_DATA_FIELDS:
         raise InvalidInputError(
             f"data has {len(columns)} fields; a lead takes at most {spec.MAX_DATA_FIELDS}. "
-            "Drop those that the sequence's texts do not use."
+            "Drop the fields that the sequence's texts do not use."
         )
     return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
 
 
 def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
-    """Reject pairs of column and field; data takes pairs of field and column."""
+    """Reject {column: field}; data takes {field: column}."""
     swapped = [one for one, field in columns.items() if _is_column_of_field(frame, one, field)]
     if swapped:
         right = {columns[one] if one in swapped else one: columns[one] for one in columns}
@@ -219,12 +220,12 @@ def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
 
 
 def _is_column_of_field(frame: pd.DataFrame, column: object, field: object) -> bool:
-    """Return whether two texts can only be a column and the name of its field, in this order."""
+    """Return whether two texts are certainly a column and its field, in this order."""
     if column not in frame.columns or not isinstance(field, str):
         return False
     if not is_field_name(column):
         return field not in frame.columns or is_field_name(field)
-    # The column may be the name of a field too, and the field a misspelt column.
+    # Both texts may be field names; then the field must not be a misspelt column.
     return is_field_name(field) and not similar(field, map(str, frame.columns))
 
 
@@ -232,14 +233,16 @@ def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
     named = dict(zip(columns, columns, strict=True))
     if len(named) < len(columns):
         repeated = next(column for column in columns if columns.count(column) > 1)
-        raise InvalidInputError(f"data has the column {quoted(repeated)} twice. Pass it once.")
+        raise InvalidInputError(
+            f"data has the column {quoted(repeated)} twice. Pass the column once."
+        )
     return named
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
-            f"{field} is an identifier and not part of the data: drop it from data, and pass "
+            f"{field} is an identifier, not a data field: drop {field} from data, and pass "
             f"{field}={quoted(columns[field])}."
         )
     if not is_field_name(field):
@@ -309,6 +312,7 @@ def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
         raise InvalidInputError(f"{argument}: the frame has no column {quoted(column)}.{close}")
     if times > 1:
         raise InvalidInputError(
-            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one."
+            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one "
+            "column."
         )
     return column

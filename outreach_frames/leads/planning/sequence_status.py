@@ -16,16 +16,16 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import page_items, record_id
 
-# Callers did not request this look-up, so it must be cheap.
+# No caller asks for this look-up, so it must be fast.
 _MAX_SECONDS: Final = 1.9
 _MAX_REQUESTS: Final = 5
-# Searching for similar ids is slow.
+# Compare few ids, since the search for similar ids is slow.
 _MAX_COMPARED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceStatus:
-    """A sequence's name and status; where they are None, `why` has the reason."""
+    """A sequence's name and status; `why` has the reason if they are unknown."""
 
     name: str | None = None
     status: str | None = None
@@ -65,7 +65,7 @@ class _Search:
     _requests: int = 0
 
     def run(self) -> None:
-        """Search until the sequence is found or the time is up."""
+        """Search until the sequence is found or `_MAX_SECONDS` have passed."""
         thread = Thread(target=self._search, name="outreach_frames", daemon=True)
         try:
             thread.start()
@@ -89,14 +89,14 @@ class _Search:
             self.error = None if self._token.is_set else error
 
     def _count_retry(self, status: str) -> None:
-        """Count a retry or wait as a request, and stop the search at the maximum."""
+        """Count a retry or wait as a request; stop the search at `_MAX_REQUESTS`."""
         self._requests += bool(status)
         if self._requests >= _MAX_REQUESTS:
             self._token.set()
 
 
 def _why_not(search: _Search) -> str:
-    """Return why the search failed; raise for a name, warn if the id does not exist."""
+    """Return why the search failed; raise if the id is a name, warn if it does not exist."""
     sequence_id = search.sequence_id
     ids = [item["id"] for item in search.seen if _text(item.get("name")) == sequence_id]
     if ids:
@@ -106,12 +106,15 @@ def _why_not(search: _Search) -> str:
         )
     if search.is_complete:
         close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MAX_COMPARED]])
-        warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
-        return "it is not among the account's sequences"
+        warn(
+            f"The account has no sequence {sequence_id!r}.{close} "
+            "of.sequences() lists all sequences."
+        )
+        return "the id is not among the account's sequences"
     if search.error is not None:
         return f"the sequences could not be listed: {search.error}"
     if search.seen:
-        return f"it is not among the first {len(search.seen):,} of the account's sequences"
+        return f"the id is not among the first {len(search.seen):,} of the account's sequences"
     return "the service did not list its sequences in time"
 
 

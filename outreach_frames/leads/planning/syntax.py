@@ -1,7 +1,7 @@
 """Check the syntax of field names, e-mail addresses and profile URLs, in texts and columns.
 
-Libraries check addresses, slowly. Texts of the simple patterns here are always valid for them, so
-only the other texts are passed to them.
+Libraries check addresses slowly. Texts that match the simple patterns here are always valid, and
+only other texts are passed to the libraries.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def field_name(column: object) -> str:
     if not name:
         raise InvalidInputError(
             f"The column {quoted(column)} cannot be converted to a field name. "
-            f'Pass your own: data={{"a_name": {quoted(column)}}}.'
+            f'Choose a name: data={{"a_name": {quoted(column)}}}.'
         )
     if not name[0].isalpha():
         name = f"field_{name}"
@@ -88,7 +88,7 @@ def email_problem(text: str) -> str | None:
     """Return the error message for an email address, or None if it is valid.
 
     >>> email_problem("mailto:anna@x.example")
-    "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:' in front of it."
+    "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:'."
     """
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         EmailNotValidError,
@@ -108,11 +108,11 @@ def _email_hint(text: str) -> str:
     if len(addresses) > 1:
         return "the cell has several addresses; keep one per row."
     if text.casefold().startswith("mailto:"):
-        return "remove 'mailto:' in front of it."
+        return "remove 'mailto:'."
     if addresses and ("<" in text or ">" in text):
-        return "keep only the address, without a name or < and >."
+        return "keep only the address, without a name, < or >."
     if addresses and text[-1] in ",;.":
-        return f"remove the {text[-1]!r} at its end."
+        return f"remove the final {text[-1]!r}."
     return ""
 
 
@@ -120,7 +120,7 @@ def url_problem(text: str) -> str | None:
     """Return the error message for a profile URL, or None if it is valid.
 
     >>> url_problem("profnet.example")
-    "'profnet.example' is not a profile URL: it has no path after the host."
+    "'profnet.example' is not a profile URL: the URL has no path after the host."
     """
     reason = _url_reason(text)
     return f"{quoted(text)} is not a profile URL: {reason}" if reason else None
@@ -128,21 +128,21 @@ def url_problem(text: str) -> str | None:
 
 def _url_reason(text: str) -> str | None:
     if len(text) > spec.MAX_DATA_VALUE_LENGTH:
-        return f"it has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
+        return f"the URL has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
     if any(character.isspace() or not character.isprintable() for character in text):
-        return "it contains a blank or hidden character; keep one URL per row."
+        return "the cell contains a blank or hidden character; keep one URL per row."
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(text if scheme else f"//{text}")
         _ = parts.port
     except ValueError:
-        return "its host is invalid."
+        return "the host is invalid."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
-        return "write it as https://host.example/in/name."
+        return "write the URL as https://host.example/in/name."
     if not parts.path.strip("/"):
-        return "it has no path after the host."
+        return "the URL has no path after the host."
     # A later run recognises the person by this key.
-    return None if profnet_url_key(text) else "its host is invalid."
+    return None if profnet_url_key(text) else "the host is invalid."
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:
@@ -154,7 +154,7 @@ def is_simple_email(texts: pa.Array) -> pa.Array:
 
 @cache
 def _not_simple_domain() -> str:
-    """Return a pattern of the domains with special rules in the library."""
+    """Return a pattern of the domains for which the library has special rules."""
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         SPECIAL_USE_DOMAIN_NAMES,
     )

@@ -1,1 +1,1 @@
-"""From the first request on: requests, journal, and the outcome of every row."""
+"""Send requests, keep the journal, and report each row's outcome."""

@@ -1,4 +1,4 @@
-"""Read the recent activity of a report's people since they were sent."""
+"""Read the recent activity of the people in a report."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.contacts import contacts
 
 SENT: Final = "sent"
-# Rows of people who are or may be in the sequence.
+# Statuses of rows whose people are or may be in the sequence.
 _READ: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 _FIELDS: Final = [field.name for field in spec.ACTIVITY]
 _AT, _TYPE = _FIELDS[:2]
 _OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
 _LIST: Final = "recent_activity"
 
-# Builds a frame from a report's rows, their events, and whether each row has a contact; that is
-# missing where none was read.
+# A function that builds a frame from a report's rows, their events, and whether each row has a
+# contact, which is missing for unread rows.
 _Shape = Callable[[pd.DataFrame, pd.DataFrame, "pd.Series[Any]"], pd.DataFrame]
 
 
@@ -42,7 +42,7 @@ def list_events(_rows: pd.DataFrame, events: pd.DataFrame, _found: pd.Series[Any
 
 
 def count_events(rows: pd.DataFrame, events: pd.DataFrame, found: pd.Series[Any]) -> pd.DataFrame:
-    """Return a report's rows with the number of events of each type."""
+    """Return a report's rows with the number of events per type."""
     counts = rows.assign(contact_found=found)
     for name, at in events.groupby(_TYPE)["row"]:
         times = np.bincount(at.to_numpy(dtype=np.int64), minlength=len(rows))
@@ -62,8 +62,8 @@ def read_activity(
     """Read the contacts of a report's rows by address, and build a frame from their events."""
     if emails is None:
         raise InvalidInputError(
-            "This report was made without the addresses of its rows, so their activity cannot be "
-            "read. Make it with df.outreach.report(journal=...)."
+            "This report has no addresses, so activity cannot be read. Create the report with "
+            "df.outreach.report(journal=...)."
         )
     sent = pd.DataFrame({"row": rows.index}).assign(
         email=pd.array(emails.to_pylist(), dtype="str"),
@@ -71,12 +71,12 @@ def read_activity(
         since=_limits(since, rows["sent_at"]),
     )[rows["status"].isin(_READ)]
     people = sent.dropna(subset="email")
-    # Spellings of one address are one contact.
+    # Read one contact for all spellings of an address.
     people["asked"] = people.groupby("key")["email"].transform("first")
     if since is not None and (undated := int(people["since"].isna().sum())):
         raise InvalidInputError(
             f"{plural(undated, 'row of this report has', 'rows of this report have')} no sent_at. "
-            "Pass since=None for all activity, or a day."
+            "Pass since=None for all activity, or a day as since."
         )
     if len(sent) > len(people) == 0:
         warn(
@@ -103,7 +103,7 @@ def read_activity(
 
 
 def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the time from which each row's events are kept, or missing for all of them."""
+    """Return the earliest time of each row's events, or missing to keep all events."""
     if isinstance(since, str) and since == SENT:
         return sent_at
     given: Any = since
@@ -119,7 +119,7 @@ def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
-    """Return the events of rows after their times; events without a time are kept."""
+    """Return the rows' events from their earliest time on, and events without a time."""
     at, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
     _warn_of_unreadable(read, events)
@@ -130,16 +130,16 @@ def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
 
 
 def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Warn of events without a time or type, and of data that the frames leave out."""
+    """Warn of events without a time or type, and of data that the frames lack."""
     see = "of.contacts(emails=...) returns"
     for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
         if lacking := int(events[name].isna().sum()):
-            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} them.")
+            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} all events.")
     if (raw := f"{_LIST}{RAW_SUFFIX}") in read and (lacking := int(read[raw].notna().sum())):
         count = plural(lacking, "contact")
-        warn(f"The activity of {count} cannot be read and is left out. {see} it as {raw}.")
+        warn(f"The activity of {count} cannot be read and was dropped. {see} {raw}.")
     others = [
         name for name in map(str, events) if name not in _FIELDS and not name.endswith(RAW_SUFFIX)
     ]
     if others:
-        warn(f"Undocumented fields of events are left out: {', '.join(others)}. {see} them.")
+        warn(f"Undocumented fields of events were dropped: {', '.join(others)}. {see} all fields.")

@@ -1,15 +1,15 @@
 """The journal of a submission: a durable record of each lead's outcome.
 
-Every arrow is one durable transaction:
+Each arrow is one durable transaction:
 
     (none) --begin--> being sent --finish--> any status
                            |
                            '--the run died, next opening--> unknown
 
-A run sends leads that are not recorded, `rejected` or `not_sent`; `unknown` ones only on request.
-For each lead the file holds salted hashes of its person's identifiers and of its own mailbox, so
-rows may be corrected, added, dropped and reordered between runs. It also holds the service's
-messages, which may contain an address, but no leads and no token. Only its owner can read it.
+A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads only on request. For
+each lead the file has salted hashes of the person's identifiers and of the row's mailbox, so you
+may correct, add, drop and reorder rows between runs. The file also has the service's messages,
+which may contain an address, but no leads and no token. Only the file's owner can read it.
 """
 
 from __future__ import annotations
@@ -69,28 +69,28 @@ _ADD_SET: Final = "INSERT INTO sets VALUES (?, ?, ?, ?, ?)"
 _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
-_INTERRUPTED: Final = "The run ended during its request."
+_INTERRUPTED: Final = "The run ended during the request."
 _IF_DAMAGED: Final = (
-    "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
-    "service may already have."
+    "Restore the journal from a backup. With a new journal, rows that the service may already "
+    "have would be sent again."
 )
 
 
 class Journal:
-    """An open and locked journal of one sequence; a context manager that closes it.
+    """A context manager with an open and locked journal of one sequence.
 
-    `submission` identifies the submission, without personal data; messages use its keys.
+    `submission` identifies the submission without personal data; messages show its keys.
     """
 
     def __init__(
         self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
     ) -> None:
-        # The file disappeared and must not be recreated.
+        # True if the file disappeared: it must not be recreated.
         self.is_lost: bool = False
         self.path: Final = place.path
         self._place = place
         if place.path is None:
-            # A widget's settings may change between runs.
+            # Ignore a widget's settings, which may change between runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
             if place.path is None or not dry_run:
@@ -117,7 +117,7 @@ class Journal:
     def resume(
         self, plan: PreparedLeads, *, resend_unknown: bool, dry_run: bool = False
     ) -> Resumption:
-        """Decide for every row of a plan, and record new identifiers of known people."""
+        """Decide which rows of a plan are sent, and record new identifiers of known people."""
         self._plan = plan
         keys = identifiers(*pa.concat_batches([plan.keys, *plan.earlier_keys]).columns)
         hashes = Identifiers(
@@ -153,23 +153,23 @@ class Journal:
         return resumption
 
     def reached_people(self) -> ReachedPeople:
-        """Return the people that any request may have reached."""
+        """Return the people whom any request may have reached."""
         is_reached = pa.array(np.isin(self._recorded.leads, list(self._recorded.reached)))
         hashes = (column.filter(is_reached).drop_null() for column in self._recorded.identifiers)
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
-        """Raise if a plan without a column of mailboxes would resume a run with such a column."""
+        """Raise if a plan without a mailbox column would resume a run with a mailbox column."""
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
-                f"The journal {self.path} has leads that were sent from their own mailbox, but "
-                f"{plural(leads, 'lead')} would not be. Pass {MAILBOX}= as before. Nothing was "
-                "sent."
+                f"The journal {self.path} has leads from a mailbox column, but "
+                f"{plural(leads, 'lead')} would be sent without a mailbox column. Pass {MAILBOX}= "
+                "as before. Nothing was sent."
             )
 
     def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:
-        """Record that rows are about to be sent in this chunk, now by default."""
+        """Record, before the request, that rows are sent in this chunk."""
         self._require_in_place()
         leads, now = self._resumption.leads, _now() if sent_at is None else sent_at.isoformat()
         fresh = [position for position in positions if position not in self._begun]
@@ -195,7 +195,7 @@ class Journal:
         self._require_in_place()
 
     def close(self) -> None:
-        """Close and unlock the file; repeated calls do nothing."""
+        """Close and unlock the file; further calls have no effect."""
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -227,8 +227,9 @@ class Journal:
         if not place.exists():
             if place.mark is not None:
                 raise InvalidInputError(
-                    f"The {place.name} is missing. Without it these leads would be sent twice. "
-                    "Restore it, or plan only the rows that are rejected or not_sent in the report."
+                    f"The {place.name} is missing. Without it, leads would be sent twice. Restore "
+                    "the journal, or plan only the rows that are rejected or not_sent in the "
+                    "report."
                 )
             place.create(fill)
         if place.memory is not None:
@@ -254,13 +255,14 @@ class Journal:
             )
 
     def _require_used(self) -> None:
-        """Raise if the journal used before was replaced by another or by an older copy."""
+        """Raise if another journal or an older copy replaced the journal."""
         mark = self._place.mark
         if mark is not None and (mark,) not in self._rows("SELECT mark FROM runs"):
             raise InvalidInputError(
                 f"The {self._place.name} was replaced by another journal or an older copy after "
-                "these leads were sent. With this one they would be sent twice. Restore the right "
-                "one, or plan only the rows that are rejected or not_sent in the report."
+                "these leads were sent. With that journal, leads would be sent twice. Restore the "
+                "journal of this submission, or plan only the rows that are rejected or not_sent "
+                "in the report."
             )
 
     def _require_in_place(self) -> None:
@@ -284,8 +286,8 @@ class Journal:
         self.is_lost = False
         lost.discard(self.path)
         raise OutreachError(
-            f"The journal {self.path} was removed during the run. It was restored with all records "
-            "of this run. Submit again with it to resume."
+            f"The journal {self.path} was removed during the run. The journal was restored with "
+            "all records of this run. To resume, submit again with the same journal."
         )
 
     def _is_in_place(self) -> bool:
@@ -296,7 +298,7 @@ class Journal:
             return False
 
     def _begin_run(self) -> None:
-        """Record a new run, and set leads of a run that died to `unknown`."""
+        """Record a new run, and set the pending leads of a killed run to `unknown`."""
         mark = secrets.token_bytes(_HASH_BYTES)
         self._execute("INSERT INTO runs (began_at, mark) VALUES (?, ?)", [(_now(), mark)])
         self._execute(
@@ -306,7 +308,7 @@ class Journal:
         self._place.mark = mark
 
     def _end_run(self) -> None:
-        """Replace the run's mark, so that copies made during the run lack it."""
+        """Replace the run's mark, so that copies made during the run have an old mark."""
         mark = secrets.token_bytes(_HASH_BYTES)
         if self._is_in_place():
             with suppress(sqlite3.Error):
@@ -352,21 +354,21 @@ class Journal:
         )
 
     def _sent_lead(self, lead: int) -> Sent:
-        """Return a recorded lead as it was sent."""
+        """Return a recorded lead as sent."""
         query = "SELECT mailbox, email, profnet_url, overrides FROM leads WHERE lead = ?"
         return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
     def _retire_sets(self, lead: int) -> None:
-        """Drop or unmark the recorded identifiers of a lead that is resent."""
+        """Drop the recorded identifiers of a resent lead, or mark them as not sent."""
         entry = self._recorded.entries.get(lead)
         if entry is not None and lead not in self._recorded.reached:
-            # It reached nobody, and its row may have been corrected since.
+            # The lead reached nobody, and its row may have been corrected since.
             self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
         elif entry is not None:
             self._execute("UPDATE sets SET is_sent = FALSE WHERE lead = ?", [(lead,)])
 
     def _sets_of(self, position: int) -> Iterator[tuple[bool, *tuple[bytes | None, ...]]]:
-        """Yield (is the row's own, *identifiers) for each row of a row's person."""
+        """Yield (belongs to the sent row, *identifiers) for each row of the same person."""
         rows, size = [position, *self._duplicates.get(position, [])], len(self._resumption.kept)
         own = self._sets[position]
         sets = (each for row in rows for each in self._sets[row::size] if any(each))
@@ -374,7 +376,7 @@ class Journal:
             yield each == own, *each
 
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
-        """Return rows as they are sent."""
+        """Return the content of rows as sent."""
         rows = pa.array(positions, pa.int64())
         overrides = self._plan.checked.overrides.take(rows).to_pylist()
 
@@ -390,20 +392,20 @@ class Journal:
 
 
 class ReachedPeople(NamedTuple):
-    """The people that a journal's requests may have reached, as hashes."""
+    """Hashes of the people whom a journal's requests may have reached."""
 
     salt: bytes
     hashes: Identifiers
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of identifiers that these people have; all kinds if there are no people."""
+        """The kinds of identifiers that these people have, or all kinds without people."""
         email, *urls = map(len, self.hashes)
         known = zip(spec.LEAD_IDENTIFIERS, (email, sum(urls)), strict=True)
         return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)
 
     def are_among(self, people: Identifiers) -> Mask:
-        """Return which people were reached, by their own identifiers."""
+        """Return whether each person is among the reached people."""
         found = np.zeros(len(people.email), dtype=bool)
         for kind, keys, reached in zip(_KINDS, people, self.hashes, strict=True):
             is_known = pc.is_in(_hashes(kind, keys, self.salt), reached)
@@ -412,13 +414,13 @@ class ReachedPeople(NamedTuple):
 
 
 def reached_people(path: str | Path) -> ReachedPeople:
-    """Return the people that a journal's requests may have reached."""
+    """Read the people whom a journal's requests may have reached."""
     with read_only(path) as opened:
         return opened.reached_people()
 
 
 def read_only(path: str | Path) -> Journal:
-    """Open a journal of any sequence and service to read it, without a lock or a change."""
+    """Open a journal of any sequence and service for reading, without a lock."""
     require_readable_file(expanded(path))
     return Journal(JournalPlace(locate(path)), {}, dry_run=True)
 
@@ -447,7 +449,7 @@ def _hash(kind: str, text: str, salt: bytes) -> bytes:
 
 
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads and notes that concern people, by identifiers or by text."""
+    """Count a journal's leads and notes about people, by identifiers and by text."""
     require_journal(path)
     with closing(sqlite_file.snapshot(path)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")
@@ -462,9 +464,9 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
 
 
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Change a journal's details and notes; free pages of the file keep no trace of the old ones.
+    """Change a journal's details and notes, and erase old texts from the file's free pages.
 
-    The hashes stay: they prevent a person from being contacted again.
+    The hashes stay, so that nobody is contacted again.
     """
     require_journal(path)
     explained = sqlite_file.translate_errors(path, WHAT, damaged=_IF_DAMAGED)

@@ -1,4 +1,4 @@
-"""The location of a journal, in a file or (for widgets) in memory, and checks of its identity."""
+"""Locate a journal in a file or, for widgets, in memory, and check its identity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.errors import InvalidInputError
 
 WHAT: Final = "journal"
 FORMAT: Final = 3
-# "lead" as a number: identifies the file as a journal.
+# "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -25,8 +25,8 @@ CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- A lead without status is being sent. Identifiers are hashes of their exact text, a lead's own
--- mailbox is a hash of its key; without one, NULL, it was sent as in the settings.
+-- If status is NULL, the lead's request is pending. email and profnet_url are hashes of the exact
+-- text; mailbox is a hash of the key, or NULL if the settings choose the mailbox.
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
@@ -41,22 +41,22 @@ CREATE TABLE sets (
 CREATE INDEX sets_of_lead ON sets (lead);
 """
 KEEP_OLD_JOURNAL: Final = (
-    "With a new journal all leads would be sent twice: plan only the rows that are rejected or "
+    "With a new journal, all leads would be sent twice. Plan only the rows that are rejected or "
     "not_sent in of.last_report()."
 )
-# Journals that disappeared while this process had them open; they must not be recreated empty.
+# Journals that disappeared while this process used them; they must not be recreated empty.
 lost: set[Path] = set()
-# The absolute paths of relative ones when first used: the working folder may change.
+# The absolute path of each relative path on first use: the working folder may change.
 _absolute_paths: dict[str, Path] = {}
 
 
 @dataclass(eq=False)
 class JournalPlace:
-    """The one journal of a plan, report or widget."""
+    """The location of a plan's, report's or widget's journal."""
 
-    # None: in memory, for a widget.
+    # None for a widget's journal in memory.
     path: Path | None
-    # The mark of the last run, which other journals and older copies lack.
+    # The mark of the last run; other journals and older copies lack this mark.
     mark: bytes | None = None
     # The open journal in memory.
     memory: sqlite3.Connection | None = field(default=None, init=False)
@@ -76,7 +76,7 @@ class JournalPlace:
         """Lock the journal against other runs."""
         if self.path is None:
             if not self._lock.acquire(blocking=False):
-                raise InvalidInputError("Another run is sending these rows. Wait until it ends.")
+                raise InvalidInputError("Another run sends these rows. Wait until the run ends.")
             try:
                 yield
             finally:
@@ -97,20 +97,20 @@ class JournalPlace:
 
 
 def locate(path: str | Path) -> Path:
-    """Return the absolute path of a journal; it must still be the one used before."""
+    """Return a journal's absolute path; raise if a relative path now means another file."""
     with nothing_sent():
         place = sqlite_file.locate(path, WHAT)
         if place in lost:
             raise InvalidInputError(
                 f"The journal {place} was lost during an earlier run. {KEEP_OLD_JOURNAL} "
-                "Use another file name for their journal."
+                "Use another file name for the journal of these rows."
             )
         if not Path(path).expanduser().is_absolute():
             before = _absolute_paths.setdefault(str(path), place)
             if before != place and before.exists() and not place.exists():
                 raise InvalidInputError(
-                    f"The journal {path} was {before} before, but the working folder has changed "
-                    "since. Pass its absolute path."
+                    f"The journal {path} was {before} at first use, but the working folder has "
+                    "changed since. Pass the journal's absolute path."
                 )
     return place
 
@@ -122,7 +122,7 @@ def is_journal(path: Path) -> bool:
 
 
 def require_journal(path: Path) -> None:
-    """Raise for a file of another kind or format, before any change to it."""
+    """Raise if a file is not a journal of the current format."""
     kind, version = sqlite_file.read_header(path) or (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
@@ -131,7 +131,7 @@ def require_journal(path: Path) -> None:
         )
     if version != FORMAT:
         raise InvalidInputError(
-            f"The journal {path} was made by another version of this package (format {version}, "
+            f"The journal {path} was written by another version of this package (format {version}, "
             f"not {FORMAT}). Finish the submission with that version."
         )
 

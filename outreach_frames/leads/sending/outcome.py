@@ -1,4 +1,4 @@
-"""Derive the outcome of each row of a request from its response or error."""
+"""Derive the outcomes of a request's rows from its response or error."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
 # The name of an undocumented list becomes a status only if it matches this pattern.
 _STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
-# Without underscores, so that names of undocumented lists are never confused with known statuses.
+# Drop underscores, so that no undocumented list is confused with a known status.
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
 _DETAIL_CHARACTERS: Final = 500
-_SENT_BEFORE: Final = "It was sent before with an unknown outcome."
-_MAY_HAVE_ACTED: Final = "The service may have added it nevertheless."
+_SENT_BEFORE: Final = "The row was sent before, with an unknown outcome."
+_MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
 # Problems of list entries, in the order of the notes.
 _NOT_SENT: Final = "names leads that were not sent"
@@ -52,7 +52,7 @@ class RowOutcome(NamedTuple):
 
 
 class ChunkOutcome(NamedTuple):
-    """The outcomes of the rows of one request, and the service's other messages."""
+    """The outcomes of a request's rows, and the service's other messages."""
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
@@ -61,14 +61,14 @@ class ChunkOutcome(NamedTuple):
 def read_response(
     identifiers: Sequence[tuple[str | None, str | None]], response: object
 ) -> ChunkOutcome:
-    """Derive each lead's outcome from a 2xx response's JSON and the (email, profnet_url) as sent.
+    """Derive each lead's outcome from a 2xx response's JSON and the sent (email, profnet_url).
 
-    `added` needs proof. Leads in no list of skipped leads are candidates. They are `added` if
-    `total` is the number of leads sent, every listed lead was sent, and `total_added_to_sequence`
-    is the number of candidates; otherwise they are `unknown`. If more leads were added than there
-    are candidates, the skipped leads are `unknown` too. A lead listed only as a duplicate remains a
-    candidate, as the service may have added it; it is `duplicate_in_request` only if the counts
-    agree.
+    The status `added` needs proof. Candidates are the leads that no list of skipped leads contains.
+    Candidates are `added` if `total` equals the number of sent leads, all listed leads were sent,
+    and `total_added_to_sequence` equals the number of candidates; otherwise candidates are
+    `unknown`. If more leads were added than there are candidates, skipped leads are `unknown` too.
+    A lead listed only as a duplicate remains a candidate, because the service may have added it.
+    Such a lead is `duplicate_in_request` only if the counts agree.
 
     >>> response = {
     ...     "total": 2,
@@ -81,7 +81,7 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        unknown = RowOutcome(statuses.UNKNOWN, "The service's response lacks its outcome.")
+        unknown = RowOutcome(statuses.UNKNOWN, "The service's response lacks the outcome.")
         note = f"The service's response is not a valid result: {_shown(response)}"
         return ChunkOutcome((unknown,) * sent, (note,))
     lists = _read_lists(identifiers, response)
@@ -93,13 +93,13 @@ def read_response(
     count = added if type(added) is int else -1
     is_this_request = type(total) is int and total == sent
     if not is_this_request:
-        problem = f"The service reports {_shown(total)} leads received; {sent} were sent."
+        problem = f"The service reports {_shown(total)} received leads, but {sent} were sent."
     elif count != len(candidates) or lists.is_inconsistent:
         problem = _count_problem(added, len(candidates), len(duplicates), lists.is_inconsistent)
     else:
         problem = ""
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
-    # Lists are used only as far as the counts agree with them.
+    # Use the lists only if the counts agree.
     skipped = set(lists.named) if is_this_request and count <= len(candidates) else set()
     if count not in {0, len(candidates) - len(duplicates)}:
         skipped -= duplicates
@@ -127,9 +127,9 @@ def read_response(
 class _Lists:
     """The lists of skipped leads in a response."""
 
-    # For each listed row its details by status, in the order of the lists.
+    # Each listed row's details by status, in the order of the lists.
     named: dict[int, dict[str, str]] = field(default_factory=dict)
-    # An entry matches no lead that was sent, or several.
+    # True if an entry matches no sent lead, or several.
     is_inconsistent: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -153,11 +153,11 @@ def _read_lists(
                 lists.is_inconsistent = True
                 continue
             (row,) = rows
-            detail = f"The service lists it as {_shown(entry)}." if has_unsent_fields else ""
+            detail = f"The service lists the lead as {_shown(entry)}." if has_unsent_fields else ""
             if status == statuses.DUPLICATE_IN_REQUEST:
                 problems[_SENT_ONCE].append(entry)
             elif status not in statuses.SKIPPED:
-                detail = f"The service lists it in {name}. {detail}".rstrip()
+                detail = f"The service lists the lead in {name}. {detail}".rstrip()
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
         for problem, entries in problems.items():
@@ -167,7 +167,7 @@ def _read_lists(
 
 
 def _status(name: str) -> str:
-    """Return the status of the leads in a list; empty for any other field."""
+    """Return the status of the leads in a response's list, or an empty text for other fields."""
     if name == _DUPLICATE_EMAILS or re.fullmatch(spec.DUPLICATE_URLS_PATTERN, name):
         return statuses.DUPLICATE_IN_REQUEST
     if not name.endswith(spec.SKIPPED_SUFFIX):
@@ -181,14 +181,14 @@ def _status(name: str) -> str:
 
 
 def _rank(name: str) -> int:
-    """Return the sort key of a list: the documented order, undocumented fields last."""
+    """Return a field's sort key: documented fields in order, undocumented fields last."""
     status = _status(name)
     known = statuses.STATUSES
     return known.index(status) if status in known else len(known)
 
 
 class _SentLeads:
-    """The rows of a request by normalised identifier."""
+    """A request's rows by normalised identifier."""
 
     def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
         self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
@@ -198,7 +198,7 @@ class _SentLeads:
                     self._rows[name].setdefault(_key(name, text), set()).add(row)
 
     def rows_of(self, entry: object) -> tuple[Collection[int], bool]:
-        """Return the rows that match an entry, and whether it has fields that do not match."""
+        """Return the rows that match an entry, and whether the entry has unmatched fields."""
         if isinstance(entry, dict):
             names = [name for name, value in entry.items() if value]
             url = entry.get(_PROFNET_URL)
@@ -224,17 +224,17 @@ class _SentLeads:
 
 
 def _key(name: str, text: str) -> str:
-    """Return the normalised key of an identifier, or the stripped text if it has none."""
+    """Return an identifier's normalised key, or the stripped text without a key."""
     return _KEYS[name](text) or text.strip()
 
 
 def _count_problem(added: object, candidates: int, duplicates: int, is_inconsistent: bool) -> str:
     """Return why the counts do not prove that all candidates were added."""
     listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
-    also = " It names leads that were not sent." if is_inconsistent else ""
+    also = " The response names leads that were not sent." if is_inconsistent else ""
     skipped = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
     return (
-        f"The service reports {_shown(added)} leads added, but {skipped} as skipped{listed}.{also}"
+        f"The service reports {_shown(added)} added leads, but {skipped} as skipped{listed}.{also}"
     )
 
 
@@ -251,19 +251,19 @@ def _shown(value: object) -> str:
 
 
 class NextStep(Enum):
-    """How a run continues after an error; if there are several, the first of these applies."""
+    """How a run continues after an error; of several steps, the first in this order applies."""
 
     STOP = "send no further request"
-    DROP_MAILBOX = "send no further request from the rows' own mailbox; without one, stop"
+    DROP_MAILBOX = "send no further request from the same mailbox; stop if the rows have no mailbox"
     FIND_FIELD = "send parts of these rows to find the missing field"
-    TOLERATE = "send the next request, unless several tolerated errors came in a row"
-    CONTINUE = "send the next request, unless several in a row failed with the same error"
+    TOLERATE = "send the next request, unless several consecutive requests had a tolerated error"
+    CONTINUE = "send the next request, unless several consecutive requests had the same error"
 
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
-# The next step by error code of a 422. Nearly all codes concern the sequence or the account. An
-# undocumented code may concern only this request's leads, so the run tolerates a few in a row.
+# The next step per error code of status 422. Nearly all codes concern the sequence or the account.
+# An undocumented code may concern only this request's leads, so the run tolerates a few in a row.
 NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
     | {
@@ -275,7 +275,7 @@ NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
 
 
 class Classification(NamedTuple):
-    """The outcome of each row of a request, and the run's next step."""
+    """The common outcome of a request's rows, and the run's next step."""
 
     outcome: RowOutcome
     next_step: NextStep
@@ -283,7 +283,7 @@ class Classification(NamedTuple):
 
 
 def classify(error: OutreachError) -> Classification:
-    """Classify a request's error: leads refused, certainly not processed, or unknown.
+    """Classify a request's error: refused, certainly not processed, or unknown.
 
     >>> classification = classify(ServiceError("The connection broke."))
     >>> classification.outcome.status, classification.next_step.name
@@ -299,7 +299,7 @@ def classify(error: OutreachError) -> Classification:
                 _outcome(statuses.REJECTED, error, "Try a smaller chunk_size."), NextStep.CONTINUE
             )
         case ServiceError(may_have_acted=True):
-            # The next request would be redirected too.
+            # Stop: the next request would be redirected too.
             is_redirect = isinstance(error, UnsafeLinkError)
             next_step = NextStep.STOP if is_redirect else NextStep.TOLERATE
             return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), next_step)

@@ -1,4 +1,4 @@
-"""The outcome of every row of a submission."""
+"""Report the outcome of each row of a submission."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from outreach_frames.leads.sending.resume import Entry
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
-# The columns of `rows`: the row's label, its outcome and its request.
+# The columns of `rows`: label, outcome and request.
 _DTYPES: Final = {
     "index": "object",
     "status": "str",
@@ -35,25 +35,25 @@ _DTYPES: Final = {
     "attempts": "Int64",
     "sent_at": "datetime64[us, UTC]",
 }
-# CSV files and sheets have the outcome columns without the request columns.
+# CSV files and sheets have the outcome columns, but not the request columns.
 OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
 REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
 
 
 class SubmissionReport(Result):
-    """The outcome of every row of a frame that was added to a sequence.
+    """The outcome of each row of a submitted frame.
 
-    A workbook has the sheets `summary`, `added`, `skipped` and `failed`, with every row on exactly
-    one of the last three, and `notes` if there are notes or an error.
+    A workbook has the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if there are
+    notes or an error. Each row is on one of `added`, `skipped` and `failed`.
 
     Parameters
     ----------
     frame : DataFrame
-        The input; it is not changed.
+        The submitted frame, which is not changed.
     rows : DataFrame
-        One row per row of the input, as from `make_rows`.
+        One row per row of the input, from `make_rows`.
     sequence_id : str or None
-        The sequence; None for a report of a journal, which does not hold it.
+        The sequence's id; None for a report of a journal, which does not store the id.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -61,22 +61,22 @@ class SubmissionReport(Result):
     dry_run : bool
         Whether the report is of a dry run.
     retry : callable, optional
-        Resends the unknown rows and returns the new report; takes `watch` and `client` like
-        `submit`.
+        A function that resends the unknown rows and returns the new report; its parameters `watch`
+        and `client` are those of `submit`.
     journal : Path, optional
-        The journal that the report was read from.
+        The journal from which the report was read.
     emails : Array, optional
-        The addresses of the rows, as they are sent; without them activity cannot be read.
+        The rows' addresses as sent; activity cannot be read without addresses.
     client : Client, optional
-        The connection that reads activity; by default that of the last `connect`.
+        The connection that reads activity; by default the client of the last `connect`.
 
     Attributes
     ----------
     rows : DataFrame
         One row per row of the input, in its order: `index` (the input's label, a tuple for several
         levels), `status`, `detail`, `error_code` (str), `chunk` (Int64, number of the request),
-        `attempts` (Int64, how often it was sent), `sent_at` (datetime64, UTC, to the second; the
-        first send that may have added it, missing where `not_sent`).
+        `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second; the
+        first send that may have added the row, missing if `not_sent`).
     notes : list of str
         Messages of the service that belong to no single row.
     error : OutreachError or None
@@ -107,13 +107,13 @@ class SubmissionReport(Result):
         client: Client | None = None,
     ) -> None:
         if len(rows) != len(frame):
-            raise ValueError("`rows` needs one row per row of the frame")
+            raise ValueError("`rows` must have one row per row of `frame`")
         self.rows: pd.DataFrame = _typed(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: Final = error
         self.dry_run: Final = dry_run
-        # A shallow copy is safe from later changes of the caller's frame.
+        # A shallow copy: later changes of the caller's frame have no effect on it.
         self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
         self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
@@ -124,13 +124,14 @@ class SubmissionReport(Result):
         Returns
         -------
         DataFrame
-            The input's index and columns, then these; a name that the input already has gets the
-            prefix `outreach_`. Columns of an earlier report are replaced.
+            The input's index and columns, then the outcome columns. If the input has a column with
+            the same name, the outcome column has the prefix `outreach_`. Columns of an earlier
+            report are replaced.
         """
         return append_columns(self._frame, self.rows.drop(columns="index"))
 
     def summary(self) -> pd.DataFrame:
-        """Count the rows of each status that occurs.
+        """Count the rows per status.
 
         Returns
         -------
@@ -148,15 +149,15 @@ class SubmissionReport(Result):
         )
 
     def to_csv(self, folder: str | Path, *, excel: bool = False) -> Path:
-        """Write `added.csv`, `skipped.csv` and `failed.csv`, with every row in exactly one.
+        """Write `added.csv`, `skipped.csv` and `failed.csv`, with each row in one of the files.
 
-        `added.csv` has the rows that are `added` or `present`; `failed.csv` those that are
-        `invalid`, `rejected`, `unknown` or `not_sent`; `skipped.csv` has all others.
+        `added.csv` has the rows with status `added` or `present`, `failed.csv` the rows with status
+        `invalid`, `rejected`, `unknown` or `not_sent`, and `skipped.csv` all other rows.
 
         Parameters
         ----------
         folder : str or Path
-            Created if missing; existing files of these names are replaced.
+            The folder is created if missing; existing files of these names are replaced.
         excel : bool
             Start the files with a byte order mark, so that Excel reads accents.
 
@@ -164,19 +165,19 @@ class SubmissionReport(Result):
         -------
         Path
             The folder. Each file has the input's columns, then `status`, `detail` and `error_code`;
-            the index comes first unless it is just row numbers from 0. Formulas are escaped, see
+            the index comes first, unless it has only row numbers from 0. Formulas are escaped, see
             `df.outreach.to_csv`.
 
         Raises
         ------
         InvalidInputError
-            A file cannot be written, or a column holds values that CSV cannot.
+            A file cannot be written, or a column has values that CSV cannot store.
         """
         return write_csv_files(self._tables(), folder, excel=excel, index=self._has_labels)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         sheets = {"summary": self.summary()}
-        # The detail comes last, so that no cell cuts off a long one.
+        # The detail comes last, so that the next cell does not hide a long detail.
         sheets.update(self._tables(("status", "error_code", "detail")))
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
             sheets["notes"] = pd.DataFrame({"note": notes})
@@ -187,24 +188,24 @@ class SubmissionReport(Result):
 
     @property
     def _has_labels(self) -> bool:
-        """Whether the input's index is more than row numbers from 0."""
+        """Whether the input's index differs from row numbers from 0."""
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
     def _tables(self, columns: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
-        """Split the input with these outcome columns by kind of status."""
+        """Append these outcome columns to the input, and split it by kind of status."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(columns)])
         kinds = self.rows["status"].map(statuses.kind_of)
         return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
     def raise_for_error(self) -> SubmissionReport:
-        """Raise `error` if there is one, else return this report.
+        """Raise `error` if there is an error, else return this report.
 
         Returns
         -------
         SubmissionReport
-            This report: every row was added or skipped.
+            This report, in which each row was added or skipped.
 
         Raises
         ------
@@ -218,10 +219,10 @@ class SubmissionReport(Result):
     def retry_unknown(
         self, *, watch: Monitor | None = None, client: Client | None = None
     ) -> SubmissionReport:
-        """Resend the rows that are `unknown`.
+        """Resend the rows with status `unknown`.
 
-        Rows already in the sequence are not added again and become `present`. Rows refused now stay
-        `unknown`: the service may have added them the first time.
+        Rows already in the sequence are not added again and become `present`. Rows that are refused
+        now stay `unknown`: the first request may have added them.
 
         Parameters
         ----------
@@ -229,27 +230,28 @@ class SubmissionReport(Result):
             Called with the run before its first request and a few times a second; returns
             "continue", "drain" (end after the current request) or "abort".
         client : Client, optional
-            Another connection to the same service; by default the one that sent the rows.
+            Another connection to the same service; by default the connection that sent the rows.
 
         Returns
         -------
         SubmissionReport
-            A new report of all rows, with the new outcomes of the resent ones.
+            A new report of all rows, with the new outcomes of resent rows.
 
         Raises
         ------
         InvalidInputError
-            No row is unknown, this report cannot send, or the client is connected to another
+            No row is unknown, the report cannot send, or the client is connected to another
             service.
         """
         if not (self.rows["status"] == statuses.UNKNOWN).any():
             raise InvalidInputError("No row is unknown, so there is nothing to resend.")
         if self._retry is None:
             raise InvalidInputError(
-                "This report cannot send. If its rows have a journal, submit them again with it, "
-                "and call retry_unknown() of that report. Otherwise plan the unknown rows again: "
+                "This report cannot send. If you have a journal of its rows, submit the rows "
+                "again with the journal, and call retry_unknown() on the new report. Otherwise "
+                "plan the unknown rows again: "
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
-                "Rows already in the sequence come back as already_in_sequence."
+                "Rows already in the sequence will have the status already_in_sequence."
             )
         options = {"watch": watch, "client": client}
         return self._retry(**{name: value for name, value in options.items() if value is not None})
@@ -263,44 +265,45 @@ class SubmissionReport(Result):
     ) -> pd.DataFrame:
         """Return the recent activity of the people who are or may be in the sequence.
 
-        Contacts of rows `added`, `present`, `unknown` and `already_in_sequence` are read by
-        address, one request per person; never from the cache.
+        Contacts of rows with status `added`, `present`, `unknown` and `already_in_sequence` are
+        read by address, one request per person, without the cache.
 
         Parameters
         ----------
         since : "sent", str, date, datetime or None
-            Drop events before this time: "sent" for each row's own `sent_at`, or a day or time in
-            ISO 8601, in UTC if it has no zone. None keeps all.
+            Drop events before this time: "sent" (each row's `sent_at`), or a day or time in ISO
+            8601. Times without a zone are in UTC. None keeps all events.
         client : Client, optional
-            By default the connection of this report, or that of the last `connect`.
+            By default the report's client, or the client of the last `connect`.
         progress : bool, optional
             Show a progress bar; by default in a notebook or terminal, for long runs.
 
         Returns
         -------
         DataFrame
-            One row per event, by row and newest first: row (Int64, the position in `.rows`),
+            One row per event, sorted by row, newest first: row (Int64, the position in `.rows`),
             contact_id, email (str, the row's address), event_at (datetime64, UTC), event_type,
             sequence_type, sequence_name (str). Rows without events are only in `activity_counts`.
 
         Raises
         ------
         InvalidInputError
-            `since` is not a time, rows lack their `sent_at`, or the report has no addresses.
-            Nothing was requested.
+            `since` is not a time, rows have no `sent_at`, or the report has no addresses. Nothing
+            was requested.
         ServiceError
             The service failed or could not be reached; `.partial` has the events read so far.
 
         Warns
         -----
         OutreachWarning
-            Events have no readable time, and are kept, or have undocumented fields.
+            Events without a readable time were kept, or events have undocumented fields.
 
         Notes
         -----
-        Interface: GET /contacts/email/{email}, `recent_activity`. It holds recent events only, of
-        all sequences, and does not say how far back they go: read it regularly to miss nothing.
-        The interface does not list the event types. `sent_at` is by this machine's clock.
+        Interface: GET /contacts/email/{email}, `recent_activity`. The service returns only recent
+        events, of all sequences, for an undocumented period: read activity regularly to miss no
+        event. The interface does not list the event types. `sent_at` comes from this machine's
+        clock.
 
         Examples
         --------
@@ -321,9 +324,9 @@ class SubmissionReport(Result):
         client: Client | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame:
-        """Count the recent activity of each row by type.
+        """Count each row's recent activity by type.
 
-        The same requests as `recent_activity`.
+        The method sends the same requests as `recent_activity`.
 
         Parameters
         ----------
@@ -333,10 +336,10 @@ class SubmissionReport(Result):
         Returns
         -------
         DataFrame
-            All of `.rows`, then contact_found (boolean, missing where the row has no address or was
-            certainly not added) and, for each event type that occurs, `events_<event_type>` (Int64,
-            missing where contact_found is). Rows without events have 0. This is the one frame whose
-            columns depend on the data: the interface does not list the event types.
+            All columns of `.rows`, then contact_found (boolean, missing if the row has no address
+            or was certainly not added), then one column `events_<event_type>` per event type found
+            (Int64, missing if contact_found is missing). Rows without events have 0. The columns
+            depend on the data, because the interface does not list the event types.
 
         Raises
         ------
@@ -344,17 +347,17 @@ class SubmissionReport(Result):
             As for `recent_activity`.
         ServiceError
             The service failed or could not be reached; `.partial` has the counts so far, with
-            contact_found missing where nothing was read.
+            contact_found missing for unread rows.
 
         Warns
         -----
         OutreachWarning
-            As for `recent_activity`, or events have no type and are not counted.
+            As for `recent_activity`, or events without a type were not counted.
 
         Notes
         -----
-        Interface: GET /contacts/email/{email}, `recent_activity`, which holds recent events only. A
-        type that has not occurred has no column: `counts.get("events_replied", 0)`.
+        Interface: GET /contacts/email/{email}, `recent_activity`, which holds recent events only.
+        An event type without events has no column: use `counts.get("events_replied", 0)`.
 
         Examples
         --------
@@ -373,7 +376,7 @@ class SubmissionReport(Result):
         return read_activity(shape, self.rows, self._emails, since=since, client=own, progress=show)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Both hold the client and its token.
+        # Drop both when pickling: they hold the client and its token.
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
@@ -385,18 +388,18 @@ class SubmissionReport(Result):
 
 
 class _LastReport:
-    """The function that makes the last report of this process, also during a run."""
+    """A function that returns this process's last report, also during a run."""
 
     make: Callable[[], SubmissionReport] | None = None
 
 
 def last_report() -> SubmissionReport | None:
-    """Return the report of the last submission of this process.
+    """Return the report of this process's last submission.
 
     Returns
     -------
     SubmissionReport or None
-        The outcomes so far, even of an interrupted or unfinished run; None if this process sent
+        The outcomes so far, also for an interrupted or unfinished run; None if this process sent
         nothing. Dry runs do not count.
 
     Notes
@@ -441,7 +444,7 @@ def make_rows(
     outcomes: Mapping[int, Entry],
     kept: Positions | None = None,
 ) -> pd.DataFrame:
-    """Build `SubmissionReport.rows` from the entries by position.
+    """Build `SubmissionReport.rows` from a dict of position to entry.
 
     Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's `kept`.
     """
@@ -459,7 +462,7 @@ def make_rows(
 
 
 def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
-    """Set the status of duplicates of a row that was not sent to `not_sent`."""
+    """Set the status of an unsent row's duplicates to `not_sent`."""
     is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
     is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
     affected = np.flatnonzero(is_duplicate & is_unsent[kept])

@@ -1,7 +1,7 @@
-"""Decide from a journal's records which rows a run sends, and the outcomes of the others; pure.
+"""Decide from a journal's records which rows to send, and derive the other rows' outcomes; pure.
 
-A row is sent only if no lead of its person, in recorded and present rows, may have been added or
-skipped. Recorded leads that were rejected or not sent reached nobody and are retried.
+A row is sent only if no recorded lead of the same person may have been added or skipped. Present
+rows link a person's leads too. Leads that were rejected or not sent reached nobody and are retried.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
 
-_OTHER_IDENTIFIERS: Final = "It was sent {} and is not resent."
-_CHANGED: Final = "Not resent, because its {} changed since it was sent."
-_INVALID: Final = "Not resent, because it is invalid now; see the plan's problems."
-_OTHER_LEAD: Final = "Not resent, because another lead of this person may have arrived."
+_OTHER_IDENTIFIERS: Final = "The row was sent {} and is not resent."
+_CHANGED: Final = "Not resent, because the {} changed since the row was sent."
+_INVALID: Final = "Not resent, because the row is invalid now; see the plan's problems."
+_OTHER_LEAD: Final = "Not resent, because another lead of this person may be in the sequence."
 
 _OVERRIDES: Final = {
     statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
@@ -41,17 +41,17 @@ _MAY_BE_ADDED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREAD
 
 
 class Entry(NamedTuple):
-    """The outcome of a row that was sent, the number of its chunk, its attempts and its time."""
+    """A sent row's outcome, chunk number, attempts and time."""
 
     outcome: RowOutcome
     chunk: int | None
     attempts: int
-    # The first send that may have acted, to the second.
+    # The time of the first send that may have added the lead, to the second.
     sent_at: datetime | None = None
 
 
 class Sent(NamedTuple):
-    """A lead as sent: hashes of its mailbox and identifiers, and its overrides as JSON."""
+    """A sent lead: hashes of the mailbox and identifiers, and the overrides as JSON."""
 
     mailbox: bytes | None
     email: bytes | None
@@ -60,18 +60,18 @@ class Sent(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """The content of a journal."""
+    """A journal's content."""
 
     # The outcome of each lead.
     entries: Mapping[int, Entry]
-    # The leads whose people any request may have reached.
+    # Leads of people whom any request may have reached.
     reached: AbstractSet[int]
-    # The leads that were sent from their own mailbox, with its hash.
+    # The mailbox hash of each lead that has a mailbox.
     mailboxes: Mapping[int, bytes]
     sent: Callable[[int], Sent]
-    # The lead of each identifier set, in the order of recording.
+    # The lead of each identifier set, in recorded order.
     leads: Rows
-    # Whether the identifier set is that of the sent row.
+    # Whether the identifier set belongs to the sent row.
     is_sent: np.ndarray[Any, np.dtype[np.bool_]]
     # The identifier sets, as hashes.
     identifiers: Identifiers
@@ -79,19 +79,20 @@ class Recorded(NamedTuple):
 
 @dataclass
 class Resumption:
-    """The decision for each row."""
+    """The decisions on all rows."""
 
     # The rows to send, in frame order.
     rows: Rows
-    # For each row, itself or the row that it duplicates.
+    # For each row, its own position or the position of the row that it duplicates.
     kept: Rows
-    # The recorded outcomes by row.
+    # The recorded outcome per row.
     entries: dict[int, Entry] = field(default_factory=dict)
-    # The recorded leads of rows to send.
+    # The recorded lead per row to send.
     leads: dict[int, int] = field(default_factory=dict)
-    # New identifiers of recorded leads: lead, place of the set, kind of identifier or None for all.
+    # New identifiers of recorded leads: (lead, place of the set, kind of identifier or None for
+    # all).
     extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
-    # Invalid rows with valid identifiers, and the row that is sent for their person.
+    # Pairs of an invalid row with valid identifiers and the row that is sent for the same person.
     unsent_rows: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -104,7 +105,7 @@ def resume(
     resend_unknown: bool,
     sent_of: Callable[[Sequence[int]], list[Sent]],
 ) -> Resumption:
-    """Decide for every row whether it is sent; with `resend_unknown`, only unknown rows are."""
+    """Decide which rows are sent; with `resend_unknown`, only unknown rows."""
     people = _People(plan, identifiers, mailboxes, recorded)
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, resumption)
@@ -133,8 +134,8 @@ def resume(
 class _People:
     """The people of recorded and present rows.
 
-    Identifier sets have places: first the recorded sets of leads that may have reached somebody,
-    then the sets of present rows, then the recorded sets of leads that are retried.
+    Identifier sets are numbered by place: first the recorded sets of leads that may have reached
+    somebody, then the sets of present rows, then the recorded sets of retried leads.
     """
 
     def __init__(
@@ -144,12 +145,13 @@ class _People:
         mailboxes: Sequence[bytes | None],
         recorded: Recorded,
     ) -> None:
-        # `identifiers` has all rows by the plan's keys, then by each of its earlier keys.
+        # `identifiers` has all rows with the plan's keys, then all rows with each of its earlier
+        # keys.
         self.size, self._mailboxes = len(plan.frame), mailboxes
         self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
         self._is_identified = plan.checked.is_identified
         self._has_mailboxes = plan.checked.mailboxes is not None
-        # Invalid rows that link their person's identifiers.
+        # Invalid rows that link a person's identifiers.
         self.is_unsent = self._is_identified & ~self.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
         self._has_no_overrides = self._overrides.null_count == self.size
@@ -197,7 +199,7 @@ class _People:
         return np.concatenate([of_leads, rows + len(leads) if is_several else rows * 0 + NONE])
 
     def take_retryable_lead(self, row: int) -> int | None:
-        """Take the recorded lead to retry with a row's email or URL, each lead only once."""
+        """Return the retryable lead with a row's email or URL; each lead only once."""
         place = self.begin + row
         for kind, numbers in enumerate((self._first, self._url)):
             lead = self._retryable_lead.get((kind, numbers[place]))
@@ -215,7 +217,7 @@ class _People:
         return rows
 
     def _lead(self, row: int) -> int:
-        """Return the recorded lead that determines a row's outcome."""
+        """Return the recorded lead whose outcome applies to a row."""
         now, *earlier = self._places(row)
         for place in (*earlier, now):
             if self._set[place] in self._lead_of_set:
@@ -225,16 +227,16 @@ class _People:
         return known[0] if known else self._best_lead(row)
 
     def _best_lead(self, row: int) -> int:
-        """Return the preferred lead of a row's person."""
+        """Return the preferred lead of the row's person."""
         leads = self._leads_of_person[int(self.person_of_place[row])]
         return min(leads, key=lambda lead: (_rank(self.entries[lead]), lead))
 
     def _places(self, row: int) -> range:
-        """Return the places of a row's identifier sets; the plan's own columns come first."""
+        """Return the places of a row's identifier sets, the plan's columns first."""
         return range(self.begin + row, self.end, self.size)
 
     def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
-        """Return the row most similar to the one that was sent as the lead."""
+        """Return the row most similar to the row sent as this lead."""
         if len(rows) == 1:
             return rows[0]
         sent, mailbox = self._set[self._sent_place[lead]], self._recorded.mailboxes.get(lead)
@@ -247,7 +249,7 @@ class _People:
         return min(rows, key=distance)
 
     def describe_changes(self, lead: int, row: int) -> str:
-        """Describe how the row's identifiers and mailbox differ from those of the sent lead."""
+        """Describe how a row's identifiers and mailbox differ from the sent lead's."""
         places, differ = (self.begin + row, self._sent_place[lead]), []
         if self._set[places[0]] != self._set[places[1]]:
             now, sent = map(self._kinds, places)
@@ -262,7 +264,7 @@ class _People:
         return _OTHER_IDENTIFIERS.format(" and ".join(differ)) if differ else ""
 
     def _kinds(self, place: int) -> dict[str, int]:
-        """Return the numbers of a set's identifiers."""
+        """Return the numbers of a set's identifiers by kind."""
         email, profnet_url = spec.LEAD_IDENTIFIERS
         first, url = self._first[place], self._url[place]
         if first != NONE and self._every.weak_url[place].is_valid:
@@ -270,9 +272,9 @@ class _People:
         return {email: first, profnet_url: url}
 
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Take a row of a skipped lead to resend, if it now has the override of that skip."""
+        """Return a row to resend a skipped lead, if the row now overrides the check."""
         status = self.entries[lead].outcome.status
-        # A lead whose resend was refused is retried without a further override.
+        # A lead whose resend was refused needs no further override.
         override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
         if override is None or (override and self._has_no_overrides):
             return None
@@ -296,7 +298,7 @@ class _People:
         rows: Sequence[int],
         sent_of: Callable[[Sequence[int]], list[Sent]],
     ) -> tuple[int | None, str]:
-        """Return the unchanged row of an unknown lead, or None and the reason."""
+        """Return an unknown lead's unchanged row, or None and the reason."""
         if self.entries[lead].outcome.status != statuses.UNKNOWN:
             return None, ""
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
@@ -304,7 +306,7 @@ class _People:
         before = self._recorded.sent(lead)
         present = [row for row in rows if self._is_identified[row]]
         now = dict(zip(present, sent_of(present), strict=True))
-        # The overrides may differ.
+        # Ignore differences in overrides.
         same = [row for row in present if now[row][:-1] == before[:-1] and self.is_valid[row]]
         if same:
             return same[0], ""
@@ -322,7 +324,7 @@ class _People:
         return sum(entry.outcome.status in _MAY_BE_ADDED for entry in entries)
 
     def unrecorded_sets(self) -> Iterator[tuple[int, int, int | None]]:
-        """Yield the extensions for unrecorded identifier sets of known people."""
+        """Yield unrecorded identifier sets of known people as `extensions`."""
         seen = {NONE}
         for place in self._unrecorded.tolist():
             at = self.begin + place
@@ -339,7 +341,7 @@ class _People:
 
 
 def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
-    """Add people without records; return the row to send for each."""
+    """Add people without records; return the row to send per person."""
     rows = np.flatnonzero(people.is_valid & ~people.is_known[: people.size])
     persons = people.person_of_place[rows]
     _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)
@@ -358,7 +360,7 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
 
 
 def _first_leads(numbers: Sequence[int], leads: Rows) -> dict[int, int]:
-    """Return the lead with which each number was first recorded."""
+    """Return each number's first recorded lead."""
     recorded = zip(numbers[: len(leads)], leads.tolist(), strict=True)
     found = dict(reversed(list(recorded)))
     found.pop(NONE, None)
@@ -373,7 +375,7 @@ def _with_note(entry: Entry, note: str) -> Entry:
 
 
 def _rank(entry: Entry) -> int:
-    """Return a lead's rank among those of its person: in the sequence, unknown, skipped."""
+    """Return a lead's rank among the person's leads: in the sequence, unknown, skipped."""
     if entry.outcome.status in statuses.IN_SEQUENCE:
         return 0
     return 1 if entry.outcome.status == statuses.UNKNOWN else 2

@@ -30,7 +30,7 @@ from outreach_frames.leads.sending.outcome import (
 from outreach_frames.leads.sending.resume import Entry
 
 _LOGGER: Final = logging.getLogger(__name__)
-# After this many equal failures in a row, the service is down or refuses everything.
+# After this number of equal consecutive failures, the service is down or refuses all requests.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
 _NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
@@ -38,7 +38,7 @@ _UNCERTAIN: Final = "uncertain"
 
 
 class Chunk(NamedTuple):
-    """The rows of a request, its chunk number, and whether it is only part of that chunk."""
+    """A request's rows, its chunk number, and whether it is only part of the chunk."""
 
     number: int
     positions: Sequence[int]
@@ -48,14 +48,14 @@ class Chunk(NamedTuple):
 class NeededFields:
     """The data fields that a sequence may require, inferred from accepted and refused requests.
 
-    The service refuses a whole request if one lead lacks a required field, and may not name it.
-    Parts of the request are then sent such that each response halves the suspected fields.
+    The service refuses a whole request if one lead lacks a required field, and may not name the
+    field. The rows are then sent in parts, so that each response halves the suspected fields.
     """
 
     def __init__(self, fields_of_row: Mapping[int, int]) -> None:
-        # Sets of fields are integers with one bit per field.
+        # Each set of fields is an integer with one bit per field.
         self._fields_of_row = fields_of_row
-        # Fields that may be required: no row without one of them was accepted.
+        # Fields that may be required: each accepted row had all these fields.
         self._possible = reduce(or_, fields_of_row.values(), 0)
         # Each set contains at least one required field.
         self._suspect_sets: set[int] = set()
@@ -63,7 +63,7 @@ class NeededFields:
     def record_accepted(self, rows: Iterable[int]) -> None:
         """Rule out the fields that an accepted row lacks."""
         self._possible = reduce(and_, (self._fields_of_row[row] for row in rows), self._possible)
-        # A set that becomes empty was refused for another reason.
+        # An empty set means that the request was refused for another reason.
         self._suspect_sets = {fields & self._possible for fields in self._suspect_sets} - {0}
 
     def record_refused(self, rows: Iterable[int]) -> None:
@@ -71,7 +71,7 @@ class NeededFields:
         self._suspect_sets |= {reduce(or_, map(self._lacking, rows), 0)} - {0}
 
     def split(self, rows: Sequence[int]) -> list[Sequence[int]]:
-        """Split rows in two if the service would certainly refuse them because of some rows."""
+        """Split rows in two if some of the rows would certainly cause a refusal."""
         lacking = {row: self._lacking(row) for row in rows}
         if not self._is_refused(reduce(or_, lacking.values(), 0)):
             return [rows]
@@ -83,8 +83,8 @@ class NeededFields:
         return [[row for row in rows if row in first], [row for row in rows if row not in first]]
 
     def _half(self, lacking: Mapping[int, int]) -> set[int]:
-        """Return rows that lack at most half of the suspected fields, if there are any."""
-        # The fields that explain all refusals at once, else the smallest suspect set.
+        """Return rows that together lack at most half of the suspected fields, if possible."""
+        # Suspect the fields that could explain all refusals, else the smallest suspect set.
         common = reduce(and_, self._suspect_sets, self._possible)
         suspects = common or min(self._suspect_sets, key=int.bit_count)
 
@@ -110,29 +110,29 @@ class NeededFields:
 
 @dataclass(eq=False)
 class Run:
-    """One run of a submission: one thread calls `send`; others may read it and set `over`."""
+    """One run of a submission. One thread calls `send`; other threads may read, and set `over`."""
 
     plan: PreparedLeads
     client: Client
-    # Written before and after each request.
+    # The journal is written before and after each request.
     journal: Journal | None
-    # The rows were sent before with unknown outcome.
+    # True if an earlier request sent the rows with unknown outcome.
     is_resend: bool
     pending: deque[Chunk]
-    # The outcome of each row sent by this or an earlier run; `unknown` during its request.
+    # The outcome per row that this or an earlier run sent; `unknown` during the request.
     entries: dict[int, Entry]
     # The rows that this run has sent.
     begun: set[int] = field(default_factory=set)
     # The rows of the current request.
     current: Sequence[int] = ()
-    # Finished rows of this run by status; replaced as a whole, for other threads.
+    # The number of finished rows of this run per status; replaced as a whole, for other threads.
     tally: Mapping[str, int] = field(default_factory=dict)
     # Messages of the service that belong to no single row.
     notes: list[str] = field(default_factory=list)
-    # The error that stopped the run, else the last that left rows `rejected` or `unknown`.
+    # The error that stopped the run, else the last error with `rejected` or `unknown` rows.
     error: OutreachError | None = None
     requests: int = 0
-    # True once no further request may begin.
+    # True if no further request may begin.
     over: bool = False
     # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
@@ -144,7 +144,7 @@ class Run:
         self._needed = NeededFields(self.plan.fields(rows))
 
     def send(self) -> None:
-        """Send the chunks until all are sent or the run must stop."""
+        """Send chunks until all are sent or the run must stop."""
         try:
             with self.journal or nullcontext():
                 while self.pending and not self.over:
@@ -201,7 +201,7 @@ class Run:
         self._finish(chunk, rows, read.notes)
 
     def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
-        """Record the outcome of a failed chunk, and decide how to continue."""
+        """Record a failed chunk's outcome, and decide how to continue."""
         classify_error = classify_resend if self.is_resend else classify
         outcome, next_step, notes = classify_error(error)
         if next_step is NextStep.FIND_FIELD:
@@ -221,8 +221,8 @@ class Run:
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
 
     def _drop_mailbox(self, mailbox: str | None, outcome: RowOutcome) -> None:
-        """Drop the pending chunks of a mailbox that was refused; others are still sent."""
-        detail = f"Its mailbox was refused before this row: {outcome.detail}"
+        """Drop a refused mailbox's pending chunks; other chunks are still sent."""
+        detail = f"The service refused the mailbox before this row: {outcome.detail}"
         not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail, outcome.error_code), None, 0)
         for chunk in list(self.pending):
             if self.plan.mailbox_of(chunk.positions) == mailbox:
@@ -231,16 +231,16 @@ class Run:
                     self.entries.setdefault(row, not_sent)
 
     def _split(self, chunk: Chunk) -> bool:
-        """Replace a chunk that would certainly be refused by two parts, if possible."""
+        """Split a chunk in two if the service would certainly refuse it whole."""
         parts = self._needed.split(chunk.positions)
         if len(parts) == 1:
             return False
-        # `extendleft` reverses their order.
+        # `extendleft` reverses the order.
         self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
         return True
 
     def _count_failure(self, kind: str) -> None:
-        """Stop the run after too many failures of the same kind in a row."""
+        """Count a failure; stop the run after too many consecutive failures of the same kind."""
         in_a_row = self._failures_in_a_row if kind == self._last_failure else 0
         self._last_failure, self._failures_in_a_row = kind, in_a_row + 1
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
@@ -253,7 +253,7 @@ class Run:
         *,
         is_interim: bool = False,
     ) -> None:
-        """Record the outcomes of a chunk's rows: first in memory, where it cannot fail."""
+        """Record the outcomes of a chunk's rows, first in memory, then in the journal."""
         counts = Counter(outcome.status for outcome in outcomes)
         if not is_interim:
             self.tally = Counter(self.tally) + counts

@@ -1,4 +1,4 @@
-"""The people that this process sent to each sequence, only to warn of sending them twice."""
+"""Remember the people that this process sent to each sequence, to warn of repeated sending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
 _Target = tuple[str, str]
 
 _lock = Lock()
-# Functions that return the keys of sent rows; those of a running submission grow.
+# Functions that return the keys of sent rows; the keys of a running submission grow.
 _sent_keys: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
 _targets_under_way: set[_Target] = set()
 
@@ -25,7 +25,7 @@ _targets_under_way: set[_Target] = set()
 def recording(
     client: Client, plan: PreparedLeads, sent_rows: Callable[[], Positions]
 ) -> Iterator[None]:
-    """Record the people that a run has sent or may have sent, during the run and afterwards."""
+    """Record the people whom a run has sent or may have sent, during and after the run."""
 
     def keys_now() -> list[pa.RecordBatch]:
         rows = pa.array(sent_rows())
@@ -44,7 +44,7 @@ def recording(
 
 
 def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
-    """Return for each row whether its person was sent before."""
+    """Return whether each row's person was sent before."""
     target = _target(client, plan)
     with _lock:
         before = [keys for keys_now in _sent_keys.get(target, []) for keys in keys_now()]
@@ -57,7 +57,7 @@ def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
 
 @contextmanager
 def sending(client: Client, plan: PreparedLeads) -> Iterator[bool]:
-    """Mark a sequence as in use by a submission; yield False if it already is."""
+    """Mark a sequence as in use by a submission; yield False if another submission uses it."""
     target = _target(client, plan)
     with _lock:
         is_free = target not in _targets_under_way
@@ -71,7 +71,7 @@ def sending(client: Client, plan: PreparedLeads) -> Iterator[bool]:
 
 
 def clear() -> None:
-    """Drop all records, as a new process would."""
+    """Drop all records."""
     with _lock:
         _sent_keys.clear()
 

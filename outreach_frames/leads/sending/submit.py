@@ -1,4 +1,4 @@
-"""Send a plan, and return a report of every row in every case."""
+"""Send a plan, and always return a report of all rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.resume import Entry, Resumption
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
-# The statuses that make a report incomplete, in the order of messages.
+# The statuses of incomplete rows, in the order of messages.
 _INCOMPLETE: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
 
 
@@ -50,7 +50,7 @@ def submit(
     client: Client | None = None,
     is_confirmed: bool = False,
 ) -> SubmissionReport:
-    """Send a plan request by request, and report every row; raise only if nothing was sent.
+    """Send a plan, and report all rows; raise only if nothing was sent.
 
     `watch` is called with the `Run` a few times a second, before the first request and at the end.
     `is_confirmed` turns off the warning of leads that this process sent before.
@@ -71,7 +71,7 @@ def submit(
         return _warn_if_incomplete(report, "")
     client = _client_of(plan.client, client)
     own = client.base_url, place
-    # Atomic, so that only one of several threads is first.
+    # `setdefault` is atomic, so that only one of several threads is first.
     first = plan.submissions.setdefault("first", own)
     if first is not own:
         place = _require_same_journal(first, client, place)
@@ -87,7 +87,7 @@ def submit(
 def preview(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
 ) -> Resumption:
-    """Report the outcome that every row would have in a run, without any change."""
+    """Return the outcome that each row would have in a run, without any change."""
     place = None if journal is None else _place(journal)
     if first := plan.submissions.get("first"):
         place = _require_same_journal(first, client, place)
@@ -102,9 +102,9 @@ def preview(
 def _dry_run(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None
 ) -> SubmissionReport:
-    """Report every row with its recorded outcome, or the one of a dry run."""
+    """Report each row with its recorded outcome or as ready to be sent."""
     found = preview(plan, journal, client)
-    ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: it would be sent."), None, 0)
+    ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: the row would be sent."), None, 0)
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), ready)}
     rows = make_rows(plan, entries, found.kept)
     known: dict[str, Any] = {"emails": plan.emails, "client": client or plan.client}
@@ -112,11 +112,12 @@ def _dry_run(
 
 
 def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
-    """Report a journal's records of a plan's rows, without any change."""
+    """Report a plan's rows with the outcomes from a journal, without any change."""
     with read_only(journal) as opened:
         found = opened.resume(plan, resend_unknown=False, dry_run=True)
         notes, path = opened.notes, opened.path
-    no_record = Entry(RowOutcome(statuses.NOT_SENT, "The journal has no record of it."), None, 0)
+    outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
+    no_record = Entry(outcome, None, 0)
     entries = {**dict.fromkeys(found.rows.tolist(), no_record), **found.entries}
     rows = mark_duplicates_of_unsent(make_rows(plan, entries, found.kept), found.kept)
     known: dict[str, Any] = {"notes": notes, "emails": plan.emails, "client": plan.client}
@@ -124,18 +125,18 @@ def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
 
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
-    # Absolute, as the working folder may change before the unknown rows are resent.
+    # Use an absolute path: the working folder may change before the unknown rows are resent.
     return journal if isinstance(journal, JournalPlace) else JournalPlace(locate(journal))
 
 
 def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
-    """Return the service, sequence and settings of a journal; a dry run may lack the service."""
+    """Return the service, sequence and settings for a journal; dry runs may lack the service."""
     return {**({} if client is None else {"service": client.base_url}), **plan.fingerprint}
 
 
 @dataclass
 class _Submission:
-    """A plan with its client, its journal and, once started, its run."""
+    """A plan with its client, its journal and, after the start, its run."""
 
     plan: PreparedLeads
     client: Client
@@ -146,7 +147,7 @@ class _Submission:
 
     @property
     def is_unused(self) -> bool:
-        """Whether certainly nothing was sent."""
+        """Whether it is certain that nothing was sent."""
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
@@ -160,7 +161,7 @@ def _require_same_journal(
         return used
     before = "without a journal" if used is None else f"with the {used.name}"
     advice = (
-        "Submit it with that journal"
+        "Submit the plan with the same journal"
         if is_same_service and used is not None and used.path is not None
         else "Plan only the rows that are rejected or not_sent in the report"
     )
@@ -177,11 +178,11 @@ def _retry(
     unused = Lock()
 
     def retry(watch: Monitor | None = None, client: Client | None = None) -> SubmissionReport:
-        # A journal records what was resent.
+        # With a journal, the resent rows are recorded; without a journal, resend only once.
         if task.journal is None and not unused.acquire(blocking=False):
             raise InvalidInputError(
-                "The unknown rows of this report were resent before. Use the report that "
-                "retry_unknown() returned then. Nothing was sent."
+                "The unknown rows of this report were resent before. Use the report that the "
+                "earlier retry_unknown() returned. Nothing was sent."
             )
         resend = replace(task, run=None)
         try:
@@ -205,7 +206,7 @@ def _submit(
 ) -> SubmissionReport:
     """Send a plan's remaining rows, or only its unknown rows; raise only if nothing was sent."""
     plan = task.plan
-    # Held until the report exists, so that Ctrl-C cannot lose it.
+    # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
     with HeldSignals() as signals, ExitStack() as stack:
         journal, last_chunk = None, 0
         found = Resumption(plan.positions, plan.kept)
@@ -258,8 +259,8 @@ def _warn_of_sent_before(task: _Submission, rows: Positions) -> None:
         leads = plural(len(rows), "lead")
         warn(
             f"This Python process sent {before:,} of {leads} to this sequence before. The service "
-            "skips leads already in it only if email and profile URL are the same. Pass the same "
-            "journal= to every call, so that nobody is sent twice."
+            "skips leads already in the sequence only if email and profile URL are the same. Pass "
+            "the same journal= to every call, so that nobody is sent twice."
         )
 
 
@@ -276,17 +277,17 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
     if own is not None and client.base_url != own.base_url:
         raise InvalidInputError(
             f"The plan is for {own.base_url}, but the client is connected to {client.base_url}. "
-            "Make the plan with that client. Nothing was sent."
+            "Create a plan with this client. Nothing was sent."
         )
     if client.closed:
         raise ConfigurationError(
-            "The plan's client is closed. Connect again, and make the plan again. Nothing was sent."
+            "The plan's client is closed. Connect again, and create a new plan. Nothing was sent."
         )
     return client
 
 
 def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, Entry]:
-    """Merge recorded outcomes with those of a report that could not be recorded."""
+    """Merge a journal's outcomes with a report's outcomes that could not be recorded."""
     return {
         row: own[row]
         if row in own
@@ -300,7 +301,7 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
 def _original_chunks(
     plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
 ) -> list[Chunk]:
-    """Group unknown rows by their first chunk, so that a response concerns the same rows."""
+    """Group unknown rows by their original chunk, so that a response covers the same rows."""
     rows_of_chunk: dict[int, list[int]] = {}
     for row in rows.tolist():
         rows_of_chunk.setdefault(entries[row].chunk or 0, []).append(row)
@@ -328,12 +329,12 @@ def _report(
 
 
 def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:
-    """Warn if the report has an error, and return it."""
+    """Warn if the report has an error, and return the report."""
     if report.error is not None:
         counts = _count_incomplete(report.rows["status"])
         is_counted = not counts or counts in str(report.error)
         prefix = "" if is_counted else f"Of {plural(len(report.rows), 'row')}, {counts}: "
-        # If warnings are errors, losing the warning is better than losing the report.
+        # If warnings are errors, drop the warning rather than the report.
         with suppress(Exception):
             warn(f"{prefix}{report.error} {advice}".strip())
     return report
@@ -349,7 +350,7 @@ def _count_incomplete(status: pd.Series[str]) -> str:
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Return the advice to resume; `is_safe` if a journal has the outcomes."""
+    """Return advice on how to resume; `is_safe` means that a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:

@@ -1,4 +1,4 @@
-"""Supervise a run from the calling thread: progress, requests to stop, signals."""
+"""Supervise a run from the calling thread: show progress, and handle stop requests and signals."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _INTERRUPTED: Final = (
-    "Interrupted. Rows of the current request are unknown if it may have arrived; later rows were "
-    "not sent."
+    "Interrupted. Rows of the current request are unknown if the request may have arrived; later "
+    "rows were not sent."
 )
 _CANCELLED: Final = "Cancelled. Rows after the last request were not sent."
-# Directives of earlier versions.
+# The directives' names in earlier versions.
 _OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
     "go on": "continue",
     "finish": "drain",
     "break off": "abort",
 }
 _POLL_SECONDS: Final = 0.1
-# Time for the current request's response after Ctrl-C: without one, its rows are unknown.
+# Wait for the current request's response after Ctrl-C; without a response, its rows are unknown.
 _RESPONSE_SECONDS: Final = 1.5
-# Then time for the cancelled run to end, before it is abandoned.
+# Then wait for the cancelled run to end, before abandoning it.
 _ABANDON_SECONDS: Final = 5.0
 
 
@@ -43,9 +43,9 @@ def supervise(
     progress: bool | None,
     monitor: Monitor | None,
 ) -> OutreachError | None:
-    """Run a submission in a thread; return its error, or raise it if nothing was sent.
+    """Run a submission in a thread; return its error, or raise the error if nothing was sent.
 
-    The thread keeps a signal from falling between a response and its journal entry.
+    In a separate thread, no signal can interrupt between a response and its journal entry.
     """
     supervision = _Supervision(run, signals, monitor)
     supervision.run_to_end(progress)
@@ -54,8 +54,8 @@ def supervise(
     fault = supervision.fault
     if fault is not None and not isinstance(fault, OutreachError):
         error = OutreachError(
-            f"Unexpected internal error: {type(fault).__name__}. Report it with the traceback in "
-            "error.__cause__."
+            f"Unexpected internal error: {type(fault).__name__}. Report the error with the "
+            "traceback in error.__cause__."
         )
         error.__cause__ = fault
         return error
@@ -77,7 +77,7 @@ class _Supervision:
     fault: BaseException | None = None
 
     def run_to_end(self, progress: bool | None) -> None:
-        """Run until all is sent, or the run is stopped or abandoned."""
+        """Run until all rows are sent, or the run is stopped or abandoned."""
         run, token = self.run, CancellationToken()
         executor = ThreadPoolExecutor(
             1, "outreach_frames", initializer=bind_thread, initargs=(token, current_status.get())
@@ -93,14 +93,14 @@ class _Supervision:
         except KeyboardInterrupt:  # no signal handler could be installed
             self.requested = "abort"
         finally:
-            # However supervision ends, nothing more is sent without a report.
+            # Send nothing more after supervision ends, for whatever reason.
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
                 run.close()
         if self.requested == "abort":
             for seconds in (_RESPONSE_SECONDS, _ABANDON_SECONDS):
-                # Another Ctrl-C must not cost the report.
+                # Another Ctrl-C must not lose the report.
                 with suppress(KeyboardInterrupt):
                     run.done.wait(seconds)
                 token.set()

@@ -49,7 +49,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": ["profnet_url"]}, "is an identifier"),
     ({"data": {5: "n"}}, "5 is not a valid name"),
     ({"data": {"": "n"}}, "is not a valid name"),
-    ({"data": {"Ω": "n"}}, "Pass your own"),
+    ({"data": {"Ω": "n"}}, "Choose a name"),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
     ({"overrides": 1}, "True or False"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),

@@ -262,7 +262,7 @@ def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -
         by_url = by_url.activity_counts()
     assert by_url["contact_found"].isna().all()
     by_hand = SubmissionReport(report.frame[:1], report.rows[:1], sequence_id="s1")
-    with pytest.raises(InvalidInputError, match="without the addresses"):
+    with pytest.raises(InvalidInputError, match="has no addresses"):
         by_hand.recent_activity()
     assert service.asked == []
 

@@ -163,7 +163,7 @@ class TestMemory:
             journal.begin(1, [3, 4, 5])
             journal.finish({3: ADDED, 4: RowOutcome("rejected", "no phone", "missing_lead_field")})
             journal.begin(2, [4])
-        interrupted = RowOutcome("unknown", "The run ended during its request.")
+        interrupted = RowOutcome("unknown", "The run ended during the request.")
         for _ in range(2):
             assert entries_of(path) == {
                 3: Entry(ADDED, 1, 1),
@@ -602,7 +602,7 @@ class TestDisk:
                 journal.finish({1: ADDED})
             assert journal.is_lost
         for _ in range(2):
-            with pytest.raises(InvalidInputError, match=r"lost.*plan only.*Nothing was sent"):
+            with pytest.raises(InvalidInputError, match=r"lost.*Plan only.*Nothing was sent"):
                 opened(path)
             path.unlink(missing_ok=True)
 

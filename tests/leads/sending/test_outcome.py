@@ -144,20 +144,20 @@ def test_a_list_name_is_made_printable() -> None:
 @pytest.mark.parametrize(
     ("response", "says"),
     [
-        (success(1), "reports 1 leads added, but 3 leads"),
-        (success(0), "reports 0 leads added, but 3 leads"),
-        (success(4), "reports 4 leads added, but 3 leads"),
-        (success(-3), "reports -3 leads added"),
-        (success(True), "reports true leads added"),
-        (success(3.0), "reports 3.0 leads added"),
-        (success("3"), "reports 3 leads added"),
-        (success(None), "reports null leads added"),
-        (success(3, total=4), "reports 4 leads received; 3 were sent"),
-        (success(3, total=2), "reports 2 leads received; 3 were sent"),
-        (success(3, total=None), "reports null leads received"),
-        (success(3, total="3"), "reports 3 leads received"),
-        (success(3, total=3.0), "reports 3.0 leads received"),
-        ({"total_added_to_sequence": 3}, "reports null leads received"),
+        (success(1), "reports 1 added leads, but 3 leads"),
+        (success(0), "reports 0 added leads, but 3 leads"),
+        (success(4), "reports 4 added leads, but 3 leads"),
+        (success(-3), "reports -3 added leads"),
+        (success(True), "reports true added leads"),
+        (success(3.0), "reports 3.0 added leads"),
+        (success("3"), "reports 3 added leads"),
+        (success(None), "reports null added leads"),
+        (success(3, total=4), "reports 4 received leads, but 3 were sent"),
+        (success(3, total=2), "reports 2 received leads, but 3 were sent"),
+        (success(3, total=None), "reports null received leads"),
+        (success(3, total="3"), "reports 3 received leads"),
+        (success(3, total=3.0), "reports 3.0 received leads"),
+        ({"total_added_to_sequence": 3}, "reports null received leads"),
     ],
 )
 def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
@@ -178,7 +178,7 @@ def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
     """A listed lead keeps its list's status; only the unlisted ones are unknown."""
     response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
     assert found(response) == ["already_in_sequence", "unknown", "unknown"]
-    assert "1 leads added, but 2 leads" in outcome(response).rows[1].detail
+    assert "1 added leads, but 2 leads" in outcome(response).rows[1].detail
 
 
 @pytest.mark.parametrize("added", [0, 1, 2])

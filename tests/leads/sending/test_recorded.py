@@ -169,7 +169,7 @@ def test_what_it_shows(path: Path) -> None:
     assert statuses(read) == expected
     assert read.rows["sent_at"].isna().tolist() == [False] * 4 + [True] * 2
     assert str(read.rows["sent_at"].dtype) == "datetime64[us, UTC]"
-    assert read.rows["detail"][4] == "The journal has no record of it."
+    assert read.rows["detail"][4] == "The journal has no record of the row."
     assert f"in the journal {path}" in repr(read)
     assert "no record" in read._repr_html_()
     assert dict(read.summary().itertuples(index=False))["not_sent"] == 2

@@ -194,7 +194,7 @@ def test_a_deep_count() -> None:
         with scripted(only_posts([reply])) as service, connected(service) as client:
             with pytest.warns(OutreachWarning, match="1 is unknown"):
                 report = add(leads(1), client)
-        assert re.search(f"reports {shown} leads added", report.rows["detail"][0])
+        assert re.search(f"reports {shown} added leads", report.rows["detail"][0])
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
             report = rows[:1].outreach.add_to_sequence("s1", client=client, **options)
         with pytest.warns(OutreachWarning, match="1 is unknown"):
             report = report.retry_unknown()
-        assert "because it is invalid now; see the plan's problems" in details(report)[0]
+        assert "because the row is invalid now; see the plan's problems" in details(report)[0]
         with pytest.warns(OutreachWarning, match="1 is invalid"):
             assert statuses(run(rows).retry_unknown()) == ["invalid", "added"]
         assert statuses(run(rows)) == ["invalid", "added"]
@@ -213,8 +213,8 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
         ((A, None), ""),
         ((A, U), ""),
         (("A@example.COM", U), ""),
-        ((A2, U), "It was sent with another email and is not resent."),
-        ((A, V), "It was sent with another profnet_url and is not resent."),
+        ((A2, U), "The row was sent with another email and is not resent."),
+        ((A, V), "The row was sent with another profnet_url and is not resent."),
     ],
 )
 def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
@@ -230,7 +230,7 @@ def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None), (A, U)], path)
         report = add(client, [(None, U)], path)
-    assert details(report) == ["It was sent without this profnet_url and is not resent."]
+    assert details(report) == ["The row was sent without this profnet_url and is not resent."]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: 
         with pytest.warns(OutreachWarning):
             report = report.retry_unknown()
         assert statuses(report) == ["unknown"]
-        assert f"its {changed} changed since it was sent" in details(report)[0]
+        assert f"the {changed} changed since the row was sent" in details(report)[0]
         assert len(sent(service)) == 1
         with pytest.warns(OutreachWarning):
             report = add(client, [row, (A, None)], path)
@@ -485,7 +485,7 @@ def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: P
         other = frame_of([(B, None)]).outreach.plan("s1", client=client)
         other.submit(journal=path)
         assert statuses(other.submit(journal=path, dry_run=True)) == ["added"]
-        with pytest.raises(InvalidInputError, match="with that journal"):
+        with pytest.raises(InvalidInputError, match="with the same journal"):
             other.submit(dry_run=True)
 
 

@@ -113,7 +113,7 @@ class TestCorrectedRows:
             report = add(people(row), client, journal=tmp_path / "j").retry_unknown()
             assert column(report) == ["unknown"]
             assert column(report, "detail")[0].endswith(
-                f" Not resent, because its {changed} changed since it was sent."
+                f" Not resent, because the {changed} changed since the row was sent."
             )
             assert len(sent(service)) == 1
             assert column(add(people(before), client, journal=tmp_path / "j")) == ["unknown"]
@@ -140,7 +140,7 @@ class TestCorrectedRows:
             report = add(people(*apart), client, journal=tmp_path / "j").retry_unknown()
             assert column(report) == ["unknown", "duplicate_in_frame"]
             assert column(report, "detail")[0].endswith(
-                "Not resent, because its profnet_url changed since it was sent."
+                "Not resent, because the profnet_url changed since the row was sent."
             )
             assert len(sent(service)) == 1
             report = add(people(*apart, sent_row), client, journal=tmp_path / "j")

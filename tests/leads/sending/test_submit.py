@@ -340,7 +340,7 @@ class TestEveryStatus:
                     # Where one request is redirected, all are.
                     expected = ["unknown", "not_sent" if 300 <= status < 400 else "added"]
                 assert (status, column(report)) == (status, expected)
-                says_so = "may have added it" in column(report, "detail")[0]
+                says_so = "may have added the lead" in column(report, "detail")[0]
                 assert (status, says_so) == (status, expected[0] == "unknown")
 
     @pytest.mark.parametrize(
