@@ -100,14 +100,13 @@ def find_people(
     headcount : {"all", "department", "none"}
         The company headcount columns to keep; `columns` must not contradict `headcount`.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' nullable dtypes, or Arrow dtypes for every column.
+        pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Send requests even if the cache has fresh responses.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Whether to show a progress bar; by default, only long runs in a notebook or terminal show
-        one.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        The client to use; by default, the client of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name, such as ``person_departments=["marketing"]``; they override
         `filters`.

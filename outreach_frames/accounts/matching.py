@@ -161,9 +161,10 @@ def without(
 
     Rows match as in `match`, but a cell with several keys, such as a list or the text
     `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. If one row of a person
-    matches, all rows of the person are excluded. Rows of this table belong to one person if they share an email or a
-    profile URL `/in/<name>`, directly or through other rows of this table; any other URL links only
-    rows that have no other key. Rows of the other tables do not link rows of this table.
+    matches, all rows of the person are excluded. Rows of this table belong to one person if they
+    share an email or a profile URL `/in/<name>`, directly or through other rows of this table; any
+    other URL links only rows that have no other key. Rows of the other tables do not link rows of
+    this table.
 
     A journal excludes all people that its submission may have reached: all recorded people except
     those with the status `rejected` or `not_sent`. A journal holds hashes, not addresses.
@@ -363,7 +364,7 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
             if single and (cells.counts > 1).any():
                 rows = np.flatnonzero(cells.counts > 1)
                 counted = _count(table, kind, rows, f"more than one {noun}")
-                lines.append(f"{counted} match() compares one key per cell; split them into rows.")
+                lines.append(f"{counted} match() compares one key per cell; give each key a row.")
     if lines:
         warn("\n".join(lines))
 
