@@ -44,7 +44,9 @@ class Company:
     def outcome(self) -> Outcome:
         """Return the outcome of the row that names this company."""
         if not self.is_finished:
-            return Outcome(None, self.detail or "search failed before this company was finished")
+            return Outcome(
+                None, self.detail or "the search stopped before this company was finished"
+            )
         if self.kept:
             return Outcome(FOUND, self.detail, self.total)
         detail = f"no person matches the {self.account.kind.noun} {self.account.label}"

@@ -221,9 +221,7 @@ def find_people(
             # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
             setattr(error, "partial", partial)  # noqa: B010
             count = plural(len(partial.people), "person", "people")
-            error.add_note(
-                f"The search found {count} before it failed; see the exception's .partial."
-            )
+            error.add_note(f"{count} had been found; the exception's .partial holds them.")
             raise
     report_errors(finder.errors, in_frame=False)
     return result()

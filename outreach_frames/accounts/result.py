@@ -137,7 +137,7 @@ class AccountPeople(Result):
         for status, accounts, people in summary.itertuples(index=False):
             if pd.isna(status):
                 yield Fact(
-                    "(none)", "The search failed before these accounts were finished.", accounts
+                    "(none)", "The search stopped before these accounts were finished.", accounts
                 )
             elif status == FOUND:
                 yield Fact(

@@ -105,8 +105,8 @@ def assign_arms(
     number = check_integer("seed", seed)
     if not is_usable(name) or name in frame.columns:
         raise InvalidInputError(
-            f"name={quoted(name)} is not a new column. Pass another name, or drop the frame's "
-            "column of that name."
+            f"name={quoted(name)} is not the name of a new column. Pass another name, or drop the "
+            "frame's column of that name."
         )
     if isinstance(by, str) and by == _PERSON:
         keys, first = _person_keys(frame)
@@ -135,7 +135,7 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
     for arm, share in shares.items():
         if not is_usable(arm) or arm != arm.strip():
             raise InvalidInputError(
-                f"shares has the arm {quoted(arm)}. Pass a name without surrounding blanks."
+                f"{quoted(arm)} in shares is not a valid name. Pass text without surrounding blanks."
             )
         try:
             # Convert the digits, so that 0.1 is exactly one tenth; texts are not accepted.

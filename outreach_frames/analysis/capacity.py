@@ -440,7 +440,7 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
     is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
     if offset is None or not is_increasing:
         raise InvalidInputError(
-            f"freq={freq!r} repeats days or does not ascend, but limits are per day. "
+            f"freq={freq!r} does not produce distinct days in order, but limits are per day. "
             "Pass 'B', 'D' or a longer frequency."
         )
     return dates

@@ -129,7 +129,7 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
 
     >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
     >>> meanings(names)["emails"].meaning
-    'emails that the mailbox sends on that day'
+    'number of emails that the mailbox sends on that day'
     >>> meanings(["id", "name"])
     {}
     """

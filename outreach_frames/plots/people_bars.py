@@ -219,7 +219,7 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     axes = canvas.new_axes(ax)
     title = f"Time in the current position of {plural(len(known), 'person', 'people')}"
     if missing:
-        title += f"; {missing:,} more have no start date"
+        title += f"; {missing:,} more without a start date"
     if not len(known):
         return canvas.show_empty(axes, title, "No positions to show")
     full_years = np.clip(np.floor(known), 0, _MAX_YEARS).astype(int)
