@@ -69,7 +69,7 @@ FAULTS = [
     ("find-people accounts.csv", "at least one of --company-id, "),
     ("find-people accounts.csv --domain Wbe", "The table has no column"),
     ("find-people accounts.csv --domain Web --per-company 0", "or --all"),
-    ("find-people accounts.csv --domain Web --company-domains a.example", "conflicts with --domain"),
+    ("find-people accounts.csv --domain Web --company-domains a.example", "conflicts with --dom"),
     ("find-people accounts.csv --domain Web --person-titles Xyzzy", "outreach-frames explain"),
     ("snapshot people --date yesterday", "--date 'yesterday' is not a day"),
     ("snapshot leads.csv", "cannot be written"),

@@ -1,4 +1,4 @@
-"""Group companies into searches so that few requests are needed; pure.
+"""Group companies into searches, so that few requests are needed.
 
 One search can cover many companies if few people match. If many people match, the largest companies
 fill the pages, and the smaller companies must be searched again. The next searches exclude finished
@@ -21,7 +21,7 @@ from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
 # The service does not document a limit; 500 domains take 15 KB.
 MAX_GROUP: Final = 500
-# If companies have similar size, 1.5 times `per_company` people per company finish most of them.
+# Reading 1.5 times `per_company` people per company finishes most companies of similar size.
 _READ_FACTOR: Final = 1.5
 # More pages per search contain fewer empty places, but make wrong size estimates more expensive.
 _PAGES: Final = 3

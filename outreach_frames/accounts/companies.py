@@ -59,7 +59,7 @@ class IdentifierKind:
     # assigned to a company, so each company gets its own search.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    # Converts a text and its key to the values of the filter.
+    # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
     # Returns all keys of a cell, so that a message can explain why the cell has no single key.
     read: Callable[[str], Reading] = lambda _text: Reading([], True)
@@ -113,7 +113,7 @@ IDENTIFIER_KINDS: Final = (
         domain_keys,
         lambda _text, key: (key,),
         domains_in,
-        " is not one web or email address below a public suffix, such as .com or .co.uk",
+        " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -238,8 +238,8 @@ def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str 
 def _reason(kind: IdentifierKind, reading: Reading) -> str:
     """Explain why a cell has no single key."""
     if len(reading.keys) > 1:
-        return f" holds several: {', '.join(reading.keys[:_KEYS_SHOWN])}"
-    return f" holds more than {reading.keys[0]}" if reading.keys else kind.expected
+        return f" holds several {kind.noun}s: {', '.join(reading.keys[:_KEYS_SHOWN])}"
+    return f" holds other text besides {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def row_label(index: pd.Index[Any], row: int) -> str:

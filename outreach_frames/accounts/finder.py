@@ -34,7 +34,7 @@ class PeopleBatch:
 
 @dataclass
 class Finder:
-    """Searches until each company has enough people, or all its matching people."""
+    """Searches companies until each has enough people or no further matches."""
 
     client: Client
     companies: Sequence[Company]

@@ -47,7 +47,7 @@ _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
 _ARTICLES: Final = {_EMAIL: "an", _PROFNET_URL: "a", _DOMAIN: "a"}
 _FOUND_PEOPLE: Final = (
-    "Search results have no email address. Compare them by profnet_url or domain."
+    "Search results have no email address. Compare rows by profnet_url or domain."
 )
 _COLUMNS_SHOWN: Final = 20
 
@@ -295,7 +295,7 @@ def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.
 
 
 def _read_cells(table: _Table) -> list[Cells]:
-    """Read the keys of a table, of each kind in turn; a kind without a column has no keys."""
+    """Read a table's keys of each kind; a kind without a column has no keys."""
     size = len(table.frame)
     none = Cells(pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64))
     found = []
@@ -352,11 +352,11 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
                 # The column may hold hashes or bytes.
                 lines.append(
                     f"No value in the column {quoted(table.columns[kind])} of {table.name} can be "
-                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by it"
+                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by this column"
                     f"{_example(table, kind, cells.broken)}."
                 )
             elif len(cells.broken):
-                partly = " or a broken one" * (broken < len(cells.broken))
+                partly = f" or a damaged {noun}" * (broken < len(cells.broken))
                 lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
             if kind == _PROFNET_URL and len(pages := _below_profiles(cells)):
                 counted = _count(table, kind, pages, "a profile URL with a subpage or parameters")

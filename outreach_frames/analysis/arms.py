@@ -135,7 +135,7 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
     for arm, share in shares.items():
         if not is_usable(arm) or arm != arm.strip():
             raise InvalidInputError(
-                f"{quoted(arm)} in shares is not a valid name. Pass text without surrounding blanks."
+                f"{quoted(arm)} in shares is not a valid name. Pass text without blanks around it."
             )
         try:
             # Convert the digits, so that 0.1 is exactly one tenth; texts are not accepted.
@@ -174,7 +174,7 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     if isinstance(by, pd.Series):
         if not by.index.equals(frame.index):
             raise InvalidInputError(
-                "The index of by differs from the frame's. Pass by.reindex(df.index) to align it "
+                "The index of by differs from df.index. Pass by.reindex(df.index) to align it "
                 "by label, or by.set_axis(df.index) to align it by position."
             )
         column, source = by, "by" if by.name is None else f"by, {quoted(by.name)}"

@@ -341,7 +341,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         limits = pd.to_numeric(column).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
-            f"daily_email_limit has values that are not whole numbers: {error}. Correct them."
+            f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
         ) from error
     # A limit above the total number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)

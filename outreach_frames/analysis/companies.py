@@ -202,7 +202,7 @@ def to_numbers(
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
             f"The column {quoted(', '.join(map(str, columns)))} has values that are not numbers: "
-            f"{error}. Correct them."
+            f"{error}. Correct the values."
         ) from error
 
 
@@ -231,7 +231,7 @@ def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"The frame has the column {quoted(name)} more than once. Keep one of them, for "
+            f"The frame has the column {quoted(name)} more than once. Keep one column, for "
             "example with frame.loc[:, ~frame.columns.duplicated()]."
         )
     return column

@@ -32,7 +32,7 @@ _TYPE_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
 
 
 def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") -> Any:
-    """Return the columns and types of a table for another engine.
+    """Return the columns of a table with the data types of another engine.
 
     Parameters
     ----------

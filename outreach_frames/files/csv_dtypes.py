@@ -52,7 +52,7 @@ def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Model]:
         return written, pa.record_batch([typed.slice(0, 0).combine_chunks()], schema)
     raise InvalidInputError(
         f"The column {name!r} has {problem}. "
-        "Convert it to text, numbers, dates or lists of these, or drop it."
+        "Convert the column to text, numbers, dates or lists of these types, or drop the column."
     )
 
 
@@ -78,7 +78,7 @@ def documented_models() -> Mapping[str, Model]:
 
 
 def stored_type(model: Model) -> pa.DataType:
-    """Return the Arrow type to parse a CSV column as, before `decode`."""
+    """Return the Arrow type of a CSV column before `decode` converts the column."""
     field = model.schema.field(0)
     kind = _cell_type(field.type)
     if pa.types.is_floating(kind) and _ENCODING not in _field_metadata(field):
@@ -238,7 +238,7 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def arrow_stored_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type to parse a CSV column as, before `read_arrow`."""
+    """Return the Arrow type of a CSV column before `read_arrow` converts the column."""
     if pa.types.is_duration(kind):
         return pa.int64()
     return kind if _is_unconverted(kind) or pa.types.is_timestamp(kind) else pa.string()

@@ -62,8 +62,8 @@ def replacing_metadata(
 ) -> Iterator[None]:
     """Replace the metadata file of `path`, while the `with` block replaces `path` with `new`.
 
-    The metadata describes the old and the new content meanwhile; a lock admits one program at a
-    time.
+    During the replacement, the metadata describes both contents, and a lock excludes other
+    programs.
     """
     entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
     entries.pop(OTHER, None)

@@ -1,4 +1,4 @@
-"""Write frames to Excel workbooks for people to read."""
+"""Write frames to Excel workbooks that are easy to read."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def write_excel(
     tz: str = "UTC",
     progress: bool | None = None,
 ) -> Path:
-    """Write a frame to an Excel workbook for people to read.
+    """Write a frame to an Excel workbook that is easy to read.
 
     Text stays text, even if it begins with ``=`` or looks like a number or a link. Dates and times
     are Excel dates; numbers of more than 15 digits are text. The header is frozen and has filters.
@@ -189,7 +189,7 @@ def write_sheets(
     def write(file: BinaryIO) -> None:
         # Write in memory, because a crash would leave personal data in temporary files.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
-        content = BytesIO()  # a file would raise the library's error if the disk is full
+        content = BytesIO()  # XlsxWriter would raise its own error if the disk is full
         with xlsxwriter.Workbook(content, options) as book:
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):

@@ -125,7 +125,7 @@ def read_excel(
     if merged := sum(last > top for _, (last, _) in sheet.merged_cell_ranges or ()):
         remarks[_MERGED].append(plural(merged, "range"))
     tz = properties.get("tz", "UTC")
-    header = f"in row {top + 1}, its header"
+    header = f"in row {top + 1} (the header)"
     columns = _named(rows, where, header, notes.get("filled", ()), remarks)
     for title, cells in columns.items():
         default = text_model(title) if as_text else documented_models().get(title)

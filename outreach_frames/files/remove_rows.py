@@ -93,7 +93,7 @@ def _rows_of_people(
 
 
 def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
-    """Build the removal for a CSV or NDJSON file; the bytes of other rows stay the same."""
+    """Return a function that removes rows from a CSV or NDJSON file; it keeps all other bytes."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
         raise InvalidInputError("no metadata file proves that this package wrote the file")
     models, metadata = read_notes(path)

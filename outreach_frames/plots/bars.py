@@ -21,7 +21,7 @@ _BAR_SHARE: Final = 0.8
 # The height of a bar if its label is above it, as a multiple of the label's height.
 _BAR_BELOW_LABEL: Final = 0.8
 _LINE_HEIGHT: Final = 1.25
-# If labels have less width than this, in points, long labels are drawn above the bars.
+# If labels have less room than this width in points, long labels are drawn above the bars.
 _MIN_LABEL_WIDTH: Final = 80
 _LABEL_GAP: Final = 3
 _MIN_ROWS: Final = 4

@@ -63,7 +63,7 @@ _ROOM_WITHOUT: Final = (0.145, 0.1)
 _WIDTH: Final = 8
 _MAX_WIDTH: Final = 13
 _AXES_SHARE: Final = 0.775
-# The factor by which a layout engine enlarges axes without labels.
+# A layout engine enlarges axes without labels by this factor.
 _GROWTH: Final = 1.25
 # Minimum axes widths in points: for a large legend font, and for a legend with two columns.
 _WIDE: Final = 450

@@ -163,7 +163,7 @@ def headcount_change(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the change of headcount per department or company.
+    """Plot headcount changes per department or company.
 
     Parameters
     ----------

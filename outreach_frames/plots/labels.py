@@ -176,7 +176,7 @@ def _plain(text: object) -> str:
 
 def _lacking(texts: Iterable[str], families: tuple[str, ...]) -> set[str]:
     """Return the characters of the texts that no font of these families has."""
-    # Subtract from the few characters of the texts, to avoid copying a font's thousands.
+    # Start with the few characters of the texts, because copying a font's thousands is slow.
     return {mark for text in texts for mark in text}.difference(*map(_characters, families))
 
 

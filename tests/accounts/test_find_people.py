@@ -458,15 +458,15 @@ def test_every_account_is_told_what_became_of_it() -> None:
 def test_a_cell_that_is_not_one_company_is_invalid() -> None:
     """Broken cells, and cells with several companies, are neither merged nor searched."""
     world = world_of({"one.example": 1, "two.example": 1})
-    several = " holds several: one.example, two.example"
+    several = " holds several domains: one.example, two.example"
     expected = {
-        "https://www.https://one.example": " holds more than one.example",
-        "https://www.https://two.example": " holds more than two.example",
+        "https://www.https://one.example": " holds other text besides one.example",
+        "https://www.https://two.example": " holds other text besides two.example",
         "anna@one.example; bo@two.example": several,
         "https://one.example/,https://two.example/": several,
-        "https://www.nhs.uk": " is not one web or email address below a public suffix",
-        "https://www.gov.uk": " is not one web or email address below a public suffix",
-        "one .example": " is not one web or email address below a public suffix",
+        "https://www.nhs.uk": " is not a single web or email address with a public suffix",
+        "https://www.gov.uk": " is not a single web or email address with a public suffix",
+        "one .example": " is not a single web or email address with a public suffix",
     }
     accounts = pd.DataFrame({"Web-Site": [*expected, "one.example", ["two.example"]]})
     with scripted(world.reply) as service, connected(service):

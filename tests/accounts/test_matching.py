@@ -425,8 +425,8 @@ def test_cells_that_cannot_be_read_are_counted_once() -> None:
         index=list("abcdefgh"),
     )
     lines = (
-        "4 of 8 cells of {0}, column 'Email', hold no address or a broken one, such as 'ask Anna' "
-        "in row 3 (index 'd').\n"
+        "4 of 8 cells of {0}, column 'Email', hold no address or a damaged address, such as "
+        "'ask Anna' in row 3 (index 'd').\n"
         "2 of 8 cells of {0}, column 'profnet_url', hold no profile URL, such as 'z@x.example' in "
         "row 3 (index 'd')."
     )

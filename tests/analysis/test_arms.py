@@ -213,7 +213,7 @@ def test_a_person_takes_the_arm_of_the_first_row(
         ),
         ({"shares": {1: 1}}, "Pass text"),
         ({"shares": {" ": 1}}, "Pass text"),
-        ({"shares": {"A": 1, "A ": 1}}, "without surrounding blanks"),
+        ({"shares": {"A": 1, "A ": 1}}, "without blanks"),
         ({"seed": 1.5}, "seed"),
         ({"seed": None}, "seed"),
         ({"name": "key"}, "'key' is not the name of a new column"),

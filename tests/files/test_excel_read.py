@@ -364,7 +364,7 @@ def test_a_header_without_names_is_an_error(
     book(path, [None, "b"], [1, 2])
     frame, said = warned(path)
     assert list(frame) == ["", "b"]
-    assert "no name in row 1, its header" in said
+    assert "no name in row 1 (the header)" in said
 
 
 def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
