@@ -65,7 +65,7 @@ _MISSING: Final = (
     "it, and read it again."
 )
 _ESTIMATED: Final = (
-    "A program other than Excel stored the values of formulas, which may not be calculated: "
+    "A program other than Excel stored the values of formulas, perhaps uncalculated: "
     "{}. Open the workbook in Excel, save it, and read it again."
 )
 _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so ids may be wrong: {}."

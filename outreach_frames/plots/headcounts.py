@@ -66,7 +66,8 @@ def headcount(
     Returns
     -------
     Axes
-        One horizontal bar per department or job function, and per company if several are named.
+        One horizontal bar per department or job function, and per company if several names are
+        passed.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def job_functions(
     Returns
     -------
     Axes
-        One horizontal bar per job function, and per company if several are named.
+        One horizontal bar per job function, and per company if several names are passed.
 
     Raises
     ------

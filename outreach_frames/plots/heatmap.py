@@ -27,7 +27,7 @@ from outreach_frames.tables.interchange import FrameLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# This colour map has even lightness, so it is legible with any colour vision and in grey.
+# The lightness changes evenly, so the colours are legible with any colour vision and in grey.
 _COLORS: Final = "cividis"
 _INCHES_PER_ROW: Final = 0.32
 # Column names with more letters are cut.
@@ -60,7 +60,7 @@ def headcount_heatmap(
         Show shares of each company's people instead of counts.
     top : int
         Maximum number of rows and columns, largest first; one more row and column "other" show the
-        sums of the remaining ones.
+        sums of the remaining rows and columns.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 

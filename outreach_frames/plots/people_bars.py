@@ -190,8 +190,8 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        One bar per full calendar year, the last bar for 20 and more years, and a line at the
-        median. The title counts people without a start date.
+        One bar per number of full years by the calendar, the last bar for 20 and more years, and a
+        line at the median. The title counts people without a start date.
 
     Raises
     ------

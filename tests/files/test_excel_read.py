@@ -253,7 +253,7 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
         sheet = made.add_worksheet()
         sheet.write_row(0, 0, ["a", "b"])
         sheet.write_row(1, 0, ["x", "=1+1"])
-    assert "which may not be calculated: 1." in warned(tmp_path / "x.xlsx")[1]
+    assert "perhaps uncalculated: 1." in warned(tmp_path / "x.xlsx")[1]
 
 
 def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
