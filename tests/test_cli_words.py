@@ -89,7 +89,7 @@ FAULTS = [
     ("capacity -5", "LEADS -5 is negative"),
     ("capacity 10 --spread no", "--spread 'no' is not one of"),
     ("capacity 999999999", "raise their limits in the web app"),
-    ("capacity 10 --email-days 0 3 --emails-per-lead 2", "not go with --email-days 0, 3,"),
+    ("capacity 10 --email-days 0 3 --emails-per-lead 2", "conflicts with --email-days 0, 3,"),
     ("capacity 10 --holidays 25.12.2026", "--holidays '25.12.2026' is not a day"),
     ("compare folder", "Take two with outreach-frames snapshot"),
     ("compare accounts.csv accounts.csv", "files of outreach-frames search"),
