@@ -330,7 +330,7 @@ def test_files_of_others_are_listed_with_why(
     why = reasons(found)
     expected = {
         "foreign.csv": "no metadata file",
-        "foreign.parquet": "did not write it",
+        "foreign.parquet": "did not write the file",
         "edited.csv": "was changed",
         "lost.csv": "no metadata file",
         "moved.csv": "was not written by this package",
@@ -568,7 +568,7 @@ def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     options = ["--folder", str(tmp_path), "--files"]
     assert cli.main(["forget", "--email", EMAIL, "--profnet-url", URL, *options]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "no metadata file beside it" in printed
+    assert "no metadata file proves" in printed
     assert "removed: True" in printed
     assert np.array_equal(
         of.read_prospects(tmp_path / "own.csv")["number"].isna(), [False, True, False]

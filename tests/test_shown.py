@@ -73,7 +73,7 @@ def test_a_cell_of_several_domains_shows_three() -> None:
     with scripted(world.reply) as service, connected(service):
         found = pd.DataFrame({"site": cells}).outreach.find_people(domain="site")
     detail = found.accounts["account_detail"][0]
-    assert detail.endswith("holds several: a.example, b.example, c.example")
+    assert detail.endswith("holds several domains: a.example, b.example, c.example")
 
 
 def test_a_missing_key_lists_twenty_columns() -> None:

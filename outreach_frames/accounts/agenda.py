@@ -1,12 +1,11 @@
-"""Group companies into searches so that few requests are needed; pure.
+"""Group companies into searches, so that few requests are needed.
 
-Many companies fit into one search if few people match. If many match, the largest companies fill
-the pages, and the others must be searched again: finished companies are dropped, and companies of
-similar size share a search.
+One search can cover many companies if few people match. If many people match, the largest companies
+fill the pages, and the smaller companies must be searched again. The next searches exclude finished
+companies and combine companies of similar size.
 
-The number of requests is at most one per company and page of people, plus 10 % (at least one, for a
-first shared search, which is always tried). `spare` counts the requests that may still be wasted
-within this bound.
+The limit is one request per company and page of people, plus 10 %, and at least one more for the
+first shared search. `spare` counts the extra requests that this limit still allows.
 """
 
 from __future__ import annotations
@@ -20,32 +19,34 @@ from outreach_frames import spec
 from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 
 PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
-# The service's own limit is undocumented; this many domains take 15 KB.
+# The service does not document a limit; 500 domains take 15 KB.
 MAX_GROUP: Final = 500
-# Reading this many times `per_company` per company finishes most companies of similar size.
+# Reading 1.5 times `per_company` people per company finishes most companies of similar size.
 _READ_FACTOR: Final = 1.5
-# With more pages per search, pages fill better, but wrong size estimates cost more.
+# More pages per search contain fewer empty places, but make wrong size estimates more expensive.
 _PAGES: Final = 3
 _COMPANIES_PER_SPARE: Final = 10
 
 
 @dataclass(eq=False)
 class Company:
-    """The progress of one company."""
+    """The search progress of one company."""
 
     account: Account
-    missing: float  # people still to find, inf for all
-    kept: list[str | None] = field(default_factory=list)  # ids of the people found
-    total: int | None = 0  # None if not everybody was counted
+    missing: float  # number of people still to find; inf for all
+    kept: list[str | None] = field(default_factory=list)  # person ids
+    total: int | None = 0  # None if some people were not counted
     detail: str = ""
     is_finished: bool = False
-    size: float = 0.0  # estimated number of matching people, 0 if unknown
+    size: float = 0.0  # estimated number of matching people; 0 if unknown
     max_group: int = MAX_GROUP
 
     def outcome(self) -> Outcome:
-        """Return the outcome of the company's row."""
+        """Return the outcome of the row that names this company."""
         if not self.is_finished:
-            return Outcome(None, self.detail or "not finished before the failure")
+            return Outcome(
+                None, self.detail or "the search stopped before this company was finished"
+            )
         if self.kept:
             return Outcome(FOUND, self.detail, self.total)
         detail = f"no person matches the {self.account.kind.noun} {self.account.label}"
@@ -53,7 +54,7 @@ class Company:
 
 
 class Agenda:
-    """The unfinished companies, and how many requests may be wasted on them."""
+    """The unfinished companies, and the number of extra requests allowed for them."""
 
     def __init__(
         self, companies: Iterable[Company], per_company: int | None, max_group: int = MAX_GROUP
@@ -66,24 +67,25 @@ class Agenda:
             company.size, company.max_group = 0.0, max_group
 
     def next_searches(self) -> list[list[Company]]:
-        """Return the companies to search next, grouped by search."""
+        """Return groups of companies; each group is one search."""
         groups: list[list[Company]] = []
         for company in sorted(self.open, key=lambda one: (one.size, -one.max_group)):
-            # Unknown sizes stay separate: only an empty search proves that its companies are empty.
+            # Only an empty search proves that its companies have no people, so unknown sizes stay
+            # apart.
             is_first = not groups or (company.size and not groups[-1][0].size)
             if is_first or len(groups[-1]) >= self._group_limit(company):
                 groups.append([])
             groups[-1].append(company)
         shared = [group for group in groups if len(group) > 1]
         alone = [group for group in groups if len(group) == 1]
-        # One shared search is always tried, until one fails to assign people to companies.
+        # Always allow one shared search until a shared search fails.
         affordable = max(self.spare, 0 if self._has_failed_group else 1)
         return shared[:affordable] + alone or [[company] for company in self.open]
 
     def _group_limit(self, company: Company) -> float:
         limit = company.max_group
         if self.spare <= 0 and self.per_company is not None and self.per_company > 1:
-            # With at most this many companies, a full page certainly finishes one.
+            # A full page certainly finishes one company of a group of this size.
             limit = min(limit, (PAGE - 1) // (self.per_company - 1))
         if not company.size:
             return limit
@@ -91,27 +93,27 @@ class Agenda:
         return min(limit, max(PAGE / needed, _PAGES * PAGE / company.size))
 
     def is_worth_reading(self, pages: int, present: int, people: float) -> bool:
-        """Return whether to read `pages` more for `present` open companies with about `people`."""
+        """Return whether `pages` more pages are worth reading for `present` open companies."""
         if self.per_company is None:
-            # Their own searches would need these pages too.
+            # Separate searches of the companies would need these pages too.
             return self.spare <= 0 or pages <= present + self.spare
         needed = min(people, _READ_FACTOR * self.per_company * present)
         return pages <= min(present + max(self.spare, 0), ceil(needed / PAGE))
 
     def remove(self, companies: Sequence[Company]) -> None:
-        """Remove finished companies, and allow one more request for each."""
+        """Remove finished companies, and allow one extra request per removed company."""
         self.spare += len(companies)
         for company in companies:
             del self.open[company]
 
     def estimate_sizes(self, seen: Mapping[Company, int], read: int, total: int) -> None:
-        """Estimate how many people match per company, from a sample, shrunk towards the mean."""
+        """Estimate each company's number of people from a sample, shrunk towards the mean."""
         mean = max(sum(seen.values()), 1) / max(len(seen), 1)
         for company, count in seen.items():
             company.size = total / read / 2 * (count + mean) if read else 0.0
 
     def shrink_groups(self, companies: Sequence[Company]) -> None:
-        """Search fewer of these companies together, after a shared search failed to finish them."""
+        """Reduce the group size of companies that a shared search did not finish."""
         self._has_failed_group = True
         for company in companies:
             company.max_group = max(1, len(companies) // 4)

@@ -1,4 +1,4 @@
-"""Read the company of each row of a table."""
+"""Read a company identifier from each row of a table."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _KEYS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one row; its status is None until known."""
+    """The outcome of one row; the status is None until the search is finished."""
 
     status: str | None
     detail: str = ""
     total: int | None = None
-    first: int | None = None  # the first row with the same identifier
+    first: int | None = None  # position of the first row with this identifier
 
 
-# A UUID, with or without hyphens and braces.
+# Matches a UUID with or without hyphens and braces.
 _UUID: Final = (
     r"\A\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?\z"
 )
-# An address with a user before its host, in any form that `domain_keys` reads.
+# Matches an email address or a URL with a user name, in all forms that `domain_keys` accepts.
 AT: Final = "[@\uff20\ufe6b]"
 _EMAIL: Final = rf"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*{AT}(?P<host>[^/?#:\s<>()\[\]\"',;]+)"
 
@@ -55,19 +55,19 @@ class IdentifierKind:
     argument: str
     noun: str
     filter: str
-    # The people column with the same identifier. Without one, each company gets its own search,
-    # since found people cannot be assigned to a company.
+    # The people column with the same identifier. Without this column, found people cannot be
+    # assigned to a company, so each company gets its own search.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    # Converts a text and its key to the values of the filter.
+    # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Reads every key of a cell, to explain why there is no single key; and the expected content.
+    # Returns all keys of a cell, so that a message can explain why the cell has no single key.
     read: Callable[[str], Reading] = lambda _text: Reading([], True)
     expected: str = ""
 
 
 def id_keys(texts: pa.Array) -> pa.Array:
-    """Return each UUID in lower case with hyphens, missing for other texts."""
+    """Return each UUID in lower case with hyphens; replace any other text by a missing value."""
     lowered = pc.ascii_lower(texts.cast(pa.large_string()))
     ids = pc.replace_substring_regex(lowered, _UUID, r"\1-\2-\3-\4-\5")
     is_id = pc.match_substring_regex(lowered, _UUID)
@@ -85,7 +85,7 @@ def _company_url_keys(urls: pa.Array) -> pa.Array:
     return profnet_url_cells(pa.array(pages, pa.large_string())).single()
 
 
-# The most reliable first; a row is searched by its first identifier.
+# From most to least reliable: a row is searched by its first available kind.
 IDENTIFIER_KINDS: Final = (
     IdentifierKind(
         "company_id",
@@ -101,7 +101,7 @@ IDENTIFIER_KINDS: Final = (
         "company_profnet_urls",
         "company_profnet_url",
         _company_url_keys,
-        # The form that the service stores is undocumented.
+        # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
         profnet_urls_in,
     ),
@@ -113,7 +113,7 @@ IDENTIFIER_KINDS: Final = (
         domain_keys,
         lambda _text, key: (key,),
         domains_in,
-        " is not one web or email address below a public suffix, such as .com or .co.uk",
+        " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -130,19 +130,19 @@ class Account:
 
     @property
     def label(self) -> str:
-        """The company's identifier in messages."""
+        """Return the identifier to show in messages."""
         return self.search_values[0]
 
 
 def read_accounts(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
 ) -> tuple[list[Account], dict[int, Outcome]]:
-    """Return the companies to search, and the outcomes of all other rows by position."""
+    """Return the companies to search, and the outcomes of all other rows by row position."""
     kinds = [kind for kind in IDENTIFIER_KINDS if columns.get(kind.argument) is not None]
     if not kinds:
         arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
         raise InvalidInputError(
-            f"No company column was passed. Pass at least one of {arguments}. "
+            f"No column identifies the companies. Pass at least one of {arguments}. "
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     cells, keys = {}, {}
@@ -178,16 +178,16 @@ def read_accounts(
 def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
 ) -> tuple[pa.Array, pa.Array]:
-    """Drop the domain keys of free mail addresses, and return these addresses' hosts too."""
+    """Drop the domain keys of free mail addresses; return the remaining keys and dropped hosts."""
     hosts = pa.nulls(len(texts), pa.large_string())
-    # Few rows have these domains, and the pattern is slow.
+    # The regular expression is slow, so apply it only to the few rows with these domains.
     may_be_free = pc.is_in(keys, value_set=_free_mail_domains().parents)
     if not pc.any(may_be_free).as_py():
         return keys, hosts
     lowered = pc.ascii_lower(texts.filter(may_be_free))
     found = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
     hosts = pc.replace_with_mask(hosts, may_be_free, found.cast(hosts.type))
-    # The list has some hosts below a registered domain, such as the mail host of a portal.
+    # Some listed hosts are subdomains, such as the mail host of a portal.
     is_listed = (pc.is_in(one, value_set=_free_mail_domains().hosts) for one in (keys, hosts))
     is_free = pc.and_(pc.or_(*is_listed), pc.and_(hosts.is_valid(), keys.is_valid()))
     if count := pc.sum(is_free).as_py():
@@ -195,15 +195,15 @@ def drop_free_mail(
         emails = plural(count, "email address", "email addresses")
         warn(
             f"The column {quoted(column)} has {emails} of free mail providers, such as "
-            f"{hosts[first]} in row {row_label(index, first)}. Such a provider is not the "
-            "employer: no company is searched or matched by these cells."
+            f"{hosts[first]} in row {row_label(index, first)}. A mail provider is not the person's "
+            "employer, so these cells are ignored."
         )
     missing = pa.scalar(None, keys.type)
     return pc.if_else(is_free, missing, keys), pc.if_else(is_free, hosts, missing)
 
 
 class _FreeMail(NamedTuple):
-    """The hosts of free mail providers, and their registered domains."""
+    """The hosts of free mail providers, and the registered domains of these hosts."""
 
     hosts: pa.Array
     parents: pa.Array
@@ -218,7 +218,7 @@ def _free_mail_domains() -> _FreeMail:
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text; lists and bytes do not count as empty."""
+    """Return a column's cells as text, including lists and bytes."""
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
     return strip_texts(texts)
@@ -238,12 +238,12 @@ def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str 
 def _reason(kind: IdentifierKind, reading: Reading) -> str:
     """Explain why a cell has no single key."""
     if len(reading.keys) > 1:
-        return f" holds several: {', '.join(reading.keys[:_KEYS_SHOWN])}"
-    return f" holds more than {reading.keys[0]}" if reading.keys else kind.expected
+        return f" holds several {kind.noun}s: {', '.join(reading.keys[:_KEYS_SHOWN])}"
+    return f" holds other text besides {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def row_label(index: pd.Index[Any], row: int) -> str:
-    """Return a row's index label for messages."""
+    """Return the index label of a row as text for messages."""
     label = index[row]
-    # The repr of a numpy scalar includes its type.
+    # The repr of a numpy scalar would include its type.
     return quoted(label.item() if hasattr(label, "item") else label)

@@ -67,38 +67,38 @@ def find_people(
 ) -> AccountPeople:
     """Find the first few people at each company of a table, in few requests.
 
-    Several companies share one search where possible, and an identifier that the table lists twice
-    is searched once. The people are the same as those of one search per company. Each person is
-    listed once: if rows name one company in several ways, the first row has its people.
+    The function combines several companies into one search if possible, and searches a repeated
+    identifier once. One search per company would find the same people. Each person is listed once:
+    if several rows name the same company, the first of these rows gets its people.
 
     Parameters
     ----------
     accounts : DataFrame
         One company per row.
     filters : mapping or path, optional
-        Search filters by name that people must match, or the path of a search that `save_filters`
-        saved. Filters that name companies, such as company_names, are passed here.
+        Search filters by name, or the path of a file from `save_filters`. Filters for companies,
+        such as company_names, must be passed here.
     domain : str, optional
-        The column with web addresses, domains, or email addresses; the registered domain is sent. A
-        row whose cell holds several is invalid, and so is an email address of a free mail provider,
-        such as gmail.com.
+        The column with web addresses, domains, or email addresses; only the registered domain is
+        sent. A row is invalid if its cell holds several domains, or an email address of a free mail
+        provider, such as gmail.com.
     company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs. An id is sent in
-        lower case. A URL is sent unchanged, and with https, without tracking and trailing slash,
-        with and without www.
+        The column with the service's company ids, or with companies' profile URLs. Ids are sent in
+        lower case. Each URL is sent in several variants: unchanged, and as https without tracking
+        parameters and trailing slash, both with and without www.
     name : str, optional
-        The column with company names. Each name takes its own request, and finds every company that
-        the service matches to it.
+        The column with company names. Each name takes a separate request. The result includes every
+        company that the service matches to the name.
     columns : list of str, optional
-        The columns of `.people`, as for `search_people`; account_row, account_rank and the column
-        of `split_by` follow, unless named.
+        The columns of `.people`, as for `search_people`. If the list does not name account_row,
+        account_rank and the column of `split_by`, they are appended.
     per_company : int or None
-        At most this many people per company, None for all.
+        The maximum number of people per company; None returns all.
     split_by : str, optional
         A filter with several values, such as "person_seniorities": each company's people are
-        ordered by these values. By default, in the service's order.
+        ordered by these values. By default, people are in the service's order.
     headcount : {"all", "department", "none"}
-        The company headcount columns to keep; `columns` must not contradict it.
+        The company headcount columns to keep; `columns` must not contradict `headcount`.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
@@ -114,36 +114,36 @@ def find_people(
     Returns
     -------
     AccountPeople
-        `.people`: the columns of `search_people`, then account_row (Int64, the row's position in
-        the table, from 0), account_rank (Int64, 1 is best) and, with `split_by`, a column of that
-        name (ordered category, the value that matched). `.accounts`: the table with
-        account_status (found, nobody, invalid, duplicate_in_frame), account_people (Int64, rows in
-        `.people`), account_total (Int64, people who match; missing if counting them takes further
-        requests), account_company_id, account_company_name and account_detail (str).
+        `.people`: the columns of `search_people`, then account_row (Int64, the position of the
+        company's row in the table, from 0), account_rank (Int64, 1 is best) and, with `split_by`, a
+        column with the filter's name (ordered category, the value that matched). `.accounts`: the
+        table with account_status (found, nobody, invalid, duplicate_in_frame), account_people
+        (Int64, rows in `.people`), account_total (Int64, matching people; missing if a count would
+        take further requests), account_company_id, account_company_name and account_detail (str).
         `.summary()`, `.to_csv(folder)`, `.to_excel(path)`.
 
     Raises
     ------
     InvalidInputError
-        A column or filter does not exist or has a wrong value; nothing was sent.
+        A column or filter does not exist or has a wrong value; no request was sent.
     ServiceError
-        The service or the connection failed; `.partial` is an AccountPeople with the people found
-        before, and no account_status for unfinished companies.
+        The service or the connection failed. The exception's `.partial` is an AccountPeople with
+        the people found before the failure; account_status is missing for unfinished companies.
 
     Warns
     -----
     OutreachWarning
-        The domain column has email addresses of free mail providers; they are not searched.
+        The domain column has email addresses of free mail providers; these rows are not searched.
 
     Notes
     -----
-    Interface: POST /people/search. If several columns are named, a row is searched by its first
-    identifier in the order company_id, company_profnet_url, domain, name. Sends at most one request
-    per company, page of people and value of `split_by`, plus 10 %, rounded up per identifier
-    column; usually far fewer. Rows with the same result, compared by company id, else profile URL,
-    else domain, count as one company. With
-    `company_domains_match_subsidiaries_and_affiliates` each company takes its own request, since
-    people at a subsidiary do not show which domain matched.
+    Interface: POST /people/search. If several columns are passed, each row is searched by its first
+    identifier in the order company_id, company_profnet_url, domain, name. The function sends at
+    most one request per company, page of people and value of `split_by`, plus 10 %, rounded up per
+    identifier column; usually far fewer. Rows count as one company if their results show the same
+    companies, identified by company id, else profile URL, else domain. With
+    `company_domains_match_subsidiaries_and_affiliates` each company takes a separate request,
+    because people at a subsidiary do not show which domain matched.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def find_people(
                 report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
             partial = result()
-            # OutreachError declares .partial as a frame.
+            # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
             setattr(error, "partial", partial)  # noqa: B010
             count = plural(len(partial.people), "person", "people")
             error.add_note(f"{count} had been found; the exception's .partial holds them.")
@@ -233,13 +233,13 @@ def _reject_company_filters(
     for kind in IDENTIFIER_KINDS:
         if columns[kind.argument] is not None and kind.filter in body:
             raise InvalidInputError(
-                f"{kind.filter} is set by {kind.argument}= for each company. "
-                "Remove it from the filters."
+                f"The filter {kind.filter} conflicts with {kind.argument}=. "
+                f"Remove {kind.filter} from the filters."
             )
 
 
 def _split_values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
-    """Return the distinct values of the `split_by` filter in order."""
+    """Return the distinct values of the `split_by` filter in their order."""
     if split_by is None:
         return [None]
     return list(dict.fromkeys(body[check_split_by(body, split_by)]))

@@ -1,4 +1,4 @@
-"""Search in rounds until every company of `find_people` is finished."""
+"""Repeat the searches of `find_people` until every company is finished."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 
-# This filter also finds people at other companies, who cannot be assigned to a searched company.
+# This filter also finds people at subsidiaries; the results do not show which searched company
+# matched.
 _AFFILIATES_FILTER: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleBatch:
-    """Found people, their account rows, and the `split_by` value that matched."""
+    """The people found by one search, their account rows, and the `split_by` value searched."""
 
     people: pa.Table
     account_rows: np.ndarray[Any, Any]
@@ -33,14 +34,14 @@ class PeopleBatch:
 
 @dataclass
 class Finder:
-    """Searches companies until each has enough people, or all who match."""
+    """Searches companies until each has enough people or no further matches."""
 
     client: Client
     companies: Sequence[Company]
     per_company: int | None
     refresh: bool
     on_finished: Callable[[int], object]
-    columns: Sequence[str] | None = None  # the columns to read; all by default
+    columns: Sequence[str] | None = None  # columns to read; all by default
     batches: list[PeopleBatch] = field(default_factory=list)
     errors: list[Any] = field(default_factory=list)
     requests: int = 0
@@ -48,7 +49,7 @@ class Finder:
     def run(
         self, filters: Mapping[str, Any], split_by: str | None, values: Sequence[str | None]
     ) -> None:
-        """Search every unfinished company, once per value of `split_by`."""
+        """Search every unfinished company for each value of `split_by`."""
         for value in values:
             narrowed = filters if split_by is None else {**filters, split_by: [value]}
             for kind in IDENTIFIER_KINDS:
@@ -65,7 +66,7 @@ class Finder:
 
 @dataclass
 class _Stage:
-    """The searches for all companies of one identifier kind with one `split_by` value."""
+    """All searches with one kind of company identifier and one `split_by` value."""
 
     finder: Finder
     agenda: Agenda
@@ -106,12 +107,12 @@ class _Stage:
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1
-                # Further pages of one company cost nothing extra: its own search needs them too.
+                # Only one company is searched, so its further pages are not extra requests.
                 self.agenda.spare -= not (search.is_single and search.pages)
                 search.add(page)
 
     def _evaluate(self, search: CompanySearch) -> range:
-        """Finish companies with the pages read so far, and return the next pages to read."""
+        """Finish companies if their pages suffice, and return the page numbers to read next."""
         positions = search.company_positions()
         if (positions < 0).any():
             self.agenda.shrink_groups(search.companies)
@@ -128,7 +129,7 @@ class _Stage:
         if search.is_single or (search.is_complete and not search.received):
             finished[:] = True
         elif search.is_complete:
-            # An empty company is certain only if the whole search is empty.
+            # A company without people is proven empty only if the whole search is empty.
             finished |= seen > 0
         self._keep(search, np.flatnonzero(finished), positions, is_new)
         still_open = {
@@ -145,7 +146,7 @@ class _Stage:
     def _further_pages(
         self, search: CompanySearch, seen: np.ndarray[Any, Any], missing: float
     ) -> int:
-        """Return how many further pages to read; `seen` counts the people per open company."""
+        """Return how many further pages to read; `seen` counts people per unfinished company."""
         remaining = search.remaining_pages
         if search.is_single:
             return int(min(remaining, max(0, np.ceil(missing / search.size))))
@@ -182,14 +183,14 @@ class _Stage:
         self.agenda.remove([search.companies[position] for position in finished.tolist()])
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
-        """Set the company's total, and mark it as finished if it needs no further search."""
+        """Set the company's total, and mark the company as finished if it is complete."""
         if search.is_complete and company.total is not None:
             company.total += found
         else:
             company.total = search.total if search.is_single and self.is_only else None
         if search.is_single and search.is_over and not search.is_complete:
             company.detail = (
-                f"the service counts {search.total:,} people and returned {search.received:,}"
+                f"the service counted {search.total:,} people but returned {search.received:,}"
             )
         if self.is_last or not company.missing:
             company.is_finished = True

@@ -1,4 +1,4 @@
-"""Match and exclude rows that occur in other tables, by email, profile URL or domain."""
+"""Match rows with other tables, or exclude them, by email, profile URL or domain."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _TABLES: Final = "frames and the paths of journals"
 
-# By kind of key: our column, and theirs or the candidates for theirs.
+# For each kind of key: this table's column, and the other table's column or candidates for it.
 _Columns = dict[str, tuple[Hashable, Hashable]]
 _Candidates = dict[str, tuple[Hashable, list[Hashable]]]
-# A column of both tables, or (ours, theirs), where theirs may be a list of candidates.
+# One name for both tables, or (this table's name, the other's name or a list of candidates).
 MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
@@ -47,13 +47,13 @@ _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
 _ARTICLES: Final = {_EMAIL: "an", _PROFNET_URL: "a", _DOMAIN: "a"}
 _FOUND_PEOPLE: Final = (
-    "People of a search have no email address. Compare them by profnet_url or domain."
+    "Search results have no email address. Compare rows by profnet_url or domain."
 )
 _COLUMNS_SHOWN: Final = 20
 
 
 class _Table(NamedTuple):
-    """A table, its name in messages, and the columns to compare by kind of key."""
+    """A table, its name in messages, and its column for each kind of key."""
 
     frame: pd.DataFrame
     name: str
@@ -69,14 +69,14 @@ def match(
     domain: MatchKey | None = None,
     on: None = None,
 ) -> pd.DataFrame:
-    """Find each row's counterpart in another table.
+    """Find the matching row in another table for each row.
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
-    weak: it matches only if neither row has an email or a `/in/<name>` in the compared columns.
-    Missing values never match each other, and a cell with several keys matches nothing. With no key
-    named, `email` and `profnet_url` are compared if both tables have a column of that name; never
-    the domain. A column whose name differs only in case, blanks, hyphens or underscores is the same
-    column.
+    weak: it matches only if neither row has an email or a URL `/in/<name>` in the compared columns.
+    Missing values never match each other, and a cell with several keys matches nothing. If no key
+    is passed, the columns `email` and `profnet_url` are compared if both tables have them; the
+    domain is compared only on request. Column names are compared without case, blanks, hyphens and
+    underscores.
 
     Parameters
     ----------
@@ -85,16 +85,17 @@ def match(
     other : DataFrame, also of Polars, DuckDB or Arrow
         The table to search; it is not changed.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
-        The key's column: one name for both tables, or this table's and the other's. The other's may
-        be a list of candidates, of which the first existing column is used.
+        The column with the key: one name for both tables, or a pair (column of this table, column
+        of `other`). The second may be a list of names; the first existing column is used.
 
     Returns
     -------
     DataFrame
-        With this table's index: match_row (Int64, the position in `other` of the first matching
-        row), match_index (its label), match_by (ordered category: email, profnet_url, domain)
-        and match_count (Int64, the rows of `other` that match by that key). For unmatched rows,
-        match_count is 0 and the other columns are missing.
+        One row per row of `frame`, with the same index: match_row (Int64, the position in `other`
+        of the first matching row), match_index (the index label of that row), match_by (ordered
+        category: email, profnet_url, domain) and match_count (Int64, the number of rows of `other`
+        that match by that key). For unmatched rows, match_count is 0 and the other columns are
+        missing.
 
     Raises
     ------
@@ -104,12 +105,13 @@ def match(
     Warns
     -----
     OutreachWarning
-        Cells hold no key or several, or only one of the tables has emails.
+        Cells hold no key or several keys, or only one of the tables has emails.
 
     Notes
     -----
-    Keys are those of `of.keys`, but an email address of a free mail provider, such as gmail.com,
-    has no domain; a warning counts them. By domain, everybody at a company matches.
+    Keys are normalised as in `of.keys`, but an email address of a free mail provider, such as
+    gmail.com, has no domain key; a warning counts these addresses. A comparison by domain matches
+    everybody at a company.
 
     Examples
     --------
@@ -157,50 +159,50 @@ def without(
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
-    Rows match as in `match`, and by every key of a cell that holds several, such as
-    `Ann <ann@x.example>; bo@x.example` or a list. If one row of a person matches, all rows of the
-    person are excluded. Rows of this table are one person if they share an email or a profile URL
-    `/in/<name>`, over any number of steps; any other URL links only rows that have no other key.
-    The other tables do not link rows of this table.
+    Rows match as in `match`, but a cell with several keys, such as a list or the text
+    `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. If one row of a person
+    matches, all rows of the person are excluded. Rows of this table belong to one person if they
+    share an email or a profile URL `/in/<name>`, directly or through other rows of this table; any
+    other URL links only rows that have no other key. Rows of the other tables do not link rows of
+    this table.
 
-    A journal among the tables excludes the people that its submission may have reached: all its
-    records except `rejected` and `not_sent`. It holds no addresses, only hashes of them.
+    A journal excludes all people that its submission may have reached: all recorded people except
+    those with the status `rejected` or `not_sent`. A journal holds hashes, not addresses.
 
     Parameters
     ----------
     frame : DataFrame
         The rows to filter; it is not changed.
     *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a journal
-        Tables with the people to exclude. A journal is only read.
+        Tables with the people to exclude. A journal is not changed.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
-        As for `match`. A table that lacks one of the keys is not compared by it; a journal has
-        emails and profile URLs.
+        As for `match`. A table is not compared by keys that it lacks; a journal has only emails and
+        profile URLs.
 
     Returns
     -------
     DataFrame
-        The rows of all unmatched people, in their order and with their labels.
+        The rows of all unmatched people, with order and index unchanged.
 
     Raises
     ------
     InvalidInputError
         No table was passed, a column is missing or ambiguous, a table has no key in common with
-        this one, or a path is not that of a journal.
+        this table, or a path does not lead to a journal.
 
     Warns
     -----
     OutreachWarning
-        Cells cannot be read, a domain column has email addresses of free mail providers, rows have
-        no key and are kept without a comparison, or only one of the tables has emails, as with the
-        people of a search.
+        Cells cannot be read, a domain column has email addresses of free mail providers, rows
+        without a key are kept, or only one of the tables has emails.
 
     Notes
     -----
-    The columns named as keys decide which rows are one person; with no key named, this table's
-    `email` and `profnet_url`, whether the other tables have them or not.
+    The columns passed as keys decide which rows belong to one person. If no key is passed, this
+    table's `email` and `profnet_url` decide, even if the other tables lack these columns.
 
-    People of a search have no email column. Compare them by profile URL and, to exclude everybody
-    at a customer, by domain; compare emails once contacts have been fetched.
+    Search results have no email column. Compare them by profile URL; compare them by domain to
+    exclude everybody at a customer. Fetch the contacts before comparing emails.
 
     Examples
     --------
@@ -233,7 +235,7 @@ def without(
         for other, table in zip(frames, tables, strict=True)
     ]
     _require_columns(requested, frames, columns)
-    # A column that no other table has may still link the rows of a person.
+    # A key that no other table has may still link rows of one person.
     linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
     sources = [
         _Table(frame, "this table", linking),
@@ -265,12 +267,12 @@ def without(
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
-        warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
+        warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare and {are} kept.")
     return frame.loc[is_kept]
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
-    """Reject `on` of `pandas.merge`, which does not name the kind of key in a column."""
+    """Reject the argument `on` of `pandas.merge`, which does not name a kind of key."""
     if on is None:
         return
     ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
@@ -286,14 +288,14 @@ def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) 
 
 
 def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which rows of a table have at least one of their keys."""
+    """Return which rows of a table have at least one key."""
     has_key = np.zeros(size, dtype=bool)
     has_key[rows[pc.coalesce(*keys).is_valid().to_numpy(zero_copy_only=False)]] = True
     return has_key
 
 
 def _read_cells(table: _Table) -> list[Cells]:
-    """Read the table's columns by kind of key; a kind without a column is missing."""
+    """Read a table's keys of each kind; a kind without a column has no keys."""
     size = len(table.frame)
     none = Cells(pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64))
     found = []
@@ -312,7 +314,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
     """Drop the domains of free mail addresses from the keys of cells."""
     rows = np.repeat(np.arange(len(texts)), cells.counts)
     if len(rows) > len(texts):
-        # If a cell with an email has several keys, treat each key as the domain of an email.
+        # Treat each key as an email's domain if the cell holds an email and several keys.
         is_one_of_several = pa.array(np.repeat(cells.counts > 1, cells.counts))
         texts = texts.take(pa.array(rows))
         at, end = (pa.scalar(text, cells.keys.type) for text in ("@", ""))
@@ -324,7 +326,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
 
 
 def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Warn of rows without a key if a column that was not compared may hold one."""
+    """Warn of rows without a key if another column, which was not compared, may hold keys."""
     for position, name in enumerate(table.frame.columns):
         word = str(name).casefold()
         is_like = "mail" in word or ("prof" in word and "company" not in word)
@@ -335,34 +337,34 @@ def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[n
             has = "has" if count == 1 else "have"
             warn(
                 f"{plural(count, 'row')} of {table.name} {has} no {kinds}, but a value in the "
-                f"column {quoted(name)}, which was not compared: name the columns to compare."
+                f"column {quoted(name)}, which was not compared. Pass this column as a key."
             )
 
 
 def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, single: bool) -> None:
-    """Warn once of all cells that were not compared, or only in part."""
+    """Warn once of all cells that were not compared or only partly compared."""
     lines: list[str] = []
     for table, columns in zip(tables, read, strict=True):
         for kind, cells in zip(_KEYS, columns, strict=True):
             noun = _NOUNS[kind].removeprefix("email ")
             broken = cells.keys.take(pa.array(cells.starts[cells.broken])).null_count
             if len(cells.broken) and cells.keys.null_count == len(cells.keys):
-                # Hashes or bytes, for example.
+                # The column may hold hashes or bytes.
                 lines.append(
                     f"No value in the column {quoted(table.columns[kind])} of {table.name} can be "
-                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by it"
+                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by this column"
                     f"{_example(table, kind, cells.broken)}."
                 )
             elif len(cells.broken):
-                partly = " or a broken one" * (broken < len(cells.broken))
+                partly = f" or a damaged {noun}" * (broken < len(cells.broken))
                 lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
             if kind == _PROFNET_URL and len(pages := _below_profiles(cells)):
-                counted = _count(table, kind, pages, "a page below a profile or with parameters")
-                lines.append(f"{counted} It matches only itself; shorten it to /in/<name>.")
+                counted = _count(table, kind, pages, "a profile URL with a subpage or parameters")
+                lines.append(f"{counted} Shorten it to /in/<name>, so that it matches the profile.")
             if single and (cells.counts > 1).any():
                 rows = np.flatnonzero(cells.counts > 1)
                 counted = _count(table, kind, rows, f"more than one {noun}")
-                lines.append(f"{counted} match() compares one per cell; give each its own row.")
+                lines.append(f"{counted} match() compares one key per cell; give each key a row.")
     if lines:
         warn("\n".join(lines))
 
@@ -383,7 +385,7 @@ def _count(table: _Table, kind: str, rows: Rows, held: str) -> str:
 
 
 def _example(table: _Table, kind: str, rows: Rows) -> str:
-    """Quote the first of some cells, with its position and its label if that differs."""
+    """Quote the first of these cells, with its row position, and its index label if different."""
     row = int(rows[0])
     label = table.frame.index[row : row + 1].tolist()[0]
     where = "" if label == row else f" (index {quoted(label)})"
@@ -392,13 +394,13 @@ def _example(table: _Table, kind: str, rows: Rows) -> str:
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
-    """Return an index as a Series that can hold missing labels."""
+    """Convert an index to a Series that can hold missing labels."""
     labels = pd.Series(index.to_flat_index())
     return labels.astype("Int64") if pd.api.types.is_integer_dtype(labels.dtype) else labels
 
 
 def _requested(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Candidates:
-    """Check the requested keys, and return our column and the candidates for theirs by kind."""
+    """Check the requested keys; return this table's column and the other's candidates by kind."""
     requested: _Candidates = {}
     for kind, key in keys.items():
         if isinstance(key, tuple) and len(key) != 2:
@@ -417,7 +419,7 @@ def _requested(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Can
 def _columns(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> _Columns:
-    """Return the columns to compare by kind of key, the strongest first."""
+    """Return the pair of columns to compare for each kind of key, the strongest kind first."""
     used = {
         kind: (ours, found)
         for kind, (ours, theirs) in (requested or _defaults(frame)).items()
@@ -429,13 +431,13 @@ def _columns(
 
 
 def _defaults(frame: pd.DataFrame) -> _Candidates:
-    """Return the columns to compare if the caller names no key."""
+    """Return the columns to compare if the caller requests no key."""
     columns = {kind: near_column(frame, kind) for kind in _DEFAULT}
     return {kind: (name, [kind]) for kind, name in columns.items() if name in frame.columns}
 
 
 def _find_column(other: pd.DataFrame, names: list[Hashable], table: str) -> Hashable | None:
-    """Return the first existing column of these names; exact names win over similar ones."""
+    """Return the first of these names that exists; exact names win over similar names."""
     exact = (name for name in names if name in other.columns)
     near = (near_column(other, name, _sentence(table)) for name in names)
     return next((name for name in chain(exact, near) if name in other.columns), None)
@@ -461,7 +463,7 @@ def _require_columns(
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
             raise InvalidInputError(
-                f"{kind}: no other table has a column {_join_or(theirs)}. The columns there: "
+                f"{kind}: no other table has a column {_join_or(theirs)}. Their columns: "
                 f"{'; '.join(map(_listed, others))}."
             )
 
@@ -495,29 +497,29 @@ def _warn_of_gaps(
     requested: _Candidates,
     tables: Sequence[str],
 ) -> None:
-    """Warn of keys that could not be compared, so that listed people may be kept."""
+    """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
-            warn(f"{_sentence(table)} has no column for {lacking}: not compared by it.")
+            warn(f"{_sentence(table)} has no column for {lacking} and was not compared by it.")
         by = " and ".join(_NOUNS[kind] for kind in used)
         if requested or _has_email(frame) == _has_email(other):
             pairs = [*zip(_like_email(frame), _like_email(other), strict=False)]
             if not requested and _EMAIL not in used and pairs:
                 warn(
-                    f"The frame and {table} have no column 'email': compared by {by} alone. Pass "
+                    f"The frame and {table} have no column 'email': compared only by {by}. Pass "
                     f"email=({quoted(pairs[0][0])}, {quoted(pairs[0][1])})."
                 )
             continue
         if _has_email(other):
             warn(
-                f"The frame has no email column: {table} was compared by {by} alone. People that "
+                f"The frame has no email column, so {table} was compared only by {by}. People that "
                 f"{table} identifies only by email address do not match."
             )
         else:
             similar = _like_email(other)
             ours = near_column(frame, _EMAIL)
             pair = f" Pass email=({quoted(ours)}, {quoted(similar[0])})." if similar else ""
-            warn(f"{_sentence(table)} has no email column: it was compared by {by} alone.{pair}")
+            warn(f"{_sentence(table)} has no email column, so it was compared only by {by}.{pair}")
 
 
 def _like_email(frame: pd.DataFrame) -> list[Hashable]:

@@ -48,11 +48,11 @@ RANK: Final = "account_rank"
 
 MEANINGS: Final = {
     FOUND: "People match.",
-    NOBODY: "Searched, but no person matches.",
-    INVALID: "Not searched: the row has no usable company identifier.",
-    DUPLICATE: "Same company as an earlier row, which has the people.",
+    NOBODY: "The search succeeded, but no person matches.",
+    INVALID: "The row has no usable company identifier and was not searched.",
+    DUPLICATE: "An earlier row names the same company and has its people.",
 }
-# The columns that identify a person and the company.
+# The columns that identify a person and the person's company.
 IDENTITY: Final = [
     *("id", "profnet_url", "company_id", "company_website", "company_profnet_url"),
     "company_name",
@@ -62,20 +62,21 @@ _COMPANIES_SHOWN: Final = 3
 
 
 class AccountPeople(Result):
-    """The people found at the companies of a table, and the outcome of each of its rows.
+    """The people found at the companies of a table, and the outcome of each row of the table.
 
-    Files contain the tables `people` and `accounts`. A workbook's people sheet begins with the
-    columns of `df.outreach.brief`.
+    Saved files contain the tables `people` and `accounts`. In a workbook, the sheet with people
+    begins with the columns that `df.outreach.brief` selects.
 
     Attributes
     ----------
     people : DataFrame
         One row per person and account: the columns of `search_people`, then account_row (Int64, the
-        row's position among the accounts), account_rank (Int64, 1 is best) and the column of
+        position of the account's row), account_rank (Int64, 1 is best) and the column of
         `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
-        account_company_name and account_detail; a name that is taken gets the prefix `outreach_`.
+        account_company_name and account_detail. If the table already has a column of that name, the
+        new column gets the prefix `outreach_`.
     requests : int
         The number of requests, including those served from the cache.
     """
@@ -96,7 +97,7 @@ class AccountPeople(Result):
         self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
 
     def summary(self) -> pd.DataFrame:
-        """Count the accounts of each status that occurs, and their people.
+        """Count the accounts and people per status; statuses without accounts are omitted.
 
         Returns
         -------
@@ -127,17 +128,21 @@ class AccountPeople(Result):
             f"found in {plural(self.requests, 'request')}",
             list(self._facts()),
             columns=("Status", "Accounts", "What it means"),
-            advice="The people: .people; each account with its status: .accounts; "
-            "as files: .to_csv(folder), .to_excel(path).",
+            advice="See the people in .people and each account's status in .accounts. "
+            "Save both with .to_csv(folder) or .to_excel(path).",
         )
 
     def _facts(self) -> Iterator[Fact]:
         summary = self.summary()
         for status, accounts, people in summary.itertuples(index=False):
             if pd.isna(status):
-                yield Fact("(none)", "Not finished before the failure.", accounts)
+                yield Fact(
+                    "(none)", "The search stopped before these accounts were finished.", accounts
+                )
             elif status == FOUND:
-                yield Fact(status, f"{plural(people, 'person', 'people')} found.", accounts)
+                yield Fact(
+                    status, f"The searches found {plural(people, 'person', 'people')}.", accounts
+                )
             else:
                 yield Fact(status, MEANINGS[status], accounts, self._details(status))
 
@@ -155,10 +160,10 @@ def list_once(
     index: pd.Index[Any],
     per_company: int | None,
 ) -> tuple[np.ndarray[Any, Any], Mapping[int, Outcome]]:
-    """List each person of a company once; return the account row per person, -1 for repetitions.
+    """Assign each person to one account row; repetitions get -1.
 
-    The first row that found a person lists the person. Rows that found the same companies are one
-    account, the first row's, with one limit `per_company`.
+    A person belongs to the first row that found the person. Rows that found the same companies
+    count as one account and share the limit `per_company`; the first row gets the people.
     """
     if not batches:
         return np.empty(0, np.int64), outcomes
@@ -180,12 +185,12 @@ def list_once(
     for row, key in ((one.row, one.key) for one in accounts if one.kind.argument == "name"):
         called = names.get(row, [])
         if len(called) == 1 and called[0] and called[0].strip().lower() != key:
-            outcomes[row] = _noted(outcomes[row], f"found company is called {quoted(called[0])}")
+            outcomes[row] = _noted(outcomes[row], f"the company found is named {quoted(called[0])}")
     return rows, _explain(outcomes, listed, first, names, index)
 
 
 def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
-    """Return the account row, the person and the company of all found people, in their order."""
+    """Return the account row, person key and company key of all found people, in their order."""
     table = concat_tables([batch.people.select(IDENTITY) for batch in batches])
     ids, urls, company_ids, websites, company_urls, names = (
         filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
@@ -206,7 +211,7 @@ def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
 def _first_rows(
     companies: Mapping[int, Sequence[str]], outcomes: Mapping[int, Outcome]
 ) -> dict[int, int]:
-    """Return for each row the first finished row that found the same companies."""
+    """Map each row to the first finished row that found the same companies."""
     first: dict[int, int] = {}
     rows: dict[frozenset[str], int] = {}
     for row, found in companies.items():
@@ -222,8 +227,8 @@ def _explain(
     names: Mapping[int, Sequence[str]],
     index: pd.Index[Any],
 ) -> dict[int, Outcome]:
-    """Mark rows without new people as duplicates, and name the row that lists the people."""
-    homes: dict[int, int] = {}  # by duplicate row, the first row with its people
+    """Mark rows without new people as duplicates, and name the row that has the people."""
+    homes: dict[int, int] = {}  # maps each duplicate row to the row that has its people
     explained = {}
     for row in sorted(outcomes):
         outcome = outcomes[row]
@@ -231,8 +236,8 @@ def _explain(
         home = homes.get(same, same)
         others = sorted(place for place in listed.get(row, ()) if place != row)
         if others and (row in listed[row] or outcome.status is None):
-            share = f"{len(others):,} of {len(listed[row]):,} people are listed earlier"
-            outcome = _noted(outcome, f"{share}, the first at row {row_label(index, others[0])}")
+            share = f"{len(others):,} of {len(listed[row]):,} people belong to earlier rows"
+            outcome = _noted(outcome, f"{share}, the first to row {row_label(index, others[0])}")
         elif others:
             home = others[0]
         if home not in (row, outcome.first):
@@ -309,7 +314,7 @@ def _outcome_table(
 
 
 def _name_several(companies: Sequence[str]) -> str:
-    """Describe the companies where people were found; empty for a single company."""
+    """Describe the companies where people were found; return no text for a single company."""
     if len(companies) < 2:
         return ""
     shown = ", ".join(str(name) for name in companies[:_COMPANIES_SHOWN])

@@ -1,4 +1,4 @@
-"""Search the people of one or more companies, and assign them to these companies."""
+"""Search for people at one or more companies, and assign each person to a company."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search import Search
 
-# Consecutive pages with no new person after which a search with a wrong total ends.
+# End a search with a wrong total after this many consecutive pages without new people.
 _MAX_PAGES_WITHOUT_NEW: Final = 3
 
 
 @dataclass(eq=False)
 class CompanySearch:
-    """A search for the people of companies with one identifier kind, and its results so far."""
+    """A search by one kind of company identifier, and the results received so far."""
 
     companies: Sequence[Company]
     filters: Mapping[str, Any]
     size: int = PAGE
-    columns: Sequence[str] | None = None  # the columns to read; all by default
+    columns: Sequence[str] | None = None  # columns to read; all by default
     pages: int = 0
     received: int = 0
     total: int | None = None
@@ -63,22 +63,22 @@ class CompanySearch:
 
     @property
     def is_single(self) -> bool:
-        """Whether only one company is searched."""
+        """Whether the search covers a single company."""
         return len(self.companies) == 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether all people that the service counts were received."""
+        """Whether the results contain all people that the service counted."""
         return self.total is not None and self.received >= self.total
 
     @property
     def is_over(self) -> bool:
-        """Whether further pages are useless."""
+        """Whether further pages cannot contain new people."""
         return self.is_complete or self._pages_without_new >= _MAX_PAGES_WITHOUT_NEW
 
     @property
     def remaining_pages(self) -> int:
-        """The number of remaining pages, 1 if the service gave no total."""
+        """The number of remaining pages; 1 if the service returned no total."""
         if self.is_over:
             return 0
         return 1 if self.total is None else ceil((self.total - self.received) / self.size)
@@ -91,7 +91,7 @@ class CompanySearch:
         return self._tables[0]
 
     def company_positions(self) -> np.ndarray[Any, Any]:
-        """Return the position of each person's company, -1 for any other company."""
+        """Return the position of each person's company in `companies`; -1 if it is not there."""
         kind = self.companies[0].account.kind
         if self.is_single or kind.column is None:
             return np.zeros(self.received, dtype=np.int64)
@@ -101,7 +101,7 @@ class CompanySearch:
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def is_new(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return whether each person is new to their company."""
+        """Return which people were not found at their company before."""
         known = [set(company.kept) for company in self.companies]
         is_new = np.ones(len(positions), dtype=bool)
         ids = self.people.column("id").to_pylist()

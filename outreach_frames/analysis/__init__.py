@@ -1,1 +1,1 @@
-"""Functions from frames to frames: companies, headcounts, lists, segments, tenure, capacity."""
+"""Compute frames from frames: companies, headcounts, lists, segments, tenure and capacity."""

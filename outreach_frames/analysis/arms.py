@@ -1,8 +1,8 @@
-"""Assign rows to the arms of a test, such as two variants and a hold-out, by a hash of their key.
+"""Assign rows to the arms of a test, such as two variants and a hold-out, by hashes of keys.
 
-The first 64 bits of a key's hash are its position between 0 and 1, and each arm takes a part of
-that range as large as its share, in the order of the names. The arithmetic is exact, so that the
-result is the same on every machine.
+The first 64 bits of a key's hash are read as a number between 0 and 1. This range is divided among
+the arms in the order of their names, in proportion to their shares. Exact arithmetic makes the
+result the same on every machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from outreach_frames.identity.persons import NONE, Rows, first_rows, identifiers
 from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 _PERSON: Final = "person"
-# 7.0 and 7.50, as a float, a decimal or their text; RE2 keeps an unmatched group empty.
+# Matches 7.0 and 7.50, converted from a number or read as text; RE2 leaves an unmatched group
+# empty.
 _TRAILING_ZEROS: Final = r"\A(-?\d+)(?:\.0+|(\.\d*[1-9])0+)\z"
 
 
@@ -44,37 +45,38 @@ def assign_arms(
 ) -> pd.DataFrame:
     """Assign rows to the arms of a test, such as two variants and a hold-out.
 
-    The arm depends only on the seed, the shares and the row's key: not on other rows, their order,
-    the column's dtype or the machine. The next batch of a campaign, assigned with the same seed and
-    shares, gives a key the same arm.
+    The arm of a row depends only on the seed, the shares and the row's key. Other rows, the row
+    order, the column's dtype and the machine do not matter. In the next batch of a campaign, a key
+    gets the same arm again if seed and shares are the same.
 
     Parameters
     ----------
     frame : DataFrame
         The rows to assign; it is not changed.
     shares : dict of str to number
-        The arms and their shares, as weights: they need not sum to 1 or 100; 45 and 10
-        mean the same as 0.45 and 0.1. The resulting shares differ from them by chance.
+        The names of the arms and their weights, which need not sum to 1 or 100: 45 and 10 mean the
+        same as 0.45 and 0.1. The actual shares deviate randomly.
     by : str, Series or "person"
-        The key; rows with the same key get the same arm: a column, a Series with the frame's index,
-        such as `of.keys.domain(df["Website"])`, or "person": the key of the address in the column
-        `email`, else of the profile URL `/in/<name>` in `profnet_url`.
+        The source of the keys; rows with the same key get the same arm. Pass a column, a Series
+        with the frame's index, such as `of.keys.domain(df["Website"])`, or "person" to use the
+        address in the column `email`, else the profile URL `/in/<name>` in `profnet_url`.
     seed : int
-        Another seed assigns independently: use one per campaign.
+        The seed of the hash. Different seeds give independent assignments, so use one seed per
+        campaign.
     name : str
-        The new column.
+        The name of the new column.
 
     Returns
     -------
     DataFrame
-        The frame with the column `name` (ordered category, in the order of `shares`). Missing in
-        rows without a key.
+        The frame with the column `name` (ordered category, in the order of `shares`). Rows without
+        a key have no arm.
 
     Raises
     ------
     InvalidInputError
-        A share is not a positive number, the frame already has the column `name`, lacks the column
-        `by`, or the index of `by` differs from the frame's.
+        A share is not a positive number, the frame already has the column `name`, the column `by`
+        does not exist, or the index of `by` differs from the frame's index.
 
     Warns
     -----
@@ -84,11 +86,12 @@ def assign_arms(
 
     Notes
     -----
-    Keys are compared as text without blanks around it, 7.0 and 7.50 as 7 and 7.5; case and leading
-    zeros count. Placeholders such as n/a are missing. With "person", rows that share an address or
-    a profile URL `/in/<name>`, over any number of steps, take the arm of the first of them; an
-    address has the same arm as with `by=of.keys.email(df["email"])`. The order of the arms in
-    `shares` does not matter; other shares or names assign other arms.
+    Keys are compared as text without surrounding blanks; 7.0 and 7.50 equal 7 and 7.5, but case and
+    leading zeros matter. Placeholders such as n/a count as missing keys. With "person", rows that
+    share an address or a profile URL `/in/<name>`, directly or through other rows, all take the arm
+    of the first of these rows. An address has the same arm as with `by=of.keys.email(df["email"])`.
+    The order of the arms in `shares` does not matter; different shares or names change the
+    assignment.
 
     Examples
     --------
@@ -102,7 +105,7 @@ def assign_arms(
     number = check_integer("seed", seed)
     if not is_usable(name) or name in frame.columns:
         raise InvalidInputError(
-            f"name takes the name of a new column, not {quoted(name)}. Pass another, or drop the "
+            f"name={quoted(name)} is not the name of a new column. Pass another name, or drop the "
             "frame's column of that name."
         )
     if isinstance(by, str) and by == _PERSON:
@@ -114,8 +117,8 @@ def assign_arms(
     if changed := int((own != arms).sum()):
         warn(
             f"{plural(changed, 'row')} took the arm of the person's first row instead of the arm "
-            "of the row's own address or profile URL. In a table without that first row, the row "
-            "gets its own arm."
+            "of the row's own address or profile URL. Without that first row, these rows would "
+            "get other arms."
         )
     categories = pd.Index(list(weights), dtype="str")
     column = pd.Categorical.from_codes(arms, categories=categories, ordered=True)
@@ -125,17 +128,17 @@ def assign_arms(
 def _check_shares(shares: object) -> dict[str, Fraction]:
     if not isinstance(shares, Mapping) or not shares:
         raise InvalidInputError(
-            f'shares takes arms and their weights, such as {{"A": 45, "B": 45, "holdout": 10}}, '
+            f'Pass shares as arms and their weights, such as {{"A": 45, "B": 45, "holdout": 10}}, '
             f"not {quoted(shares)}."
         )
     weights: dict[str, Fraction] = {}
     for arm, share in shares.items():
         if not is_usable(arm) or arm != arm.strip():
             raise InvalidInputError(
-                f"shares: the name of an arm is text without blanks around it, not {quoted(arm)}."
+                f"{quoted(arm)} in shares is not a valid name. Pass text without blanks around it."
             )
         try:
-            # From its digits, so that 0.1 is a tenth; only numbers have such text.
+            # Convert the digits, so that 0.1 is exactly one tenth; texts are not accepted.
             weight = Fraction(0 if isinstance(share, str) else str(share))
         except ValueError:
             weight = Fraction(0)
@@ -149,7 +152,7 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
 
 
 def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) -> Rows:
-    """Return the number of each key's arm, -1 for a missing key."""
+    """Return the position of each key's arm in `weights`; -1 for a missing key."""
     names = sorted(weights)
     total = sum(weights.values())
     ends = [end * 2**64 // total for end in accumulate(weights[name] for name in names)]
@@ -167,18 +170,18 @@ def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) ->
 
 
 def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
-    """Return the keys of a column or Series, and warn of rows without one."""
+    """Return the keys of a column or Series; warn of rows without a key."""
     if isinstance(by, pd.Series):
         if not by.index.equals(frame.index):
             raise InvalidInputError(
-                "The index of by differs from the frame's. Pass by.reindex(df.index) to align it "
+                "The index of by differs from df.index. Pass by.reindex(df.index) to align it "
                 "by label, or by.set_axis(df.index) to align it by position."
             )
         column, source = by, "by" if by.name is None else f"by, {quoted(by.name)}"
     elif by is None or not pd.api.types.is_hashable(by):
         raise InvalidInputError(
-            f"by takes a column, a Series with the frame's index, or {_PERSON!r}, not a "
-            f"{type(by).__name__}. Pass values in the order of the rows as "
+            f"Pass a column, a Series with the frame's index, or {_PERSON!r} as by, not a "
+            f"{type(by).__name__}. Convert values in the order of the rows with "
             "pd.Series(values, index=df.index)."
         )
     else:
@@ -189,29 +192,29 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
     problems = [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
-    _warn_of_keyless(keys, f"no key, or a placeholder such as n/a, in {source}", *problems[:1])
+    _warn_of_keyless(keys, f"no key or only a placeholder, such as n/a, in {source}", *problems[:1])
     distinct = keys.unique().drop_null()
     if twins := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
             f"{plural(twins, 'key')} in {source} {'differs' if twins == 1 else 'differ'} from "
-            "another only in case, and may have another arm. If they are equal, pass them in lower "
-            "case."
+            "another key only in case and may get a different arm. If case does not matter, pass "
+            "keys in lower case."
         )
     return keys
 
 
 def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
-    """Return the keys of people and the first row of each, and warn of rows without a key."""
+    """Return each row's key and the first row of the same person; warn of rows without a key."""
     if _PERSON in frame.columns:
         raise InvalidInputError(
-            f"by={_PERSON!r} means the person, but the frame has a column {_PERSON!r}. Pass "
+            f"by={_PERSON!r} is ambiguous, because the frame has a column {_PERSON!r}. Pass "
             f"by=df[{_PERSON!r}] to use the column, or drop the column to use the person."
         )
     columns = [near_column(frame, field) for field in spec.LEAD_IDENTIFIERS]
     if not any(column in frame.columns for column in columns):
         raise InvalidInputError(
             f"by={_PERSON!r} needs a column {' or '.join(map(repr, spec.LEAD_IDENTIFIERS))}. "
-            'Rename yours, or pass its keys, such as by=of.keys.email(df["Mail"]).'
+            'Rename the column, or pass its keys, such as by=of.keys.email(df["Mail"]).'
         )
     emails, urls = (
         read(texts_of(column_of(frame, column))).single()

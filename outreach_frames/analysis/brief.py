@@ -1,4 +1,4 @@
-"""Select the most useful columns of a wide frame."""
+"""Select the most useful columns of a frame with many columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CONTACTS: Final = (
     "profnet_url",
     "id",
 )
-# The selected columns of a table, and all its documented columns.
+# For each table: its selected columns, and all its documented columns.
 _TABLES: Final = (
     (_PEOPLE, frozenset(spec.columns(spec.PERSON))),
     (_COMPANIES, frozenset(spec.columns(spec.COMPANY))),
@@ -67,16 +67,16 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     Parameters
     ----------
     frame : DataFrame
-        People, companies or contacts, also with custom columns; of any other frame, the first 12
-        columns are returned.
+        People, companies or contacts, with or without custom columns. For any other frame, the
+        function returns the first 12 columns.
     columns : list of str, optional
-        Other columns to return, in this order.
+        The columns to return instead, in this order.
 
     Returns
     -------
     DataFrame
-        All rows with their index. Up to 12 custom columns, such as the status of a result, come
-        first.
+        All rows with an unchanged index. Up to 12 custom columns, such as the status of a result,
+        come first.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
 
 
 def _default_columns(frame: pd.DataFrame) -> list[object]:
-    """Return the columns to show, from the table with the most columns in common."""
+    """Return the selected columns of the table that has the most columns in common."""
     present = set(frame.columns)
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:

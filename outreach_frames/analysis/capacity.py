@@ -1,4 +1,4 @@
-"""Plan how many emails the mailboxes send per day, and how many leads they reach."""
+"""Plan how many emails mailboxes send per day, and how many leads they reach."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from outreach_frames.tables.schema import frame_of_columns
 
 Spread = Literal["by_limit", "evenly"]
 LimitByDate = Mapping[str, int] | Mapping[date, int]
-# The limits of each row by the day on which they begin.
+# Maps each mailbox row to its limits by start day.
 Ramps = dict[int, dict[pd.Timestamp, int]]
 
 CAPACITY: Final = (
-    spec.Field("date", format="date", note="day on which the mailbox sends"),
+    spec.Field("date", format="date", note="sending day"),
     spec.Field("mailbox_id", note="id of the mailbox"),
-    spec.Field("email", note="address that the mailbox sends from"),
-    spec.Field("emails", "integer", note="emails that the mailbox sends on that day"),
+    spec.Field("email", note="address of the mailbox"),
+    spec.Field("emails", "integer", note="number of emails that the mailbox sends on that day"),
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads whose emails have all been sent by the end of that day",
+        note="leads that have received all emails by the end of that day",
     ),
     spec.Field(
         "leads_started",
         "integer",
-        note="leads with at least one email sent by the end of that day",
+        note="leads that have received at least one email by the end of that day",
     ),
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
 _MAX_DAYS: Final = 36_525
 _MAX_NAMED: Final = 20
-# Keeps all sums far below the limit of 64-bit integers.
+# This maximum keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
 _DAYS_AT_ONCE: Final = 75
 
@@ -63,61 +63,62 @@ def sending_capacity(
     ramp: LimitByDate | Mapping[str, LimitByDate] | None = None,
     holidays: Container[Any] | None = None,
 ) -> pd.DataFrame:
-    """Plan the emails per mailbox and day for a number of leads.
+    """Plan how many emails each mailbox sends per day to a number of leads.
 
     Parameters
     ----------
     mailboxes : DataFrame, also of Polars, DuckDB or Arrow
-        Mailboxes, with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
+        A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
     emails_per_lead : int
-        Emails per lead, without waiting times. Any mailbox may send any of them.
+        The number of emails per lead, without waiting times. Each email may come from any mailbox.
     start : str or date, optional
-        The first day to send on, as text YYYY-MM-DD or a date; by default today.
+        The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
-        The days to send on, as a pandas frequency: "B" (Monday to Friday), "D", or
+        The sending days as a pandas frequency: "B" (Monday to Friday), "D", or
         ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
     spread : {"by_limit", "evenly"}
-        by_limit: each mailbox sends in proportion to its limit; with constant limits, all finish on
-        the same day. evenly: all mailboxes send the same number of emails (with email_days, to the
-        same number of leads), and those with low limits take longer.
+        by_limit: each mailbox sends in proportion to its limit; if limits are constant, all
+        mailboxes finish on the same day. evenly: all mailboxes send the same number of emails (with
+        email_days, to the same number of leads), so mailboxes with low limits take longer.
     email_days : list of int, optional
         The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
-        sending days after the lead's first one, such as [0, 3, 7]. All emails of a lead come from
-        the mailbox that started it. Follow-ups that are due go before new leads, in the order in
-        which their leads started. A late email delays the following ones of its lead.
+        sending days after the lead's first email, such as [0, 3, 7]. One mailbox sends all emails
+        to a lead. Due follow-ups are sent before emails to new leads; leads that started earlier
+        come first. A late email delays the lead's later emails.
     ramp : dict, optional
-        Limits that replace the mailboxes' own from a date on, as {date: limit} for all mailboxes,
-        or {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
+        Limits that replace daily_email_limit from a date on, as {date: limit} for all mailboxes, or
+        {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
     holidays : list, set or calendar of dates, optional
-        Days on which nothing is sent: dates, or an object that answers ``date in holidays``, such
-        as one of the package holidays.
+        Days without sending: dates, or an object that supports ``date in holidays``, such as a
+        calendar of the package holidays.
 
     Returns
     -------
     DataFrame
         One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
-        (Int64), and two running counts over all mailboxes (Int64): leads_reached, the leads whose
-        emails have all been sent by the end of that day, and leads_started, those with at least one
-        email. emails_per_lead counts one lead after the other. Empty without leads.
+        (Int64), and two cumulative counts over all mailboxes (Int64). leads_reached counts leads
+        that have received all emails by the end of that day; leads_started counts leads that have
+        received at least one. With emails_per_lead, each lead receives all emails before the next
+        lead starts. The frame is empty without leads.
 
     Raises
     ------
     InvalidInputError
-        No mailbox is active with a daily limit, an argument is invalid or contradicts another, or
-        sending would take more than 100 years.
+        No active mailbox has a daily limit, an argument is invalid, arguments contradict each
+        other, or sending would take more than 100 years.
 
     Warns
     -----
     OutreachWarning
-        Some mailboxes cannot send: the warning names them, the reasons, and the days that they
-        would save. Or several have the same address, which then counts once.
+        Some mailboxes cannot send: the warning names these mailboxes, the reasons, and the number
+        of days with them. Or several mailboxes have the same address, which counts once.
 
     Notes
     -----
-    Interface: Mailbox, `status` and `daily_email_limit`. The plan ignores other emails of the
-    mailboxes, and leads that leave the sequence because they answer.
+    Interface: Mailbox, `status` and `daily_email_limit`. The plan ignores emails that mailboxes
+    send for other purposes, and leads that leave the sequence after an answer.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def sending_capacity(
     6 2026-03-05  michael.smith.hale@brightforge.example      38            100
     7 2026-03-05       diego.vazquez@brightforge.example      22            100
 
-    Three emails, the second after 3 sending days and the third after 7, from new mailboxes:
+    Plan three emails per lead, on sending days 0, 3 and 7, from new mailboxes with rising limits:
 
     >>> warming_up = {"2026-03-02": 10, "2026-03-09": 20, "2026-03-16": 40}
     >>> plan = of.sending_capacity(
@@ -152,12 +153,12 @@ def sending_capacity(
     if each < 1:
         raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
     gaps = _gaps(email_days, each)
-    # Without waiting times, each email is planned like a separate lead.
+    # Without waiting times, the schedule treats each email as a separate lead.
     units = _number_of_leads(leads) * each
     emails = units * (len(gaps) + 1)
     if emails > _MAX_EMAILS:
         raise InvalidInputError(
-            f"{emails:,} emails are more than can be planned. Pass fewer leads."
+            f"{emails:,} emails exceed the maximum of {_MAX_EMAILS:,}. Pass fewer leads."
         )
     first = check_day("start", start)
     closed = _check_holidays(holidays, freq, first)
@@ -182,7 +183,7 @@ def sending_capacity(
     plan = schedule(sends, _MAX_DAYS)
     if plan is None:
         raise InvalidInputError(
-            f"Sending {emails:,} emails takes more than {_MAX_DAYS:,} days at "
+            f"Sending {emails:,} emails would take more than {_MAX_DAYS:,} days at "
             f"{limits[sends].sum():,} a day{' and the limits of ramp' if ramps else ''}. Add "
             "mailboxes, raise their limits with set_daily_email_limit(), or pass fewer leads or "
             "holidays."
@@ -200,26 +201,26 @@ def sending_capacity(
 
 
 def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
-    """Return the sending days between the emails of a lead."""
+    """Return the number of sending days between consecutive emails to a lead."""
     if email_days is None:
         return []
     days = [check_integer("email_days", day) for day in check_list("email_days", email_days)]
     gaps = [later - earlier for earlier, later in pairwise(days)]
     if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
-            f"email_days={quoted(email_days)} is not a list of days that ascends from 0. Pass the "
-            "earliest day of each email after the lead's first one, such as [0, 3, 7]."
+            f"email_days={quoted(email_days)} is not an ascending list from 0. Pass the "
+            "earliest day of each email, counted from the lead's first email, such as [0, 3, 7]."
         )
     if emails_per_lead != 1:
         raise InvalidInputError(
-            f"emails_per_lead={emails_per_lead} does not go with email_days={quoted(days)}, which "
-            "has a day per email. Pass only one of them."
+            f"emails_per_lead={emails_per_lead} conflicts with email_days={quoted(days)}, which "
+            "also sets the number of emails. Pass only one of these arguments."
         )
     return gaps
 
 
 def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
-    """Return the limits by row and day."""
+    """Return the limits of `ramp` by mailbox row and start day."""
     if not isinstance(ramp, Mapping) or not any(
         isinstance(each, Mapping) for each in ramp.values()
     ):
@@ -229,8 +230,8 @@ def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
     unknown = [key for key in ramp if key not in rows]
     if unknown:
         raise InvalidInputError(
-            f"ramp has limits per mailbox, but {quoted(unknown[0])} is not the id of a mailbox in "
-            f"the frame ({plural(len(unknown), 'such key')}). Pass ids of its column id."
+            f"ramp has the key {quoted(unknown[0])}, which is not the id of a mailbox in "
+            f"the frame ({plural(len(unknown), 'unknown key')}). Pass ids from the column id."
         )
     return {rows[key]: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
 
@@ -238,19 +239,19 @@ def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
 def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
     if not isinstance(limits, Mapping):
         raise InvalidInputError(f"{name}={quoted(limits)} is not a dict. Pass {{date: limit}}.")
-    # check_day reads None as today.
+    # check_day would read None as today.
     days = [check_day(name, pd.NaT if day is None else day) for day in limits]
     values = [check_integer(name, value) for value in limits.values()]
     if min(values, default=0) < 0 or len(set(days)) < len(days):
         raise InvalidInputError(
-            f"{name}={quoted(limits)} has a negative limit, or a date more than once. Pass one "
+            f"{name}={quoted(limits)} has a negative limit or a repeated date. Pass one "
             "limit of 0 or more per date."
         )
     return {day: min(value, _MAX_EMAILS) for day, value in zip(days, values, strict=True)}
 
 
 class _Schedule(NamedTuple):
-    """The emails by day and mailbox, and how many leads started and finished by each day."""
+    """Emails by day and mailbox, and cumulative counts of started and finished leads by day."""
 
     days: pd.DatetimeIndex
     emails: np.ndarray[Any, Any]
@@ -267,7 +268,7 @@ def _schedule(
     *,
     evenly: bool,
 ) -> _Schedule | None:
-    """Schedule each day's follow-ups, then new leads; return None if the days run out."""
+    """Schedule follow-ups, then new leads, for each day; return None if `days` are too few."""
     limit = limits.to_numpy("int64", copy=True)
     steps = [ramps.get(row, {}) for row in limits.index]
     highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
@@ -276,7 +277,7 @@ def _schedule(
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
     quota = np.full_like(limit, _MAX_EMAILS)
-    # Before each day: how many leads were sent each step's email, by step and mailbox.
+    # One array per day: the number of emails sent before that day, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:
@@ -285,7 +286,7 @@ def _schedule(
         if evenly and not sending_days:
             quota = np.array(_evenly(limit.tolist(), leads), "int64")
         sent, left = history[-1].copy(), limit.copy()
-        # The leads that started first are at the last step.
+        # Leads that started earlier are at later steps, so begin with the last step.
         for step in range(len(gaps), 0, -1):
             due = history[max(len(history) - gaps[step - 1], 0)][step - 1] - sent[step]
             emails = np.minimum(due, left)
@@ -319,17 +320,17 @@ def _mailbox_ids(mailboxes: pd.DataFrame) -> pd.Series[str]:
 
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Return the mailboxes with a RangeIndex, and their limits as integers or missing."""
+    """Return the mailboxes with a RangeIndex, and their daily limits as nullable integers."""
     require_columns(
         mailboxes, _REQUIRED_COLUMNS, "columns of mailboxes", "a frame from mailboxes()"
     )
-    # Concatenated frames of several accounts have duplicate labels.
+    # Concatenated frames have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
     ids = _mailbox_ids(mailboxes)
     duplicates = ids[ids.duplicated() & ids.notna()]
     if len(duplicates):
         raise InvalidInputError(
-            f"The mailbox {duplicates.iloc[0]!r} is in the frame more than once, and its limit "
+            f"The frame contains the mailbox {duplicates.iloc[0]!r} more than once, so its limit "
             'would count each time. Remove the duplicates: mailboxes.drop_duplicates("id").'
         )
     column = mailboxes["daily_email_limit"]
@@ -340,14 +341,14 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         limits = pd.to_numeric(column).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
-            f"daily_email_limit has values that are not whole numbers: {error}. Correct them."
+            f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
         ) from error
-    # A limit above the maximum number of emails has no effect.
+    # A limit above the total number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)
 
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
-    """Return which rows repeat an address, and warn of them; rows that can send come first."""
+    """Warn of repeated addresses; return these rows. Keep the first row that can send, if any."""
     texts = pa.array(mailboxes["email"].astype("str"), from_pandas=True)
     keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
     ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
@@ -379,7 +380,7 @@ def _no_sender(statuses: pd.Series[str]) -> str:
 
 
 def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails in proportion to limits; the largest remainders get one more."""
+    """Divide emails in proportion to limits; rows with the largest remainders get one more."""
     days, rest = divmod(emails, sum(limits))
     shares = [divmod(rest * limit, sum(limits)) for limit in limits]
     remaining = rest - sum(share for share, _ in shares)
@@ -390,20 +391,20 @@ def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
 
 
 def _evenly(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails evenly; the highest limits get one more for the remainder."""
+    """Divide emails evenly; rows with the highest limits get one more if a remainder is left."""
     share, rest = divmod(emails, len(limits))
     highest = sorted(range(len(limits)), key=lambda place: -limits[place])[:rest]
     return [share + (place in highest) for place in range(len(limits))]
 
 
 def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[date]:
-    """Return a container of dates; convert collections, which may hold dates as text."""
+    """Check the holidays; convert a collection of dates or texts to a set of dates."""
     if holidays is None:
         return ()
     if isinstance(freq, pd.offsets.CustomBusinessDay) or str(freq).lstrip("0123456789") == "C":
         raise InvalidInputError(
-            f"freq={freq!r} is a custom business day, which has its own holidays. Pass holidays "
-            "with another frequency, such as 'B', or pass all of them in freq."
+            f"freq={freq!r} is a custom business day, which already has holidays. Pass holidays "
+            "with another frequency, such as 'B', or pass all holidays in freq."
         )
     if getattr(type(holidays), "__contains__", None) is dict.__contains__:
         holidays = list(holidays)
@@ -414,39 +415,39 @@ def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[
         _ = first.date() in holidays
     except TypeError as error:
         raise InvalidInputError(
-            f"holidays={quoted(holidays)} does not answer `date in holidays`. Pass dates, or a "
+            f"holidays={quoted(holidays)} does not support `date in holidays`. Pass dates, or a "
             "calendar of the package holidays."
         ) from error
     return cast("Container[date]", holidays)
 
 
 def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
-    """Yield the sending days of the first days of a frequency."""
+    """Yield the days of a frequency, without holidays."""
     for _ in range(_MAX_DAYS // _DAYS_AT_ONCE):
         *days, first = _dates(first, freq, _DAYS_AT_ONCE + 1)
         yield from (day for day in days if day.date() not in holidays)
 
 
 def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
-    """Return the first days of a frequency."""
+    """Return the first `number` days of a frequency."""
     try:
         offset = pd.tseries.frequencies.to_offset(freq)
         dates = pd.date_range(first, periods=number, freq=offset).normalize()
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(
-            f"freq={freq!r} produces no days. Pass a pandas frequency, such as 'B' or 'D'."
+            f"freq={freq!r} is not a pandas frequency. Pass a frequency such as 'B' or 'D'."
         ) from error
     is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
     if offset is None or not is_increasing:
         raise InvalidInputError(
-            f"freq={freq!r} does not produce each day once and in order, but limits are per day. "
+            f"freq={freq!r} does not produce distinct days in order, but limits are per day. "
             "Pass 'B', 'D' or a longer frequency."
         )
     return dates
 
 
 def _warn_cannot_send(others: pd.DataFrame, days: int, days_with_all: int) -> None:
-    """Warn which mailboxes cannot send, and how many days sending would take with them."""
+    """Warn of mailboxes that cannot send; report how many days sending would take with them."""
     others = others.sort_values("daily_email_limit", ascending=False)
     texts = others[["id", "email", "status"]].astype("str")
     names = texts["email"].fillna(texts["id"]).fillna("a mailbox without id and address")

@@ -1,4 +1,4 @@
-"""Build child tables: one row per entry of a list column, with the id of its owner."""
+"""Build child tables: one row per entry of a list column, with the id of the list's owner."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DataFrame
 Raises
 ------
 InvalidInputError
-    The frame lacks the id or the list.
+    The frame lacks the column of ids or of lists.
 
 Notes
 -----
@@ -61,7 +61,7 @@ Examples
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """A resource whose lists become child tables."""
+    """A resource, such as Person, with list columns that become child tables."""
 
     resource: str
     fields: tuple[spec.Field, ...]
@@ -75,7 +75,7 @@ _PERSON: Final = _Owner(
     "Person",
     spec.PERSON,
     spec.Field("person_id", note="id of the person"),
-    "People, with the columns of `search_people`.",
+    "People with the columns of `search_people`.",
     "a frame from search_people()",
     "of.search_people(limit=10)",
 )
@@ -83,7 +83,7 @@ _COMPANY: Final = _Owner(
     "Company",
     spec.COMPANY,
     spec.Field(COMPANY_KEY, note="id of the company"),
-    "People, with the columns of `search_people`, or companies, from `companies()`.",
+    "People with the columns of `search_people`, or companies from `companies()`.",
     "a frame from search_people()",
     "of.search_people(limit=10)",
 )
@@ -91,22 +91,22 @@ _CONTACT: Final = _Owner(
     "Contact",
     spec.CONTACT,
     spec.Field("contact_id", note="id of the contact"),
-    "Contacts, with the columns of `contacts`.",
+    "Contacts with the columns of `contacts`.",
     "a frame from contacts()",
     "of.contacts(client.sandbox.contact_ids[:5])",
 )
 
-# Maps the names of lists to the columns of their child tables.
+# Maps the name of each list column to the columns of its child table.
 CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 
 
 def _child_table(
     owner: _Owner, name: str, entry: str, *, column: str = "", note: str = ""
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Build the function that returns a list's child table; `column` names plain entries."""
+    """Build a function that returns a child table; `column` names entries without fields."""
     (listed,) = (field for field in owner.fields if field.name == name)
     members = listed.members or (spec.Field(column, listed.items or "string", note=entry),)
-    position = spec.Field(POSITION, "integer", note="place in the list, from 0")
+    position = spec.Field(POSITION, "integer", note="position in the list, from 0")
     CHILD_TABLES[name] = (owner.key, position, *members)
 
     def child_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -143,7 +143,7 @@ def _dtype_in_words(field: spec.Field) -> str:
 
 
 def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array]:
-    """Return the entries of all lists of a column in one array, and the row of each entry.
+    """Return the row of each list entry, and all entries of a column's lists in one array.
 
     >>> list_entries(pd.Series([["a", "b"], None, ["c"]]))[0]
     array([0, 0, 2])
@@ -160,7 +160,7 @@ def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array
 
 
 def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataFrame:
-    """Build a frame from objects: documented columns, then undocumented ones.
+    """Build a frame from objects: documented columns first, then undocumented columns.
 
     >>> objects_frame(pa.array([{"language": "Czech"}]), spec.LANGUAGE)["language"].tolist()
     ['Czech']
@@ -172,7 +172,7 @@ def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataF
 
 
 def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[str, pa.Array] | None:
-    """Return the same columns as `records_frame`, or None unless all members are plain."""
+    """Return the columns of `records_frame`, faster; return None if values are nested."""
     if not pa.types.is_struct(entries.type) or not len(entries):
         return None
     members = {member.name: member.type for member in entries.type}
@@ -199,14 +199,14 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
 
 
 def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Build a frame from text or numbers, unchanged if they do not fit the field's type."""
+    """Build a frame from text or numbers; leave values unchanged if the field has another type."""
     with suppress(pa.ArrowInvalid):
         entries = entries.cast(wire_type(field))
     return to_frame(pa.table({field.name: entries}), "numpy_nullable")
 
 
 def _undocumented_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Build a frame from entries of undocumented form."""
+    """Build a frame from entries with an undocumented form."""
     objects = [_parse_object(text) for text in entries.to_pylist()]
     child = (
         undocumented_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
@@ -224,43 +224,33 @@ def _parse_object(text: object) -> object:
         return text
 
 
-experiences: Final = _child_table(
-    _PERSON, "experiences", "position that people of a prospect table have held"
-)
-educations: Final = _child_table(
-    _PERSON, "educations", "education of the people of a prospect table"
-)
-languages: Final = _child_table(
-    _PERSON, "languages", "language that people of a prospect table speak"
-)
-_UNDOCUMENTED: Final = "elements are undocumented, and fields of objects become columns"
+experiences: Final = _child_table(_PERSON, "experiences", "current or former position of a person")
+educations: Final = _child_table(_PERSON, "educations", "education of a person")
+languages: Final = _child_table(_PERSON, "languages", "language of a person")
+_UNDOCUMENTED: Final = "entries are undocumented; the fields of an object become columns"
 technologies: Final = _child_table(
     _COMPANY,
     "technologies",
-    "technology that companies of a prospect table use",
+    "technology used by a company",
     column="technology",
     note=_UNDOCUMENTED,
 )
 locations: Final = _child_table(
     _COMPANY,
     "locations",
-    "location of the companies of a prospect table",
+    "location of a company",
     column="location",
     note=_UNDOCUMENTED,
 )
-keywords: Final = _child_table(
-    _COMPANY, "keywords", "keyword of the companies of a prospect table", column="keyword"
-)
-sic_codes: Final = _child_table(
-    _COMPANY, "sic_codes", "SIC code of the companies of a prospect table", column="sic_code"
-)
+keywords: Final = _child_table(_COMPANY, "keywords", "keyword of a company", column="keyword")
+sic_codes: Final = _child_table(_COMPANY, "sic_codes", "SIC code of a company", column="sic_code")
 naics_codes: Final = _child_table(
-    _COMPANY, "naics_codes", "NAICS code of the companies of a prospect table", column="naics_code"
+    _COMPANY, "naics_codes", "NAICS code of a company", column="naics_code"
 )
-phone_numbers: Final = _child_table(_CONTACT, "phone_numbers", "phone number of contacts")
+phone_numbers: Final = _child_table(_CONTACT, "phone_numbers", "phone number of a contact")
 recent_activity: Final = _child_table(
     _CONTACT,
     "recent_activity",
-    "activity of contacts",
-    note="newest first, and only in contacts that were read by address",
+    "activity of a contact",
+    note="newest first; only contacts requested by email address have it",
 )

@@ -1,4 +1,4 @@
-"""Companies and headcounts of a prospect table, and checks of columns."""
+"""Return companies and headcounts of a prospect table, and check columns."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per company in order of appearance, identified by id (else by profile URL, else by
-        name): the company's columns without their prefix (id, name, website, ...), and
-        people_in_frame (Int64), the number of rows of its people. If its rows differ, the first
-        known value of each column is taken. People without a company are dropped.
+        One row per company in order of appearance. Companies are identified by id, else by profile
+        URL, else by name. The columns are the company columns without their prefix (id, name,
+        website, ...), and people_in_frame (Int64), the number of the company's rows in `frame`. If
+        a company's rows differ, each column gets the first known value. People without a company
+        are dropped.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
         table.isetitem(place, known_values(people.iloc[:, place], numbers, first))
     counts = np.bincount(numbers[numbers >= 0], minlength=len(first))
     count = pd.Series(counts, name=PEOPLE_IN_FRAME.name, dtype="Int64")
-    # Assignment would make pandas warn about frames that were read column by column.
+    # Assigning a column would make pandas warn about fragmented frames, so concatenate.
     return pd.concat([table, count], axis="columns")
 
 
@@ -76,16 +77,17 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
+        People with the columns of `search_people`, or companies from `companies()`.
     level : {"department", "job_function"}
-        14 or 194 rows per company.
+        The level of detail: departments give 14 rows per company, job functions 194.
 
     Returns
     -------
     DataFrame
-        company (str), department (str), job_function (str, only at that level), people (Int64),
-        share (Float64, of the company's people at that level; sums to 1) and company_id (str).
-        Companies with the same name get their website, id or a number in brackets.
+        company (str), department (str), job_function (str, only for level="job_function"), people
+        (Int64), share (Float64, the part of the company's people in this row; sums to 1 per
+        company) and company_id (str). If companies share a name, their website, id or a number is
+        added in brackets.
 
     Raises
     ------
@@ -126,14 +128,14 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
 
 
 def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
-    """Map the headcount columns of a level to (department,) or (department, function)."""
+    """Map each headcount column of a level to (department,) or (department, job function)."""
     members = {field.name: field.members for field in spec.COMPANY}
     field = f"{level}_headcount"
     return {"_".join((field, *path)): path for path, _ in spec.leaves(members[field])}
 
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
-    """Return the companies' names; shared names get the website, id or a number in brackets."""
+    """Return company names; add the website, id or a number in brackets to shared names."""
     labels = table["name"].astype("str")
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
@@ -145,7 +147,7 @@ def company_labels(table: pd.DataFrame) -> pd.Series:
 
 
 def company_identity(frame: pd.DataFrame) -> pd.Series:
-    """Return each row's company id, else profile URL, else name."""
+    """Return each row's company id; if it is missing, the profile URL, else the name."""
     present = [key for key in COMPANY_KEYS if key in frame.columns]
     require_columns(frame, present or [COMPANY_KEY], "company columns")
     identity = pd.Series(pd.NA, frame.index, dtype="str")
@@ -159,14 +161,14 @@ def company_identity(frame: pd.DataFrame) -> pd.Series:
 
 
 def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
-    """Return the number of each row's company, -1 without one, and the companies' first rows."""
+    """Return each row's company number, -1 if missing, and the first row of each company."""
     identity = company_identity(frame)
     first = np.flatnonzero((identity.notna() & ~identity.duplicated()).to_numpy("bool"))
     return pd.factorize(identity)[0].astype("int64"), first
 
 
 def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
-    """Return the first known value per number, else a missing value."""
+    """Return the first known value per company number, or a missing value if all are missing."""
     missing = column.isna().to_numpy("bool")
     places = first
     if missing[first].any():
@@ -178,7 +180,7 @@ def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
 def require_columns(
     frame: pd.DataFrame, columns: Sequence[str], what: str, source: str = _SOURCE
 ) -> None:
-    """Raise InvalidInputError if the frame lacks a column or has it more than once."""
+    """Raise InvalidInputError if a column is missing or repeated."""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         close = suggestion(missing[0], [str(name) for name in frame.columns])
@@ -200,12 +202,12 @@ def to_numbers(
     except (ValueError, TypeError) as error:
         raise InvalidInputError(
             f"The column {quoted(', '.join(map(str, columns)))} has values that are not numbers: "
-            f"{error}. Correct them."
+            f"{error}. Correct the values."
         ) from error
 
 
 def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> Hashable:
-    """Return the name of a column, or the only similar name; else the given name.
+    """Return `name` if the column exists, else the only similar column name, else `name`.
 
     >>> near_column(pd.DataFrame(columns=["E-Mail", "Name"]), "email")
     'E-Mail'
@@ -216,7 +218,7 @@ def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -
     if len(near) > 1:
         raise InvalidInputError(
             f"{table} has no column {quoted(name)}, but {' and '.join(map(quoted, near))}. "
-            "Name one of them, or rename the others."
+            "Pass one of these names."
         )
     return near[0] if near else name
 
@@ -229,7 +231,7 @@ def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"The frame has the column {quoted(name)} more than once. Keep one of them, for "
+            f"The frame has the column {quoted(name)} more than once. Keep one column, for "
             "example with frame.loc[:, ~frame.columns.duplicated()]."
         )
     return column

@@ -1,4 +1,4 @@
-"""Describe the tables' columns in the types of other engines."""
+"""Describe the columns of tables with the data types of other engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
 FORMS: Final = ("flat", "nested")
 
-# DuckDB's and Spark's names of the types.
+# Maps each Arrow type to its DuckDB name and Spark name.
 _TYPE_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
     {
         pa.string(): ("VARCHAR", "string"),
@@ -32,23 +32,23 @@ _TYPE_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
 
 
 def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") -> Any:
-    """Return the columns and types of a table for another engine.
+    """Return the columns of a table with the data types of another engine.
 
     Parameters
     ----------
     engine : {"arrow", "duckdb", "polars", "spark"}
-        The engine whose types to return.
+        The engine for which to return types.
     table : {"people", "companies", "contacts", "mailboxes", "sequences"}
         The table to describe.
     form : {"flat", "nested"}
-        "flat": the columns of frames, and of the Parquet files that `export_people` writes.
-        "nested": the objects that the service sends, as in NDJSON lines; dates are text.
+        "flat" describes the columns of frames and of Parquet files from `export_people`. "nested"
+        describes the objects in the service's responses and in NDJSON lines; dates are text.
 
     Returns
     -------
     pyarrow.Schema, dict, polars.Schema, or pyspark.sql.types.StructType
-        For DuckDB a dict of column to type, as its `columns=` expects. For Spark the JSON text of
-        the StructType if pyspark is not installed.
+        For DuckDB, a dict of column to type, as DuckDB's `columns=` expects. For Spark, the
+        StructType, or its JSON text if pyspark is not installed.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") 
 
     Notes
     -----
-    Interface: Person, Company, Contact, Mailbox, Sequence. Undocumented elements of `locations` and
-    `technologies` are text; in DuckDB's "nested" form they are JSON.
+    Interface: Person, Company, Contact, Mailbox, Sequence. Undocumented entries of `locations` and
+    `technologies` have the type text; in DuckDB's "nested" form, the type JSON.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") 
             path[-1] for path, one in spec.leaves(fields) if one.type == "array" and not one.items
         }
         return convert(wire_schema(fields), undocumented)
-    # Through a frame, because frames and files use Arrow's large text type.
+    # Convert through a frame, because frames and files use Arrow's large_string type.
     frame = to_frame(empty_table(TABLES[table]), "numpy_nullable")
     return convert(pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata(), set())
 

@@ -1,4 +1,4 @@
-"""Describe the columns of the package's tables: names, dtypes and meanings."""
+"""Describe the columns of the package's tables by name, dtype and meaning."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from outreach_frames.tables.result_columns import (
 )
 from outreach_frames.tables.schema import empty_table, to_frame
 
-# Maps each table to the noun for its rows, and its documented fields.
+# Maps each table to the noun for its rows and to its documented fields.
 _RESOURCES: Final = {
     **spec.FRAMES,
     "set_daily_email_limit": spec.FRAMES["mailboxes"],
     "lead_list": ("lead", ()),
 }
-# Columns that the package appends.
+# Maps a table to the columns that the package appends.
 _ADDED: Final[Mapping[str, tuple[spec.Field, ...]]] = {
     "companies": (PEOPLE_IN_FRAME,),
     "contacts": (ASKED, FOUND),
@@ -48,12 +48,12 @@ _OTHERS: Final = {
 TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
     {name: (*fields, *_ADDED.get(name, ())) for name, (_, fields) in _RESOURCES.items()} | _OTHERS
 )
-# Minimum columns to recognise a table, if the frame does not have all of them.
+# A frame with at least this many columns of a table counts as that table.
 _MIN_MATCHING_COLUMNS: Final = 8
 
 
 class Column(NamedTuple):
-    """The name, dtype, meaning and subject of a column."""
+    """The name, dtype and meaning of a column, and the object that has the column."""
 
     name: str
     dtype: str
@@ -70,15 +70,15 @@ def columns(table: str = "people") -> pd.DataFrame:
         The name of the function or attribute that returns the table: people, companies, contacts,
         mailboxes, sequences, headcount, experiences, tenure, segments, sending_capacity, match,
         validate, report_rows, accounts, snapshots, changed, employer_changes, headcount_change,
-        filters and others. The error for an unknown name lists all.
+        filters and others. An unknown name raises an error that lists all names.
 
     Returns
     -------
     DataFrame
-        One row per column, in the frame's order: name, dtype (pandas' name), meaning, and group,
-        the subject of the column (all str). Columns that depend on the call are not listed: the
-        keys of segments, a frame's custom columns beside a result, and the undocumented columns of
-        a lead list.
+        One row per column, in the frame's order, with the columns name, dtype (pandas' name),
+        meaning, and group, the object that has the column (all str). The list omits columns that
+        depend on the call: the keys of segments, custom columns of the caller's frame, and
+        undocumented columns of a lead list.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def columns(table: str = "people") -> pd.DataFrame:
     Notes
     -----
     Interface: Person, Company, Contact, Mailbox, Sequence and their nested objects. Parquet files
-    have the same meaning and group in the metadata of their columns.
+    store meaning and group in the metadata of each column.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def columns(table: str = "people") -> pd.DataFrame:
 def _columns_of(table: str) -> tuple[Column, ...]:
     if table in _RESOURCES:
         noun, fields = _RESOURCES[table]
-        added, group = _ADDED.get(table, ()), "added to the interface's"
+        added, group = _ADDED.get(table, ()), "added by outreach_frames"
     else:
         noun, fields, added, group = "", (), _OTHERS[table], table.replace("_", " ")
     columns: list[Column] = []
     for (path, field), dtype in zip(spec.leaves(fields), _dtypes(fields), strict=True):
-        # The group is the object that has the field.
+        # The group names the object that has the field.
         objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
         of_object = " ".join(objects[:2]).replace("_", " ")
         columns.append(Column("_".join(path), dtype, field.note, of_object))
@@ -125,11 +125,11 @@ def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
 
 
 def meanings(names: Sequence[str]) -> Mapping[str, Column]:
-    """Describe a frame's columns if they match one of the package's tables.
+    """Return the descriptions of a frame's columns if the columns match a table of the package.
 
     >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
     >>> meanings(names)["emails"].meaning
-    'emails that the mailbox sends on that day'
+    'number of emails that the mailbox sends on that day'
     >>> meanings(["id", "name"])
     {}
     """
@@ -138,7 +138,7 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
 
 
 def table_of(names: Iterable[object]) -> str:
-    """Return the name of the package's table with most of these columns, or an empty text.
+    """Return the name of the table with the most of these columns; "" if no table matches.
 
     >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
     >>> table_of(names), table_of(["id"])

@@ -20,7 +20,7 @@ from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
-# Maps each median to its column of people.
+# Maps each median's name to the source column in the frame of people.
 _MEDIANS: Final = {
     "median_employees": "company_estimated_number_of_employees",
     **{
@@ -28,17 +28,17 @@ _MEDIANS: Final = {
         for department in spec.DEPARTMENTS
     },
 }
-# Follows the key columns of the segments.
+# The result has these columns after the columns of `by`.
 SEGMENTS: Final = (
     spec.Field("people", "integer", note="distinct people in the segment"),
-    spec.Field("companies", "integer", note="distinct companies of these people"),
-    spec.Field("share", "number", note="share of all people in the frame, from 0 to 1"),
-    spec.Field("median_employees", "number", note="median of the companies' employees"),
+    spec.Field("companies", "integer", note="distinct companies of the people in the segment"),
+    spec.Field("share", "number", note="part of the frame's people in this segment, 0 to 1"),
+    spec.Field("median_employees", "number", note="median number of employees per company"),
     *(
         spec.Field(
             f"median_{department}",
             "number",
-            note=f"median of the companies' people in {department.replace('_', ' ')}",
+            note=f"median number of employees in {department.replace('_', ' ')} per company",
         )
         for department in spec.DEPARTMENTS
     ),
@@ -48,27 +48,28 @@ SEGMENTS: Final = (
 def segments(
     frame: pd.DataFrame, by: str | Sequence[str], *, min_people: int = 1, dropna: bool = False
 ) -> pd.DataFrame:
-    """Return one row per segment of a prospect table, the largest first.
+    """Count people and companies per segment of a prospect table, largest segment first.
 
     Parameters
     ----------
     frame : DataFrame
-        People, with the columns of `search_people` and any others.
+        People with the columns of `search_people`, and optional other columns.
     by : str or list of str
-        The columns whose values define a segment.
+        The columns that define the segments: rows with the same values form one segment.
     min_people : int
         Drop segments with fewer people.
     dropna : bool
-        Drop segments with a missing value. By default, a missing value is a value like any other.
+        Drop segments with a missing value. By default, rows with missing values form a segment.
 
     Returns
     -------
     DataFrame
-        The columns of `by`; people, companies (Int64); share (Float64, of all people in the frame,
-        those in dropped segments included); median_employees and median_<department> (Float64) for
-        each department of the interface. Each person and company counts once per segment, a
-        company with its first known numbers: of its rows in the segment, else of all its rows.
-        Medians are missing if the frame lacks the numbers.
+        The columns of `by`; people, companies (Int64); share (Float64, the share of all people in
+        the frame, including people in dropped segments); median_employees and median_<department>
+        (Float64) for each department of the interface. Each person and company counts once per
+        segment. If a company's rows have different headcounts, the first known headcount in the
+        segment is used, else the first known headcount in the frame. Medians are missing if the
+        frame lacks headcounts.
 
     Raises
     ------
@@ -126,27 +127,27 @@ def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:
     keys: list[Any] = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
     if not keys or len(set(map(str, keys))) < len(keys):
         raise InvalidInputError(
-            f"by takes a column's name or a list of different names, not {by!r}."
+            f"by={by!r} is not valid. Pass a column name or a list of distinct column names."
         )
     require_columns(frame, keys, "columns of by", "a frame of people with these columns")
     taken = {field.name for field in SEGMENTS}
     for name in keys:
         if name in taken:
             raise InvalidInputError(
-                f"The result has its own column {name!r}. Rename yours, for example with "
+                f"The result would have two columns {name!r}. Rename yours, for example with "
                 f"frame.rename(columns={{{name!r}: 'key'}})."
             )
         if as_lists(frame[name]) is not None:
             raise InvalidInputError(
-                f"The column {name!r} contains lists. Use frame.explode({name!r}), which counts a "
-                "person in the segment of each entry, or frame.outreach.unlist(), which converts "
+                f"The column {name!r} contains lists. Use frame.explode({name!r}) to count a "
+                "person in the segment of each entry, or frame.outreach.unlist() to convert "
                 "each list to text."
             )
     return keys
 
 
 def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, Any]:
-    """Return the number of each row's segment, in order of appearance."""
+    """Return the segment number of each row; segments are numbered in order of appearance."""
     try:
         groups = frame.groupby(keys, dropna=False, sort=False)
         return groups.ngroup().to_numpy("int64")
@@ -158,7 +159,7 @@ def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, An
 
 
 def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return the number of each row's person; each row without an id is a separate person."""
+    """Return a person number per row; each row without an id counts as a separate person."""
     rows = -1 - np.arange(len(frame))
     if "id" not in frame.columns:
         return rows

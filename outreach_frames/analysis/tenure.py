@@ -1,4 +1,4 @@
-"""Compute the years in the current position, and find the previous position."""
+"""Compute each person's years in the current position, and find the previous position."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from outreach_frames.tables.value_text import column_texts
 TENURE: Final = (
     spec.Field("start_date", format="date", note="start of the current position"),
     spec.Field("years", "number", note="years in the current position"),
-    spec.Field("previous_title", note="title of the previous position"),
+    spec.Field("previous_title", note="job title in the previous position"),
     spec.Field("previous_company", note="company of the previous position"),
     spec.Field(
         "changed_employer", "boolean", note="whether the previous position was at another company"
@@ -52,15 +52,15 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
         People, with the columns of `search_people`.
     as_of : str or date, optional
         The reference day, as text YYYY-MM-DD or a date; by default today. Positions that begin
-        later are ignored, and positions that end later have not ended.
+        after this day are ignored; positions that end after this day are open.
 
     Returns
     -------
     DataFrame
-        With the frame's index: start_date (datetime64), years (Float64), previous_title,
-        previous_company (str), changed_employer (boolean). Unknown values are missing. The whole
-        part of years is the number of anniversaries; that of 29 February is 1 March in other
-        years.
+        One row per row of `frame`, with the same index: start_date (datetime64), years (Float64),
+        previous_title, previous_company (str), changed_employer (boolean). Unknown values are
+        missing. The integer part of `years` counts anniversaries; a start on 29 February has its
+        anniversary on 1 March in years without that day.
 
     Raises
     ------
@@ -70,19 +70,22 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     Warns
     -----
     OutreachWarning
-        Dates are not ISO 8601. They are treated as unknown, and the warning counts them.
+        Some dates are not ISO 8601. These dates are treated as unknown, and the warning counts
+        them.
 
     Notes
     -----
     Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) counts as
-    its first day. A position is open if it has no end, or a later one. The current position is the
-    open position at the person's company that began on `current_position_start_date`; else an open
-    one at that company; else an open one with that start; if several match, the latest. If a person
-    has no experiences, the current position has no start, or an end is unknown,
-    `current_position_start_date` is used. The previous position is the one that began last before
-    the current one; a position that began on the same day counts if it has ended. The employer
-    changed if the companies' profile URLs differ, or, if a URL is missing, their names; a promotion
-    is not a change. Two names are one company if the frame has both with the same profile URL.
+    its first day. A position is open if it has no end or ends after the reference day. The current
+    position is the open position at the person's company that began on
+    `current_position_start_date`; else an open position at that company; else an open position with
+    that start date. If several positions match, the latest counts. The start date is
+    `current_position_start_date` if the person has no experiences, the current position has no
+    start, or an end is unknown. The previous position is the latest position that began before the
+    current position; a position that began on the same day counts if it has ended. The employer
+    changed if the companies' profile URLs differ, or, if a URL is missing, the company names
+    differ; a promotion is not a change. Two names are one company if the frame lists both with the
+    same profile URL.
 
     Examples
     --------
@@ -109,7 +112,7 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     # A month is in no documented column, though it is a date.
     has_date = ~(np.isnat(starts) & np.isnat(ends))
     is_position = is_known | has_date | has_unknown_start | has_unknown_end
-    # Comparisons with a missing date are false.
+    # A comparison with a missing date is false, so an unknown start counts as begun.
     has_begun = is_position & ~(starts > day)
     ended = ends < day
     employers = _Employers(held, frame)
@@ -139,10 +142,10 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
 
 
 def _calendar_years(since: np.ndarray[Any, Any], day: np.datetime64) -> np.ndarray[Any, Any]:
-    """Return full years by the calendar, plus the share of the year since the last anniversary."""
+    """Return full calendar years, plus the elapsed fraction of the year since the anniversary."""
     starts, today = since.astype("datetime64[D]"), day.astype("datetime64[D]")
     months = starts.astype("datetime64[M]")
-    # In other years, the anniversary of 29 February is 1 March.
+    # In years without 29 February, the anniversary is 1 March.
     days = starts - months
     full = today.astype("datetime64[Y]") - starts.astype("datetime64[Y]")
     full = full - ((months + full).astype("datetime64[D]") + days > today).astype("timedelta64[Y]")
@@ -154,7 +157,7 @@ def _calendar_years(since: np.ndarray[Any, Any], day: np.datetime64) -> np.ndarr
 
 
 def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
-    """Return the days of ISO dates and times, in UTC if they have a zone; others are missing.
+    """Return the UTC day of each ISO date or time; other texts give missing days.
 
     >>> days = iso_days(pa.array(["2018-01-04", "2018-01-04T23:30-02:00", "04.01.2018"]))
     >>> days.astype("datetime64[D]").astype(str).tolist()
@@ -170,7 +173,7 @@ def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
 def _days(
     table: pd.DataFrame, name: str, rows: Numbers, problems: list[str]
 ) -> tuple[np.ndarray[Any, Any], Flags]:
-    """Return a column's days and where they are unknown; a month counts as its first day."""
+    """Return the days of a column, and which days are unknown; a month counts as its first day."""
     column = table[name]
     raw = f"{name}{RAW_SUFFIX}"
     if pd.api.types.is_datetime64_any_dtype(column) and raw not in table.columns:
@@ -193,35 +196,35 @@ def _days(
 def _latest(
     candidates: Flags, rows: Numbers, ranks: tuple[np.ndarray[Any, Any], ...], size: int
 ) -> Numbers:
-    """Return each row's candidate of the highest rank; on ties, the first of the list."""
+    """Return the highest-ranked candidate of each row; on ties, the first in the list."""
     places = np.flatnonzero(candidates)
-    # As an integer, a missing start is smaller than any date.
+    # Converted to an integer, a missing start date is smaller than any other date.
     keys = [rank[places] for rank in ranks]
     places = places[np.lexsort((-places, *keys, rows[places]))]
     latest = np.full(size, _NO_POSITION)
-    # If an index occurs several times, the last value is kept.
+    # Assignment keeps the last value if a row occurs several times.
     latest[rows[places]] = places
     return latest
 
 
 def _take_dates(dates: np.ndarray[Any, Any], places: Numbers) -> np.ndarray[Any, Any]:
-    """Return the dates at `places`, missing for _NO_POSITION."""
+    """Return the dates at `places`; for _NO_POSITION, return a missing date."""
     return np.append(dates, np.array("NaT", dates.dtype))[places]
 
 
 def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
-    """Return a column's text at `places`; blank text is missing."""
+    """Return a column's texts at `places`; return blank texts as missing values."""
     texts = pa.array(held[column], pa.large_string(), from_pandas=True)
     return filled_texts(texts).take(pa.array(places, mask=places == _NO_POSITION))
 
 
 class _Employers:
-    """Numbers for the companies of positions, then for those of people, then for a missing one."""
+    """Employer numbers of all positions, then of all people, then of a missing employer."""
 
     def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
         urls = _numbers(held, frame, _URL, company_url_keys)
         self._names = _numbers(held, frame, _NAME, company_name_keys)
-        # A name with a single URL in the frame counts as that URL.
+        # If the frame has a single URL for a name, the name counts as that URL.
         pairs = pd.DataFrame({"name": self._names, "url": urls}).drop_duplicates()
         pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
         url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]
@@ -229,7 +232,7 @@ class _Employers:
         self._companies = np.where(urls == _NO_POSITION, named, urls)
 
     def differ(self, ours: Numbers, theirs: Numbers) -> pa.Array:
-        """Return whether employers differ by URL, else by name; missing if unknown."""
+        """Return whether two employers differ by URL, else by name; return missing if unknown."""
         company, other = self._companies[ours], self._companies[theirs]
         name, other_name = self._names[ours], self._names[theirs]
         has_companies = np.minimum(company, other) != _NO_POSITION
@@ -241,14 +244,14 @@ class _Employers:
 def _numbers(
     held: pd.DataFrame, frame: pd.DataFrame, column: str, keys_of: Callable[[pa.Array], pa.Array]
 ) -> Numbers:
-    """Convert the keys of a column to numbers, equal for equal keys; -1 for a missing key."""
+    """Convert the keys of a column to numbers: one number per distinct key, -1 if missing."""
     people = (
         column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
     )
     parts = [column_texts(held[column]).texts, people, pa.nulls(1)]
     texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
     keys = keys_of(texts.dictionary).dictionary_encode().indices
-    # The last number is that of a missing text, whose index is -1.
+    # A missing text has the index -1, which selects the appended last number.
     return np.append(_indices(keys), _NO_POSITION)[_indices(texts.indices)]
 
 

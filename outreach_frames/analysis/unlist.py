@@ -11,30 +11,32 @@ import pyarrow.compute as pc
 
 from outreach_frames.errors import InvalidInputError
 
-# Members without information for a reader: constants, ids and URLs of other resources.
+# Fields that do not help a reader: constants, ids and URLs of other resources.
 _DROPPED_MEMBERS: Final = frozenset({"object", "id"})
 _DROPPED_SUFFIX: Final = "_url"
 _MEMBER_SEPARATOR: Final = ", "
 
 
 def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
-    """Return the frame with lists converted to text.
+    """Return the frame with all list columns converted to text.
 
-    `drop_duplicates`, `value_counts` and `groupby` work on the result.
+    pandas' `drop_duplicates`, `value_counts` and `groupby`, which fail on lists, work on the
+    result.
 
     Parameters
     ----------
     frame : DataFrame
-        Any frame. It is not changed.
+        Any frame; the function does not change it.
     sep : str
         The separator between the entries of a list.
 
     Returns
     -------
     DataFrame
-        The same rows, columns and index; every list column is str. An object in a list becomes its
-        members separated by commas, without its id and URLs (child tables, such as `experiences()`,
-        have all members). An empty list becomes empty text, a missing one stays missing.
+        The same rows, columns and index; every list column has the dtype str. An object in a list
+        becomes its field values separated by commas, without id and URLs (child tables, such as
+        `experiences()`, have all fields). An empty list becomes empty text; a missing list stays
+        missing.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
     (20, 262)
     """
     if not isinstance(sep, str):
-        raise InvalidInputError(f"sep takes text, not {type(sep).__name__}.")
+        raise InvalidInputError(f"sep must be text, not {type(sep).__name__}.")
     columns = [
         pd.Series(_join_column(lists, sep), index=frame.index, name=column.name)
         if (lists := as_lists(column)) is not None
@@ -85,7 +87,7 @@ def as_lists(column: pd.Series[Any]) -> pa.Array | None:
 
 
 def join_lists(lists: pa.Array, sep: str) -> pa.Array:
-    """Join the entries of each list, without missing ones, to one text.
+    """Join the entries of each list to one text, without missing entries.
 
     >>> join_lists(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
     ['1; 2', '', None]

@@ -62,7 +62,7 @@ _PHRASES: Final = (
         "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",
         "--results FOLDER writes each row with its outcome to a file."),
-    (r"\bThe people: \..*", "As files: --out FILE, and --accounts FILE for the companies."),
+    (r"\bSee the people in \..*", "As files: --out FILE, and --accounts FILE for the companies."),
     (r"\bThe tables: \..*", "As files: --out FILE."),
     (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
     (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),

@@ -1,1 +1,1 @@
-"""Write frames to files and read them back; nothing here sends a request."""
+"""Write frames to files and read them back; no function sends a request."""

@@ -1,8 +1,8 @@
-"""Convert columns to CSV and back, with a model per column that restores its dtype.
+"""Convert columns to CSV and back; a model per column restores the dtype.
 
-A model is an Arrow batch with one column and no rows: the column's type and categories. Its field's
-metadata holds the pandas dtype unless that is an Arrow dtype, and the encoding of its cells unless
-that is the default: numbers as text, objects as JSON or decimals.
+A model is an Arrow batch with one column and no rows; it keeps the column's type and categories.
+The field metadata holds the pandas dtype, unless the dtype is an Arrow dtype. The metadata also
+holds the encoding of cells that need one: numbers as text, or objects as JSON or decimals.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _PLAIN_OBJECTS: Final = (str, datetime.date)
 
 
 class UnwritableError(ValueError):
-    """A column has values that CSV cannot hold."""
+    """Raised if a column has values that CSV cannot hold."""
 
 
 def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Model]:
-    """Convert a column for writing and build its model."""
+    """Convert a column to its CSV form, and build its model."""
     try:
         written, typed, metadata = _encode(series)
     except UnicodeEncodeError:
-        problem = "text with half a surrogate pair, which no file can hold"
+        problem = "text with an unpaired surrogate, which no file can hold"
     except (UnwritableError, pa.ArrowException, NotImplementedError, OverflowError) as error:
         problem = f"values that CSV cannot hold: {error}"
     else:
@@ -52,7 +52,7 @@ def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Model]:
         return written, pa.record_batch([typed.slice(0, 0).combine_chunks()], schema)
     raise InvalidInputError(
         f"The column {name!r} has {problem}. "
-        "Convert it to text, numbers, dates or lists of these, or drop it."
+        "Convert the column to text, numbers, dates or lists of these types, or drop the column."
     )
 
 
@@ -62,14 +62,14 @@ def text_model(name: str) -> Model:
 
 
 def default_model(name: str) -> Model:
-    """Return the model of a column for which the metadata file has none."""
+    """Return the default model of a column, for columns without a model in the metadata file."""
     models = documented_models()
     return models[name] if name in models else text_model(name)
 
 
 @cache
 def documented_models() -> Mapping[str, Model]:
-    """Return the models of the interface's columns by name."""
+    """Return the models of all documented columns by name."""
     return {
         str(name): encode(column, str(name))[1]
         for fields in (spec.SEQUENCE, spec.MAILBOX, spec.CONTACT, spec.PERSON)
@@ -78,7 +78,7 @@ def documented_models() -> Mapping[str, Model]:
 
 
 def stored_type(model: Model) -> pa.DataType:
-    """Return the Arrow type that a CSV column is parsed to before `decode`."""
+    """Return the Arrow type of a CSV column before `decode` converts the column."""
     field = model.schema.field(0)
     kind = _cell_type(field.type)
     if pa.types.is_floating(kind) and _ENCODING not in _field_metadata(field):
@@ -93,12 +93,12 @@ def dtype_name(model: Model) -> str:
 
 
 def is_nested(model: Model) -> bool:
-    """Check whether a column's cells are lists or records, which are JSON in the file."""
+    """Check whether the cells of a column are lists or records, which the file stores as JSON."""
     return bool(pa.types.is_nested(model.schema.field(0).type))
 
 
 def decode(stored: pa.ChunkedArray, model: Model) -> Any:
-    """Convert a column read from CSV to the model's dtype."""
+    """Convert a column that was read from CSV to the dtype of the model."""
     field = model.schema.field(0)
     column = read_arrow(stored, _cell_type(field.type))
     if not pa.types.is_dictionary(field.type):
@@ -115,7 +115,7 @@ def decode(stored: pa.ChunkedArray, model: Model) -> Any:
 
 
 def _restore(column: pa.ChunkedArray, metadata: Mapping[bytes, bytes]) -> Any:
-    """Convert an Arrow column to the dtype in its field's metadata."""
+    """Convert an Arrow column to the dtype in the field metadata."""
     if _DTYPE not in metadata:
         return pd.arrays.ArrowExtensionArray(column)
     if metadata[_DTYPE] == _OBJECT:
@@ -128,7 +128,7 @@ def _restore(column: pa.ChunkedArray, metadata: Mapping[bytes, bytes]) -> Any:
     if hasattr(dtype, "__from_arrow__"):
         return dtype.__from_arrow__(column)
     if column.null_count and dtype.kind in "iub":
-        raise ValueError("cells are empty, and this dtype has no missing values")
+        raise ValueError("some cells are empty, but this dtype cannot hold missing values")
     return column.to_pandas().array
 
 
@@ -137,12 +137,12 @@ def _field_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
 
 
 def _cell_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column's cells; for a categorical column, of its categories."""
+    """Return the type of a column's cells, or of the categories if the column is categorical."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _encode(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, pa.ChunkedArray, dict[bytes, bytes]]:
-    """Return a column's written form, its Arrow form and its field's metadata."""
+    """Return a column's CSV form, Arrow form and field metadata."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         written, categories, metadata = _encode(series.cat.categories.to_series())
         codes = series.cat.codes.to_numpy()
@@ -159,16 +159,16 @@ def _encode(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, pa.ChunkedArray, d
 
 
 def _to_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
-    """Return a column's Arrow form and its field's metadata."""
+    """Return a column's Arrow form and field metadata."""
     dtype: Any = series.dtype
     if isinstance(dtype, pd.PeriodDtype):
         return _to_arrow(series.astype("str"))
     if is_object_dtype(dtype):
         return _encode_objects(series)
     if not isinstance(dtype, np.dtype) and not hasattr(dtype, "__from_arrow__"):
-        raise UnwritableError(f"values of the dtype {dtype}")
+        raise UnwritableError(f"the dtype {dtype} is not supported")
     if isinstance(dtype, pd.DatetimeTZDtype) and not _has_name(dtype):
-        raise UnwritableError(f"times in a time zone without a name, {dtype.tz}")
+        raise UnwritableError(f"the time zone {dtype.tz} has no name")
     array = pa.array(series, from_pandas=True)
     typed = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     return typed, {} if isinstance(dtype, pd.ArrowDtype) else {_DTYPE: str(dtype).encode()}
@@ -182,13 +182,13 @@ def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
 
 
 def _encode_objects(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
-    """Convert objects to text, dates or decimals if all are of one such type, else to JSON."""
+    """Convert objects to text, dates or decimals if all have the same type, else to JSON."""
     metadata = {_DTYPE: _OBJECT}
     missing = series.isna() & (series.map(type) != decimal.Decimal)
     values = [None if empty else value for value, empty in zip(series, missing, strict=True)]
     kinds = {type(value) for value in values if value is not None}
     if kinds == {decimal.Decimal}:
-        # As text: an Arrow decimal column has a fixed scale, and no infinity or 1E+40.
+        # Store decimals as text, because an Arrow decimal has a fixed scale and no infinity.
         digits = [None if value is None else str(value) for value in values]
         return _texts(digits), {**metadata, _ENCODING: _DECIMAL}
     if len(kinds) == 1 and kinds.issubset(_PLAIN_OBJECTS):
@@ -214,11 +214,11 @@ def _json_value(value: Any) -> Any:
         return [_json_value(element) for element in value]
     if isinstance(value, dict) and all(type(key) is str for key in value):
         return {key: _json_value(member) for key, member in value.items()}
-    raise UnwritableError(f"a cell of the type {type(value).__name__}")
+    raise UnwritableError(f"a cell has the type {type(value).__name__}")
 
 
 def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert an Arrow column for writing."""
+    """Convert an Arrow column to its CSV form."""
     kind = array.type
     if _is_unconverted(kind):
         return array
@@ -234,18 +234,18 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
         return array.cast(pa.int64())
     if pa.types.is_decimal(kind):
         return array.cast(pa.string())
-    raise UnwritableError(f"values of the Arrow type {kind}")
+    raise UnwritableError(f"the Arrow type {kind} is not supported")
 
 
 def arrow_stored_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that a CSV column is parsed to before `read_arrow`."""
+    """Return the Arrow type of a CSV column before `read_arrow` converts the column."""
     if pa.types.is_duration(kind):
         return pa.int64()
     return kind if _is_unconverted(kind) or pa.types.is_timestamp(kind) else pa.string()
 
 
 def read_arrow(stored: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Convert a column read from CSV to an Arrow type."""
+    """Convert a column that was read from CSV to an Arrow type."""
     if pa.types.is_nested(kind):
         return pa.chunked_array([read_json_texts(chunk, kind) for chunk in stored.chunks], kind)
     return stored.cast(kind)
@@ -255,13 +255,13 @@ def _floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     if pc.any(pc.is_inf(array), min_count=0).as_py():
-        # A spreadsheet reads -inf as a formula; text is escaped.
+        # A spreadsheet would run -inf as a formula; only text can be escaped.
         return array.cast(pa.string())
     return array
 
 
 def _timestamps(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert zoned times to UTC, and a column of midnights without a zone to dates."""
+    """Convert times with a zone to UTC, and times without a zone to dates if all are midnight."""
     if array.type.tz:
         return array.cast(pa.timestamp(array.type.unit, "UTC"))
     days = array.cast(pa.date32())

@@ -1,4 +1,4 @@
-"""Write frames to CSV files and read them back with every value, dtype and missing cell."""
+"""Write frames to CSV files, and read the files back with all values, dtypes and missing cells."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _BLOCK_BYTES: Final = 16 << 20
 _TAIL_BYTES: Final = 4096
-# A first line for Excel, such as sep=; - without its line end, so that lines keep their numbers.
+# Matches Excel's first line, such as sep=; but keeps its line end, to preserve line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
 _MISSING: Final = "NA"
@@ -82,29 +82,29 @@ def write_csv(
 ) -> Path:
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
-    Text is quoted, and a missing cell is empty without quotes, or NA in a single column. Lists and
-    objects are JSON. Times are ISO 8601, zoned ones in UTC. A small metadata file
-    ``<name>.csv-metadata.json`` is written beside the CSV file, with the dtypes that differ from a
-    search's, and a checksum by which `forget` recognises the file; keep the two together. Periods
-    are read back as text.
+    Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
+    Lists and objects are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
+    file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from a search
+    result, and a checksum that `forget` needs to recognise the CSV file; keep both files together.
+    Periods are read back as text.
 
     Parameters
     ----------
     frame : DataFrame
-        A frame with unique text column names on one level. It is not changed.
+        A frame whose column names are unique texts on one level; the frame is not changed.
     path : str or Path
-        The file to write, ending in ``.csv``, ``.txt`` or ``.tsv`` or without an ending. An
-        existing file is replaced.
+        The path of the file: with the ending ``.csv``, ``.txt`` or ``.tsv``, or without an ending.
+        An existing file is replaced.
     formulas : {"escape", "keep"}
-        Put an apostrophe before text that a spreadsheet would run as a formula (`read_prospects`
-        removes it), or keep the formula.
+        "escape" puts an apostrophe before text that a spreadsheet would run as a formula;
+        `read_prospects` removes the apostrophe. "keep" leaves the text unchanged.
     excel : bool
-        Begin the file with a byte order mark, so that Excel reads accents correctly.
+        Whether to begin the file with a byte order mark, so that Excel reads accents correctly.
     sep : {",", ";", "\t", "|"}
-        The column separator. Excel expects ";" where the decimal separator is a comma.
+        The column separator. Excel expects ";" in locales with a decimal comma.
     index : bool, optional
-        Whether to write the index in front of the columns; by default, unless it is row numbers
-        from 0.
+        Whether to write the index before the columns; by default, an index of row numbers from 0 is
+        omitted.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def write_csv(
     Warns
     -----
     OutreachWarning
-        With `excel`, the file has more rows or longer cells than Excel can hold.
+        The file has more rows or longer cells than Excel can hold (only with `excel`).
 
     Examples
     --------
@@ -133,9 +133,9 @@ def write_csv(
     True
     """
     if formulas not in get_args(Formulas):
-        raise InvalidInputError(f'formulas is {formulas!r}; pass "escape" or "keep".')
+        raise InvalidInputError(f'formulas={formulas!r} is not valid; pass "escape" or "keep".')
     if sep not in get_args(Separator):
-        raise InvalidInputError(f"sep is {sep!r}; pass one of {get_args(Separator)}.")
+        raise InvalidInputError(f"sep={sep!r} is not valid; pass one of {get_args(Separator)}.")
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
     table, models, metadata = _csv_table(
@@ -157,7 +157,7 @@ def write_csv(
 
 
 def csv_rows(table: pa.Table) -> memoryview:
-    """Convert a search's rows to CSV in the format of `write_csv`, without the header."""
+    """Convert the rows of a search result to CSV in the format of `write_csv`, without a header."""
     columns = [without_formulas_in(write_arrow(column)) for column in table.columns]
     buffer = pa.BufferOutputStream()
     _write_table(pa.Table.from_arrays(columns, table.column_names), buffer, header=False)
@@ -165,7 +165,7 @@ def csv_rows(table: pa.Table) -> memoryview:
 
 
 def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """Read the output of `csv_rows` back to a table of the given schema."""
+    """Convert the output of `csv_rows` back to a table with this schema."""
     if not len(content):
         return schema.empty_table()
     types = {field.name: arrow_stored_type(field.type) for field in schema}
@@ -178,7 +178,7 @@ def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
 
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
-    """Return the CSV header of a frame's columns, and the entries of the metadata file."""
+    """Return the CSV header of a frame, and the entries of its metadata file."""
     table, models, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
@@ -192,7 +192,7 @@ def replace_csv(
     *,
     made_in: Path | None = None,
 ) -> Path:
-    """Write a CSV or NDJSON file with `replace_file`, and its metadata file."""
+    """Replace a CSV or NDJSON file, and its metadata file."""
     target = expanded(path)
     refuse_special_file(target)
     refuse_special_file(notes_path(target))
@@ -213,7 +213,7 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separa
         quoting_style="needed", batch_size=16_384, include_header=header, delimiter=sep
     )
     if table.num_columns:
-        # Arrow's writer writes stray bytes for a chunk without rows.
+        # Drop empty batches, because Arrow would write stray bytes for them.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
         if table.num_columns == 1 and table.column(0).null_count:
             arrow_csv.write_csv(pa.Table.from_batches([], table.schema), file, options)
@@ -223,7 +223,7 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separa
 
 
 def _column_lines(column: pa.ChunkedArray) -> bytes:
-    """Return the lines of a single column, whose missing cells would be blank lines."""
+    """Return the lines of a file with a single column; write missing cells as NA."""
     cells = column.cast(pa.large_string())
     if is_text(column.type):
         cells = pc.replace_substring(cells, '"', '""')
@@ -233,7 +233,7 @@ def _column_lines(column: pa.ChunkedArray) -> bytes:
 
 
 def check_columns(frame: pd.DataFrame) -> None:
-    """Raise for column names that a file cannot hold."""
+    """Raise if a file cannot hold the frame's column names."""
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
             "The frame's columns have several levels; join them, for example with "
@@ -241,7 +241,7 @@ def check_columns(frame: pd.DataFrame) -> None:
         )
     if others := [name for name in frame.columns if not isinstance(name, str)]:
         raise InvalidInputError(
-            f"Column names must be text, and {others[0]!r} is not; "
+            f"The column name {others[0]!r} is not text; "
             "use frame.columns = frame.columns.astype(str)."
         )
     if not frame.columns.is_unique:
@@ -250,13 +250,13 @@ def check_columns(frame: pd.DataFrame) -> None:
     for name in (*frame.columns, *frame.index.names, *frame.columns.names):
         if isinstance(name, str) and has_lone_surrogate(name):
             raise InvalidInputError(
-                f"The name {name!r} has half a surrogate pair, which no file can hold; "
+                f"The name {name!r} has an unpaired surrogate, which no file can hold; "
                 "rename that column or index."
             )
 
 
 def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Model], dict[str, Any]]:
-    """Return the table to write, its columns' models and the file's own metadata."""
+    """Return the table to write, the models of its columns, and the metadata of the whole file."""
     columns: dict[str, pa.ChunkedArray] = {}
     models: list[Model] = []
     levels: list[tuple[str, Any]] = []
@@ -293,7 +293,7 @@ def write_csv_files(
     excel: bool = False,
     index: bool | None = None,
 ) -> Path:
-    """Write each frame to a CSV file named after it, and create the folder if it is missing.
+    """Write each frame to a CSV file with the frame's name; create the folder if it is missing.
 
     >>> import tempfile
     >>> folder = write_csv_files({"found": pd.DataFrame({"name": ["Ada"]})}, tempfile.mkdtemp())
@@ -313,7 +313,7 @@ def write_csv_files(
 
 
 def has_labels(index: pd.Index[Any]) -> bool:
-    """Check whether an index is more than row numbers from 0."""
+    """Check whether an index has a name, or labels other than row numbers from 0."""
     return not (
         isinstance(index, pd.RangeIndex)
         and index.start == 0
@@ -324,7 +324,7 @@ def has_labels(index: pd.Index[Any]) -> bool:
 
 def _warn_of_excel_limits(table: pa.Table) -> None:
     if table.num_rows >= EXCEL_MAX_ROWS:
-        warn(f"The file has {table.num_rows:,} rows; Excel shows the first {EXCEL_MAX_ROWS - 1:,}.")
+        warn(f"The file has {table.num_rows:,} rows; Excel shows only {EXCEL_MAX_ROWS - 1:,}.")
     for name, column in zip(table.column_names, table.columns, strict=True):
         if is_text(column.type):
             longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -336,15 +336,15 @@ def _warn_of_excel_limits(table: pa.Table) -> None:
 
 
 def not_a_table(path: Path) -> InvalidInputError:
-    """Return the error for a file that is a spreadsheet or an archive."""
+    """Build the error for a file that is a spreadsheet or an archive."""
     return InvalidInputError(
-        f"{path} is a spreadsheet or an archive, which cannot be read. Give a workbook's name the "
-        "ending .xlsx; save any other spreadsheet as .xlsx in its program, and pass that file."
+        f"{path} is a spreadsheet or an archive, which cannot be read. Give an Excel workbook the "
+        "ending .xlsx; save any other spreadsheet as .xlsx, and pass that file."
     )
 
 
 def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) -> pd.DataFrame:
-    """Read a CSV file; with `as_text`, columns without metadata are text."""
+    """Read a CSV file; with `as_text`, read columns without metadata as text."""
     models, metadata = read_notes(path)
     content = path.read_bytes()
     if content.startswith(_ARCHIVE):
@@ -366,7 +366,7 @@ def _parse(
     *,
     as_text: bool,
 ) -> pd.DataFrame:
-    """Parse a CSV file's content and restore the dtypes in its metadata."""
+    """Parse the content of a CSV file, and restore the dtypes from its metadata."""
     if not content or content.isspace():
         if "rows" in metadata:
             return pd.DataFrame(index=pd.RangeIndex(metadata["rows"]))
@@ -383,15 +383,15 @@ def _parse(
     except (csv.Error, UnicodeDecodeError) as error:
         check_text(content, sep, path)
         raise InvalidInputError(
-            f"{path} cannot be read as a table: its header is damaged ({error}). Look there for "
-            "a quotation mark that is never closed."
+            f"{path} cannot be read as a table: its header is damaged ({error}). Look for "
+            "an unclosed quotation mark in the header."
         ) from error
     names = written
     if escaped:
         names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidInputError(
-            f"{path} has two columns named {min(twice)!r}; rename one in its header."
+            f"{path} has two columns named {min(twice)!r}; rename one column in the header."
         )
     default = text_model if as_text else default_model
     models = {name: noted[name] if name in noted else default(name) for name in names}
@@ -408,11 +408,11 @@ def _parse(
         except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
             kind = dtype_name(models[name])
             raise InvalidInputError(
-                f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct it."
+                f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct the cell."
             ) from error
 
     stored = dict(zip(names, table.columns, strict=True))
-    # Arrow parses lists without Python's global lock, several columns at a time.
+    # Threads parse list columns in parallel, because Arrow releases Python's global lock.
     with ThreadPoolExecutor() as executor:
         nested = {
             name: executor.submit(restored, name, stored[name])
@@ -427,12 +427,12 @@ def _parse(
 
 
 def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) -> pd.DataFrame:
-    """Build a frame with the index in a file's metadata."""
+    """Build a frame; set the index that the file's metadata describes."""
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
     labels = [pd.Index(columns.pop(title)) for title in levels]
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
     if levels:
-        # Not set_index, which converts small integers to a 64-bit RangeIndex.
+        # set_index would convert small integers to a 64-bit RangeIndex.
         index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
         frame.index = index.set_names(list(levels.values()))
     frame.columns.name = metadata.get("columns_name")
@@ -440,7 +440,7 @@ def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) ->
 
 
 def separator(content: bytes) -> str:
-    """Detect the column separator in the header."""
+    """Detect the column separator from the header."""
     if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
         return first[1].decode()
     header = content.partition(b"\n")[0]
@@ -457,7 +457,7 @@ def _read_arrow_csv(
     names: Sequence[str] | None = None,
     use_threads: bool = False,
 ) -> pa.Table:
-    # A missing cell of a single column is NA without quotes, as in R; text is quoted.
+    # In a file with a single column, a missing cell is NA without quotes, as in R.
     is_marked = len(types) == 1 and (names or content.lstrip(b"\r\n").startswith(b'"'))
     return arrow_csv.read_csv(
         pa.BufferReader(content),
@@ -479,14 +479,14 @@ def _read_arrow_csv(
 def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
     """Parse a CSV file with rows of any length."""
     problem = ""
-    # If blocks fail, read the file as one block: rows can be longer, and errors name the row.
+    # If blocks fail, parse the file as one block, which allows longer rows and names the bad row.
     for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         try:
             return _read_arrow_csv(
                 content, types, sep=sep, block_size=block_bytes, use_threads=use_threads
             )
         except pa.ArrowInvalid as error:
-            # Cut off the row that follows, which may be personal data.
+            # Arrow's message ends with the row; cut it off, because the row may be personal data.
             message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
             problem = message[0] if message else "it is damaged"
     check_text(content, sep, path)
@@ -496,18 +496,18 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
 
 
 def _without_blank_end(content: bytes) -> bytes:
-    """Drop lines of spaces at the end of a file."""
+    """Drop lines at the end of a file that contain only spaces."""
     blank = re.search(rb"(?<=[\r\n])[ \r\n]* [ \r\n]*\Z", content[-_TAIL_BYTES:])
     return content[: -len(blank[0])] if blank else content
 
 
 def _warn_of_blank_lines(content: bytes, header: str, table: pa.Table, path: Path) -> None:
-    """Warn if lines between the rows of a single column are blank: they may be missing cells."""
+    """Warn of blank lines in a file with a single column, because each may be a missing cell."""
     end = line_end(content)
     cells = [header, *table.column(0).to_pylist()] if is_text(table.column(0).type) else [header]
     inside = sum(cell.count(end) for cell in cells if cell)
     if blank := content.count(end.encode()) - inside - table.num_rows:
         warn(
-            f"{path}: {plural(blank, 'blank line')} between the rows of its only column skipped. "
-            f"If these are missing cells, write them as {_MISSING}."
+            f"{path}: {plural(blank, 'blank line')} between rows skipped. "
+            f"If blank lines are missing cells, write them as {_MISSING}."
         )

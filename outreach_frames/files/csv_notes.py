@@ -1,6 +1,7 @@
-"""Write and read the metadata file beside a CSV or NDJSON file of this package.
+"""Write and read the metadata file of a CSV or NDJSON file that this package wrote.
 
-It holds checksums of the file, which reveal edits, and a CSV file's dtypes as an Arrow schema.
+The metadata file holds checksums, which reveal edits, and the dtypes of a CSV file as an Arrow
+schema.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
 CHECKSUMS: Final = "checksums"
-# The entries for the other content, while a program replaces the file.
+# This entry holds the metadata of the old content while a program replaces the file.
 OTHER: Final = "other"
 _PIECE_BYTES: Final = 1 << 18
-# Entries that do not describe the columns.
+# Names of entries that do not describe columns.
 OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER})
-# Raised by pandas, numpy and Arrow on damaged dtypes.
+# pandas, numpy and Arrow raise these errors on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
     AttributeError,
@@ -47,7 +48,7 @@ def notes_path(path: Path) -> Path:
 
 
 def checksum(path: Path) -> str:
-    """Return the length and CRC-32 of a file's content, which reveal edits."""
+    """Return the length and CRC-32 of a file's content, to detect edits."""
     found = 0
     with path.open("rb") as file:
         while piece := file.read(_PIECE_BYTES):
@@ -59,9 +60,10 @@ def checksum(path: Path) -> str:
 def replacing_metadata(
     path: Path, metadata: Mapping[str, Any], new: Path, *, made_in: Path | None = None
 ) -> Iterator[None]:
-    """Replace the metadata file of `path`, while the context replaces `path` with `new`.
+    """Replace the metadata file of `path`, while the `with` block replaces `path` with `new`.
 
-    The metadata fits the content before and after, and one program at a time can replace both.
+    During the replacement, the metadata describes both contents, and a lock excludes other
+    programs.
     """
     entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
     entries.pop(OTHER, None)
@@ -91,7 +93,7 @@ def replacing_metadata(
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's metadata with its columns' models as text."""
+    """Add the models of the columns, encoded as text, to the metadata of a file."""
     notes = dict(metadata)
     if models:
         schema = pa.schema([model.schema.field(0) for model in models])
@@ -103,7 +105,7 @@ def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -
 
 
 def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
-    """Read a CSV file's metadata file: the columns' models by name, and all entries."""
+    """Read the metadata file of a CSV file; return the models by column name, and all entries."""
     notes = notes_path(path)
     if not notes.is_file():
         return {}, {}
@@ -114,10 +116,10 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
         raise damaged_notes(notes, error) from error
     if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
-            f"{notes} was not written by this package. Move it elsewhere to read {path}."
+            f"{notes} was not written by this package. Move it to another folder to read {path}."
         )
     try:
-        # It is about to be replaced, or its writer was killed.
+        # Another program is replacing the file, or was killed before replacing it.
         is_pending = OTHER in metadata and path.is_file()
         if is_pending and checksum(path) not in metadata[CHECKSUMS]:
             metadata = {**metadata[OTHER], OTHER: metadata}
@@ -127,7 +129,7 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
 
 
 def models_in(metadata: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
-    """Return the models in the metadata of `with_models` by column name."""
+    """Return the models in a file's metadata by column name, as `with_models` stored them."""
     if _MODELS not in metadata:
         return {}
     batch = pa.ipc.open_stream(base64.b64decode(metadata[_MODELS])).read_next_batch()
@@ -136,7 +138,7 @@ def models_in(metadata: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
 
 
 def damaged_notes(notes: Path, error: Exception) -> InvalidInputError:
-    """Return the error for a metadata file that cannot be read."""
+    """Build the error for a metadata file that cannot be read."""
     return InvalidInputError(
-        f"{notes} is damaged ({shorten(str(error))}). Delete it to read the CSV file without it."
+        f"{notes} is damaged ({shorten(str(error))}). Delete it to read only the CSV file."
     )

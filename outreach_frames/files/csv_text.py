@@ -1,4 +1,4 @@
-"""Decode the text of a file, and reject CSV text whose cells or rows are ambiguous."""
+"""Decode the text of a file, and reject CSV text with ambiguous cells or rows."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.formulas import is_text
 from outreach_frames.reading.fast_reader import BOM
 
-# The longer mark first, since it begins like the shorter one.
+# UTF-32 comes first, because its mark begins with the mark of UTF-16.
 _WIDE: Final = {
     "utf-32": re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff"),
     "utf-16": re.compile(rb"\xff\xfe|\xfe\xff"),
-    # ASCII without a mark, up to the first line end. Text of this package may hold NUL.
+    # Matches ASCII without a mark up to the first line end; text of this package may contain NUL.
     "utf-16-le": re.compile(rb"(?:[^\0\r\n]\0)+[\r\n]\0"),
     "utf-16-be": re.compile(rb"(?:\0[^\0\r\n])+\0[\r\n]"),
 }
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
-# Lines of a text that look like rows by chance are unlikely to have this many separators in all.
+# If the lines of a text look like rows by chance, they are unlikely to have 6 separators in all.
 _CHANCE: Final = 6
 
 
 def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
-    """Return the content in UTF-8 without a byte order mark; raise if its encoding is another."""
+    """Convert the content to UTF-8 without a byte order mark; raise if `encoding` is wrong."""
     wide = wide_encoding(content)
     if encoding is None:
         if wide:
@@ -41,8 +41,8 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
         text = content.decode(encoding).removeprefix("\ufeff")
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{path} is not in {shorten(str(encoding))}: {error}. Pass the encoding in which it "
-            'was saved, such as "cp1252" or "utf-16", or save it as UTF-8.'
+            f"{path} is not in {shorten(str(encoding))}: {error}. Pass the encoding of the "
+            'file, such as "cp1252" or "utf-16", or save the file as UTF-8.'
         ) from error
     likely = wide or "utf-8"
     with suppress(UnicodeDecodeError):
@@ -54,12 +54,12 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
 
 
 def wide_encoding(content: bytes) -> str | None:
-    """Return the encoding of text in UTF-16 or UTF-32, by its mark or its zero bytes."""
+    """Detect UTF-16 or UTF-32 by the byte order mark or by zero bytes; otherwise return None."""
     return next((name for name, start in _WIDE.items() if start.match(content)), None)
 
 
 def require_utf8(content: bytes, path: Path) -> None:
-    """Raise an error that names the likely encoding if bytes are not UTF-8."""
+    """Raise an error with the likely encoding if the content is not UTF-8."""
     if content.isascii():
         return
     try:
@@ -74,20 +74,20 @@ def require_utf8(content: bytes, path: Path) -> None:
 
 def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{path} is not in UTF-8; it is probably in {likely}. Pass its encoding, such as "
-        f'encoding="{likely}", or save it as UTF-8.'
+        f"{path} is not in UTF-8, but probably in {likely}. Pass the encoding, such as "
+        f'encoding="{likely}", or save the file as UTF-8.'
     )
 
 
 def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, path: Path) -> None:
-    """Raise or warn if the cells that were read from a text are ambiguous."""
+    """Raise or warn if the text of a table has ambiguous cells or rows."""
     is_certain = _is_quoted(content, header, table)
     if not is_certain:
         check_text(content, sep, path)
         _check_rows(content, sep, table, path)
     problem = (
         f"{path} seems to be cut off: its last line has no line break. Get the whole file again, "
-        "or add the line break if it is complete."
+        "or add a line break if the file is complete."
     )
     if is_certain and not content.endswith((b"\n", b"\r")):
         raise InvalidInputError(problem)
@@ -96,12 +96,12 @@ def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, pa
 
 
 def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
-    """Check by count that all names and texts are quoted, and no quotation mark is stray."""
+    """Check whether all names and texts are quoted without stray marks, by counting the marks."""
     texts = [column for column in table.columns if is_text(column.type)]
     cells = len(header) + sum(len(column) - column.null_count for column in texts)
     buffers = [chunk.buffers()[2] for column in texts for chunk in column.chunks]
     inside = "".join(header).count('"') + sum(map(_count_quotes, filter(None, buffers)))
-    # Only quoted cells have two marks each, and two for each mark in their text.
+    # Each quoted cell has two marks, and two more for each mark in its text.
     return bool(_count_quotes(content) == 2 * (cells + inside))
 
 
@@ -110,8 +110,8 @@ def _count_quotes(content: bytes | pa.Buffer) -> int:
 
 
 def check_text(content: bytes, sep: str, path: Path) -> None:
-    """Raise if a quotation mark neither encloses a cell nor is doubled in one, or if not UTF-8."""
-    # A doubled quotation mark is treated as the end of one quoted cell and the start of another.
+    """Raise if the content is not UTF-8, or has a stray or unclosed quotation mark."""
+    # Treat a doubled quotation mark as the end of one quoted cell and the start of the next.
     is_edge = np.isin(np.arange(256), [ord(mark) for mark in f'\r\n"{sep}'])
     codes = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(codes == ord('"'))
@@ -128,18 +128,18 @@ def check_text(content: bytes, sep: str, path: Path) -> None:
     line = _line(content, min(wrong, len(codes) - 1))
     raise InvalidInputError(
         f"{path} cannot be read as a table: a quotation mark in line {opened} is never closed, or "
-        f"line {line} has another one within a cell. If the file was cut off, get the whole file "
-        "again; else put the whole cell in quotation marks, and double those in its text."
+        f"line {line} has a mark within a cell. If the file was cut off, get the whole file "
+        "again; else quote the whole cell, and double each quotation mark in its text."
     )
 
 
 def _line(content: bytes, position: int) -> str:
-    """Return the number of a position's line as text."""
+    """Return the line number of a byte position as text."""
     return f"{len(_LINE_END.findall(content, 0, position)) + 1:,}"
 
 
 def _check_rows(content: bytes, sep: str, table: pa.Table, path: Path) -> None:
-    """Raise if a cell holds lines that look like rows."""
+    """Raise if a cell contains lines that look like rows of the table."""
     width, end = table.num_columns, line_end(content)
     for column in table.columns if width > 1 else ():
         if not is_text(column.type):
@@ -158,11 +158,11 @@ def _check_rows(content: bytes, sep: str, table: pa.Table, path: Path) -> None:
                 raise InvalidInputError(
                     f"{path} cannot be read as a table: a quotation mark opens a cell in line "
                     f"{line}, and each of its {len(lines):,} lines looks like a row. Remove that "
-                    "quotation mark, or double it if it belongs to the text. If the cell is right, "
+                    "mark, or double it if it belongs to the text. If the cell is right, "
                     "put quotation marks around all texts and column names."
                 )
 
 
 def line_end(content: bytes) -> str:
-    """Return the character that ends each line: files of old Macs have no line feed."""
+    """Return the character that ends each line; files from old Macs have no line feed."""
     return "\n" if b"\n" in content else "\r"

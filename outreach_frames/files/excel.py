@@ -1,4 +1,4 @@
-"""Write frames to Excel workbooks for people to read."""
+"""Write frames to Excel workbooks that are easy to read."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 EXCEL_MAX_COLUMNS: Final = 16_384
 NOT_INSTALLED: Final = (
-    'Excel workbooks need optional libraries. Install them: pip install "outreach-frames[excel]"'
+    'Excel workbooks need extra packages. Install them: pip install "outreach-frames[excel]"'
 )
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 LIST_SEPARATOR: Final = "; "
 
-# A cell is a 64-bit float, which is exact to 15 digits; longer numbers are written as text.
+# A cell is a 64-bit float, which is exact to 15 digits, so longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
 _EXACT_INTEGERS: Final = 10**_EXACT_DIGITS
 _NUMBERS: Final = (
@@ -55,7 +55,7 @@ _NUMBERS: Final = (
     pa.types.is_decimal,
     pa.types.is_null,
 )
-# Excel counts days from here and treats 1900 as a leap year, so dates are right from March 1900.
+# Excel's day zero. Excel treats 1900 as a leap year, so dates before March 1900 would be wrong.
 _DAY_ZERO: Final = np.datetime64("1899-12-30", "us")
 _FIRST_DAY: Final = np.datetime64("1900-03-01", "us")
 _LAST_DAY: Final = np.datetime64("9999-12-31T23:59:59", "us")
@@ -64,7 +64,7 @@ _DATE: Final = "yyyy-mm-dd"
 _TIME: Final = "yyyy-mm-dd hh:mm:ss"
 _DURATION: Final = "[h]:mm:ss"
 
-# XML allows no control characters but tab and newline; Unicode symbols replace all others.
+# XML allows only tab and newline; Unicode symbols replace all other control characters.
 _CONTROL: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{FFFE}\x{FFFF}]"
 _SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
@@ -73,18 +73,18 @@ _SYMBOLS: Final = {
     0xFFFF: 0xFFFD,
 }
 _CUT: Final = (
-    f"Excel's cells hold {EXCEL_MAX_CELL:,} characters; longer ones were cut: {{}}. Write CSV or "
-    "Parquet to keep them whole."
+    f"Excel cells hold {EXCEL_MAX_CELL:,} characters; longer texts were cut: {{}}. Write CSV or "
+    "Parquet to keep the whole texts."
 )
 _REPLACED: Final = (
-    "Excel's cells hold no control characters; symbols such as \u2400 replace them: {}."
+    "Excel cells cannot hold control characters; symbols such as \u2400 replace them: {}."
 )
 _LINE_ENDS: Final = r"\r\n?"
 
 _LINE_HEIGHT, _MAX_LINES = 15, 8
 _WIDTH_ROWS: Final = 500
 _MIN_WIDTH, _MAX_WIDTH = 8, 60
-# Room for the arrow of a column's filter.
+# Extra width for the filter arrow.
 _ARROW_WIDTH: Final = 3
 
 
@@ -96,28 +96,30 @@ def write_excel(
     tz: str = "UTC",
     progress: bool | None = None,
 ) -> Path:
-    """Write a frame to an Excel workbook for people to read.
+    """Write a frame to an Excel workbook that is easy to read.
 
     Text stays text, even if it begins with ``=`` or looks like a number or a link. Dates and times
-    have Excel's own type; numbers of more than 15 digits are text. The header is frozen and has
-    filters. The sheet is named after its rows, such as people, or else after the file.
+    are Excel dates; numbers of more than 15 digits are text. The header is frozen and has filters.
+    The sheet is named after its content, such as people, or else after the file.
 
     `read_prospects` restores the dtypes from the workbook's properties, and names columns whose
-    values the cells do not hold: records in lists are text, and times have milliseconds. CSV and
-    Parquet keep all values.
+    cells do not keep the exact values: records in lists are text, and times have milliseconds. CSV
+    and Parquet keep all values.
 
     Parameters
     ----------
     frame : DataFrame
-        Any frame. It is not changed. Lists are joined like in `df.outreach.unlist`.
+        Any frame; the function does not change it. Lists are joined to text, as in
+        `df.outreach.unlist`.
     path : str or Path
         The ``.xlsx`` file to write. An existing file is replaced.
     index : bool, optional
-        Whether to write the index in front of the columns; by default, unless it is row numbers
-        from 0.
+        Whether to write the index before the columns; by default, an index of row numbers from 0 is
+        omitted.
     tz : str
-        The time zone, such as "Europe/Berlin", to convert zoned times to, since Excel's times have
-        no zone; the cells show its name. Times without a zone are not converted.
+        The time zone, such as "Europe/Berlin", for times with a zone. Such times are converted,
+        because Excel's times have no zone; the cells show the zone's name. Times without a zone are
+        not converted.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -129,15 +131,15 @@ def write_excel(
     Raises
     ------
     InvalidInputError
-        The frame has more rows (1,048,575) or columns (16,384) than a sheet holds, the zone does
-        not exist, or the file cannot be written.
+        The frame has more rows or columns than a sheet holds (1,048,575 and 16,384), the time zone
+        does not exist, or the file cannot be written.
     ConfigurationError
         The optional library XlsxWriter is not installed.
 
     Warns
     -----
     OutreachWarning
-        Cells over 32,767 characters were cut, or control characters were replaced by symbols.
+        Cells with more than 32,767 characters were cut, or symbols replaced control characters.
 
     Examples
     --------
@@ -162,9 +164,9 @@ def write_sheets(
     inexact: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     progress: bool | None = None,
 ) -> Path:
-    """Write frames to the sheets of one workbook; `index` overrides the default per sheet.
+    """Write each frame to a sheet; `index` decides per sheet whether the index is written.
 
-    `inexact` has, per sheet, the columns that lost values earlier, each with its loss.
+    `inexact` maps a sheet to columns that lost values earlier, and each column to the loss.
 
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
@@ -185,9 +187,9 @@ def write_sheets(
     hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
-        # In memory: after a crash, temporary files would keep personal data.
+        # Write in memory, because a crash would leave personal data in temporary files.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
-        content = BytesIO()  # else it raises its own error if the disk is full
+        content = BytesIO()  # XlsxWriter would raise its own error if the disk is full
         with xlsxwriter.Workbook(content, options) as book:
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
@@ -195,7 +197,7 @@ def write_sheets(
                 writer.notes[title]["inexact"].update(inexact.get(name, {}))
             for number, text in enumerate(property_texts(writer.notes, tz), start=1):
                 book.set_custom_property(f"{PROPERTY} {number}", text, "text")
-            # Closing the book takes as long as its columns.
+            # Closing the workbook takes as long as writing its columns.
             bar.set_postfix_str("saving")
         file.write(content.getbuffer())
         bar.update(2 * width - bar.n)
@@ -221,19 +223,19 @@ def _check_zone(tz: str) -> None:
 def _check_size(frame: pd.DataFrame) -> None:
     if len(frame) >= EXCEL_MAX_ROWS:
         raise InvalidInputError(
-            f"The frame has {len(frame):,} rows, and a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
-            "its header. Write CSV or Parquet, or fewer rows."
+            f"The frame has {len(frame):,} rows, but a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
+            "the header. Write fewer rows, or write CSV or Parquet."
         )
     columns = frame.shape[1] + frame.index.nlevels
     if columns > EXCEL_MAX_COLUMNS:
         raise InvalidInputError(
-            f"The frame has {columns:,} columns with its index, and a sheet holds "
+            f"The frame has {columns:,} columns including the index, but a sheet holds "
             f"{EXCEL_MAX_COLUMNS:,}. Write fewer columns."
         )
 
 
 def _sheet_names(names: Iterable[str]) -> list[str]:
-    """Convert names to sheet names that Excel accepts: short, unique, without some characters.
+    """Convert names to valid sheet names: short, unique, and without special characters.
 
     >>> _sheet_names(["a/b", "A/B", "history"])
     ['a_b', 'A_B 2', 'history_']
@@ -281,7 +283,7 @@ class _Writer:
             models += self._models(column, cells, shown)
             if "" in cells:
                 filled.append(shown)
-                self._losses += ["empty text and missing cells look alike"] * (None in cells)
+                self._losses += ["empty text and missing cells look the same"] * (None in cells)
             if self._losses:
                 inexact[shown] = ", ".join(self._losses)
             ends_blank = ends_blank and cells[-1:] in ([None], [""])
@@ -299,15 +301,15 @@ class _Writer:
         self.notes[name] = with_models(models, notes)
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
-            # No warnings in Excel: ids and phone numbers are text on purpose.
+            # Suppress Excel's warnings, because ids and phone numbers are text on purpose.
             sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{len(frame) + 1}"})
-        # Some spreadsheet programs do not fit the height to several lines.
+        # Some spreadsheet programs do not increase the height of rows with several lines.
         for row, lines in line_counts.items():
             sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
 
     def _models(self, column: pd.Series[Any], cells: list[Any], title: str) -> list[Model]:
-        """Return the model that restores a column, if any; note values that its cells lack."""
+        """Return the model that restores a column, if any; record values that the cells lose."""
         lists = as_lists(column)
         model = model_of(column, lists, title)
         if model is None:
@@ -338,13 +340,13 @@ class _Writer:
         self, sheet: Worksheet, place: tuple[int, int], text: str, cell_format: Any = None
     ) -> None:
         if text.startswith("<r>") and text.endswith("</r>"):
-            # The library writes such text as raw XML unless it is in two pieces.
+            # XlsxWriter would write this text as raw XML unless it is split in two.
             sheet.write_rich_string(*place, text[:1], self._lines, text[1:])
         else:
             sheet.write_string(*place, text, cell_format or (self._lines if "\n" in text else None))
 
     def _cells(self, column: pd.Series[Any], title: str) -> tuple[list[Any], str]:
-        """Convert a column to text, numbers, booleans and None; also return the number format."""
+        """Return a column as text, numbers, booleans and None, with its number format."""
         array: Any = _as_arrow(column)
         kind = pa.binary() if array is None else array.type
         cells: list[Any] = []
@@ -364,7 +366,7 @@ class _Writer:
         return cells, number_format
 
     def _object_cells(self, values: Iterable[Any], title: str) -> list[Any]:
-        """Convert cells of mixed types: keep numbers and booleans, convert all others to text."""
+        """Convert cells of mixed types: keep numbers and booleans; convert the rest to text."""
         cells = [_plain(value) for value in values]
         texts = [cell if isinstance(cell, str) else None for cell in cells]
         written = self._text_cells(pa.array(texts, pa.string()), title)
@@ -388,14 +390,14 @@ class _Writer:
         return cells
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
-        """Convert times to days since Excel's day zero, or to text outside Excel's range."""
+        """Convert times to days since Excel's day zero, but times outside Excel's range to text."""
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
         if zoned:
             clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
             if not clock.equals(localize(moments, self._tz)):
-                self._losses.append("the hour that the clock repeats")
+                self._losses.append("times in a repeated hour")
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
         if (moments[~missing].astype("int64") % 1000).any():
@@ -417,7 +419,7 @@ class _Writer:
 
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
-    """Yield the titles and columns of a sheet; with `index`, the index first."""
+    """Yield the title and values of each column; with `index`, yield the index first."""
     taken = set(text_names(frame.columns))
     if index:
         for level, name in enumerate(frame.index.names):
@@ -429,7 +431,7 @@ def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Seri
 
 
 def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
-    """Convert a column to Arrow, lists to text; return None if Arrow has no type for it."""
+    """Convert a column to Arrow, and lists to text; return None if Arrow has no suitable type."""
     lists = as_lists(column)
     if lists is not None:
         return join_lists(lists, LIST_SEPARATOR)
@@ -441,14 +443,14 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
 
 
 def is_plain_list(kind: pa.DataType) -> bool:
-    """Check whether a type is a list of values that are neither lists nor records."""
+    """Check whether a type is a list of plain values, without lists or records in it."""
     return isinstance(kind, pa.ListType | pa.LargeListType) and not pa.types.is_nested(
         kind.value_type
     )
 
 
 def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
-    """Split the texts of joined lists.
+    """Split texts back into the lists that were joined.
 
     >>> split(["4911; 4939", "", None], pa.list_(pa.int64())).to_pylist()
     [[4911, 4939], [], None]
@@ -458,14 +460,14 @@ def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
 
 
 def localize(times: Any, tz: str) -> pd.DatetimeIndex:
-    """Add a zone to times; of an hour that the clock repeats, the first one."""
+    """Add a time zone to times; treat times in a repeated hour as the first occurrence."""
     plain = pd.DatetimeIndex(times)
     first = np.ones(len(plain), bool)
     return plain.tz_localize(tz, ambiguous=first, nonexistent="shift_forward")
 
 
 def _number(value: Any) -> Any:
-    """Return a number, as text if a cell would round it or cannot hold it."""
+    """Return a number, or its text if a cell would round the number or cannot hold it."""
     if value is None or (isinstance(value, int) and abs(value) < _EXACT_INTEGERS):
         return value
     if isinstance(value, float):
@@ -476,7 +478,7 @@ def _number(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a cell of a mixed column to a number, a boolean, text or None."""
+    """Convert a cell of a column with mixed types to a number, a boolean, text or None."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value is pd.NA or value is pd.NaT:
@@ -485,17 +487,17 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | float | Decimal):
         return _number(value)
-    # No file can hold half a surrogate pair.
+    # A file cannot hold an unpaired surrogate, so replace it.
     return str(value).encode(errors="replace").decode()
 
 
 def _cut(text: str) -> str:
-    """Cut a text to a cell's maximum length in UTF-16 units."""
+    """Cut a text to the maximum length of a cell, counted in UTF-16 units."""
     return text.encode("utf-16-le")[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
 
 
 def _width(title: str, cells: list[Any], number_format: str) -> float:
-    """Return a column's width in characters."""
+    """Return the width of a column in characters."""
     widest = len(number_format.replace('"', ""))
     for cell in cells[:_WIDTH_ROWS]:
         if isinstance(cell, str):

@@ -20,21 +20,21 @@ from outreach_frames.files.csv_dtypes import Model, encode
 PROPERTY: Final = "outreach_frames"
 _PART: Final = "docProps/custom.xml"
 _TEXTS: Final = re.compile(rb'name="outreach_frames \d+"[^>]*>\s*<(?:\w+:)?lpwstr>([^<]*)<')
-# The longest text that Excel allows in a property.
+# The maximum length of a text property in Excel.
 _LONGEST: Final = 255
-# No workbook has longer notes; longer ones are cut off, and so rejected as damaged.
+# Valid notes are shorter; longer notes are cut off, and then rejected as damaged.
 _MAX_BYTES: Final = 64 << 20
 
 
 def property_texts(sheets: Mapping[str, Mapping[str, Any]], tz: str) -> list[str]:
-    """Return the notes of all sheets, and the zone of their times, as texts of properties."""
+    """Encode the notes of all sheets, and the time zone, as texts for custom properties."""
     notes = json.dumps({"tz": tz, "sheets": sheets}).encode()
     text = base64.b64encode(zlib.compress(notes)).decode()
     return [text[start : start + _LONGEST] for start in range(0, len(text), _LONGEST)]
 
 
 def read_properties(package: zipfile.ZipFile) -> Any:
-    """Return a workbook's notes; they have no sheets if another program wrote it."""
+    """Return a workbook's notes; if another program wrote the workbook, they have no sheets."""
     part = package.read(_PART) if _PART in package.namelist() else b""
     text = b"".join(_TEXTS.findall(part))
     notes = zlib.decompressobj().decompress(base64.b64decode(text), _MAX_BYTES) if text else b""
@@ -42,12 +42,12 @@ def read_properties(package: zipfile.ZipFile) -> Any:
 
 
 def model_of(column: pd.Series[Any], lists: pa.Array | None, title: str) -> Model | None:
-    """Return the model that restores a column from its cells, or None for mixed types."""
+    """Return the model that restores a column from its cells; return None for mixed types."""
     if lists is not None:
         column = pd.Series(pd.arrays.ArrowExtensionArray(lists.slice(0, 0)))
     elif not is_object_dtype(column.dtype):
         if isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered:
-            # A category without a row may be personal data that the sheet does not show.
+            # Unused categories may be personal data that the sheet does not show.
             column = column.cat.remove_unused_categories()
         column = column.iloc[:0]
     try:

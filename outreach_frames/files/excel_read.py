@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel workbook, and warn of values that its cells do not hold."""
+"""Read a sheet of an Excel workbook, and warn of values that the cells do not keep exactly."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.schema import to_frame
 
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
-# XML of a workbook grows tenfold when it is unpacked; the format allows a thousandfold.
+# Workbooks usually grow tenfold when unpacked; the format allows a factor of 1,000.
 _MAX_GROWTH: Final = 200
 _SMALL_BYTES: Final = 1 << 20
-# The library allocates the rectangle around all cells, and ends the process if it cannot.
+# python-calamine allocates the rectangle around all cells; if it fails, the process aborts.
 _SMALL_CELLS: Final = 50_000_000
-# A cell is a 64-bit float, of which Excel keeps 15 digits.
+# A cell is a 64-bit float, and Excel keeps only 15 digits.
 _ROUNDED_FROM: Final = 10.0**15
 
 _BOOK: Final = "xl/workbook.xml"
@@ -54,7 +54,7 @@ _LINKS: Final = "xl/_rels/workbook.xml.rels"
 _CALCULATE: Final = re.compile(rb'\bfullCalcOnLoad="(?:1|true)"')
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 _PLACE: Final = re.compile(rb' r="([A-Z]+)(\d+)"')
-# Signs of formulas, errors and hidden rows; only then the XML is parsed, which takes longer.
+# Byte patterns of formulas, errors and hidden rows; only sheets with them need slow XML parsing.
 _MARKS: Final = (b"<f", b":f>", b":f ", b't="e"', b"t='e'", b"hidden=")
 _STYLES: Final = "xl/styles.xml"
 _ZEROS: Final = re.compile(rb'formatCode="(000+)"')
@@ -65,23 +65,23 @@ _MISSING: Final = (
     "it, and read it again."
 )
 _ESTIMATED: Final = (
-    "A program other than Excel stored the values of formulas, and may not have calculated them: "
+    "A program other than Excel stored the values of formulas, perhaps uncalculated: "
     "{}. Open the workbook in Excel, save it, and read it again."
 )
-_ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so that ids are wrong: {}."
-_PADDED: Final = "Zeros that the number format {} shows in front of numbers are not in the cells."
+_ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so ids may be wrong: {}."
+_PADDED: Final = "The number format {} shows leading zeros that the cells do not contain."
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
-_MERGED: Final = "Only the first cell of merged cells has their value: {}."
-_INEXACT: Final = "Cells do not hold the exact values of these columns: {}."
-_CHANGED: Final = "Values do not fit the dtype of their column, and were read as in the sheet: {}."
-# Maps each sentence above to the items that fill its braces.
+_MERGED: Final = "Of merged cells, only the first cell has a value: {}."
+_INEXACT: Final = "The workbook lost exact values of these columns: {}."
+_CHANGED: Final = "Columns have values of another dtype, which were read as in the sheet: {}."
+# Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
 
 def read_excel(
     path: Path, *, sheet_name: str | int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a sheet of a workbook; with `as_text`, columns without notes are text."""
+    """Read a sheet of a workbook; with `as_text`, read columns without notes as text."""
     try:
         import python_calamine  # noqa: PLC0415 - an optional extra
     except ImportError as error:
@@ -89,7 +89,7 @@ def read_excel(
     content = path.read_bytes()
     if not content.startswith(b"PK") and _ENCRYPTED in content:
         raise InvalidInputError(
-            f"{path} is encrypted. Remove its password in Excel, and save it again."
+            f"{path} is encrypted. Remove the password in Excel, and save the workbook again."
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
@@ -111,7 +111,7 @@ def read_excel(
         *NOTES_ERRORS,
     ) as error:
         raise InvalidInputError(
-            f"{path} is damaged, or not an Excel workbook: {shorten(str(error))}. Get the file "
+            f"{path} is damaged or not an Excel workbook: {shorten(str(error))}. Get the file "
             "again, save it as .xlsx in Excel, or give a CSV file the ending .csv."
         ) from error
     rows, top = sheet.to_python(), (sheet.start or (0,))[0]
@@ -125,7 +125,7 @@ def read_excel(
     if merged := sum(last > top for _, (last, _) in sheet.merged_cell_ranges or ()):
         remarks[_MERGED].append(plural(merged, "range"))
     tz = properties.get("tz", "UTC")
-    header = f"in row {top + 1}, its header"
+    header = f"in row {top + 1} (the header)"
     columns = _named(rows, where, header, notes.get("filled", ()), remarks)
     for title, cells in columns.items():
         default = text_model(title) if as_text else documented_models().get(title)
@@ -142,19 +142,19 @@ def read_excel(
 
 
 def _require_size(package: zipfile.ZipFile, path: Path) -> None:
-    """Reject a file that would fill the memory."""
+    """Reject a workbook that would fill the memory when unpacked."""
     for part in package.infolist():
         if part.file_size > max(_SMALL_BYTES, _MAX_GROWTH * part.compress_size):
             raise InvalidInputError(
                 f"{path} was not read: its {part.compress_size:,} bytes of "
                 f"{shorten(part.filename, 60)} would grow to {part.file_size:,}, which is unusual "
-                "for a workbook. If you trust its source, save it again in Excel."
+                "for a workbook. If you trust the source, save the workbook again in Excel."
             )
 
 
 def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -> tuple[str, str]:
-    """Return the name and the part of a sheet: by default the first, with a warning of others."""
-    # Expat limits the growth of entities.
+    """Return a sheet's name and XML path: by default the first sheet; warn if there are several."""
+    # Parsing is safe, because expat limits entity expansion.
     links = {link.get("Id"): link for link in ET.fromstring(package.read(_LINKS))}  # noqa: S314
     parts, shown, visible = {}, [], []
     for sheet in ET.fromstring(package.read(_BOOK)).iterfind("{*}sheets/{*}sheet"):  # noqa: S314
@@ -170,7 +170,7 @@ def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -
     if requested is None:
         name = (visible or names)[0]
         if len(names) > 1:
-            warn(f"{path}: {name!r} was read, the first of {len(names)} sheets. {advice}")
+            warn(f"{path} has {len(names)} sheets; only {name!r} was read. {advice}")
         return name, parts[name]
     with suppress(ValueError, IndexError):
         name = names[requested if type(requested) is int else names.index(str(requested))]
@@ -180,7 +180,7 @@ def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -
 
 
 def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Remarks:
-    """Return a sheet's formulas, errors and hidden rows; reject cells that are far apart."""
+    """Find formulas, errors and hidden rows of a sheet; reject cells that are far apart."""
     xml = package.read(part)
     letters, last = "", 0
     for end in _ROW_END.finditer(xml):
@@ -190,8 +190,8 @@ def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Remarks:
     width = functools.reduce(lambda width, letter: 26 * width + ord(letter) - 64, letters, 0)
     if last * width > max(_SMALL_CELLS, _MAX_GROWTH * xml.count(b' r="')):
         raise InvalidInputError(
-            f"{where} was not read: its cells reach to {letters}{last}, and the blank "
-            "ones between them would fill the memory. Delete the rows and columns that do not "
+            f"{where} was not read: its cells extend to {letters}{last}, and the blank "
+            "cells between would fill the memory. Delete the rows and columns that do not "
             "belong to the table."
         )
     remarks = _Remarks(list)
@@ -212,7 +212,7 @@ def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Remarks:
                 errors[value or ""].append(place)
             elif cell.find("{*}f") is not None:
                 formulas += 1
-                # A formula's text may have no characters.
+                # The text of a formula may be empty.
                 missing += [] if value or cell.get("t") == "str" else [place]
         row.clear()
     remarks[_ERRORS] = [_counted(f" {code}", places) for code, places in errors.items()]
@@ -230,7 +230,7 @@ def _counted(what: str, places: Sequence[str]) -> str:
 def _named(
     rows: list[list[Any]], where: str, header: str, filled: Sequence[str], remarks: _Remarks
 ) -> dict[str, Any]:
-    """Return cells by column name, without columns that have neither name nor cells."""
+    """Return cells by column name; drop columns with neither name nor cells."""
     columns: dict[str, list[Any]] = {}
     for column in zip(*rows, strict=True):
         name = _text(column[0])
@@ -250,7 +250,7 @@ def _named(
 
 
 def _restored(name: str, cells: list[Any], model: Model | None, tz: str, remarks: _Remarks) -> Any:
-    """Convert cells to a model's dtype; without a model, to that of their values."""
+    """Convert cells to the dtype of the model; without a model, infer the dtype from the cells."""
     kind = pa.string() if model is None else model.schema.field(0).type
     array, rounded = _typed(cells)
     if rounded and not pa.types.is_floating(kind):
@@ -273,14 +273,14 @@ def _convert(cells: list[Any], array: pa.Array, model: Model, tz: str) -> Any:
     if pa.types.is_duration(kind):
         array = array.cast(kind)
     elif pa.types.is_timestamp(stored) and stored.tz:
-        with suppress(pa.ArrowInvalid):  # a text with its zone
+        with suppress(pa.ArrowInvalid):  # text with a UTC offset
             return decode(pa.chunked_array([array.cast(pa.string()).cast(stored)]), model)
         array = pa.array(localize(array.cast(pa.timestamp("us")).to_pandas(), tz))
     return decode(pa.chunked_array([array.cast(stored)]), model)
 
 
 def _typed(cells: list[Any]) -> tuple[pa.Array, int]:
-    """Return cells in the Arrow type of their values, or as text, and count rounded integers."""
+    """Convert cells to an Arrow array of their type or of text; also count rounded integers."""
     kinds = set(map(type, cells)) - {type(None)}
     if kinds <= {str}:
         return pa.array(cells, pa.string()), 0
@@ -304,7 +304,7 @@ def _texts(cells: list[Any]) -> pa.Array:
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as text: a number with all its digits, a boolean as Excel shows it."""
+    """Convert a cell to text: numbers with all digits, booleans as in Excel."""
     if isinstance(cell, bool):
         return str(cell).upper()
     if isinstance(cell, float):

@@ -1,4 +1,4 @@
-"""Escape text that a spreadsheet would run as a formula, and restore it."""
+"""Escape text that a spreadsheet would run as a formula, and restore the original text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from outreach_frames.tables.json_columns import text_buffers
 
-# Spreadsheets may drop white space and control characters in front of a formula.
+# Spreadsheets may ignore white space and control characters before a formula.
 # The last four characters are the full-width forms of the first four.
 _FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
 _FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
-# No formula begins with these bytes, and nearly all text does.
+# These bytes never begin a formula, but begin nearly all other text.
 _HARMLESS: Final = np.zeros(256, np.bool_)
 _HARMLESS[ord("!") : ord("~")] = True
 _HARMLESS[[ord(mark) for mark in "'=+-@"]] = False
@@ -22,13 +22,13 @@ _ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 
 
 def without_formulas(table: pa.Table) -> pa.Table:
-    """Put an apostrophe before each text and column name that a spreadsheet would run."""
+    """Put an apostrophe before texts and column names that a spreadsheet would run as formulas."""
     names = _escape_chunk(pa.array(table.column_names, pa.string())).to_pylist()
     return pa.Table.from_arrays(list(map(without_formulas_in, table.columns)), names)
 
 
 def without_formulas_in(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Put an apostrophe before each text of a column that a spreadsheet would run."""
+    """Put an apostrophe before texts of a column that a spreadsheet would run as formulas."""
     if not is_text(column.type):
         return column
     return pa.chunked_array(map(_escape_chunk, column.chunks), column.type)
@@ -44,7 +44,7 @@ def _escape_chunk(texts: pa.Array) -> pa.Array:
 
 
 def _suspects(texts: pa.Array) -> pa.Array:
-    """Return the rows that may be formulas, to match the slow pattern only on these."""
+    """Return the rows that may hold formulas, so that only these rows need the slow pattern."""
     bounds, content = text_buffers(texts)
     begins = np.flatnonzero(bounds[:-1] < bounds[1:])
     rows = pa.array(begins[~_HARMLESS[content[bounds[begins]]]])

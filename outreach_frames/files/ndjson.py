@@ -1,4 +1,4 @@
-"""Write frames as NDJSON: one JSON object per row and line."""
+"""Write frames as NDJSON files, with one JSON object per line for each row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1000
 
 
 def write_ndjson(frame: pd.DataFrame, path: str | Path) -> Path:
-    r"""Write a frame to an ``.ndjson`` file; people are nested as in the interface.
+    r"""Write a frame to an ``.ndjson`` file; nest the fields of people as in the interface.
 
     >>> import tempfile
     >>> frame = pd.DataFrame({"name": ["Ada"], "day": [pd.Timestamp("2026-03-02")]})

@@ -26,30 +26,32 @@ OWN_METADATA: Final = b"outreach_frames"
 def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
     """Write a frame to a Parquet file that `read_prospects` reads back unchanged.
 
-    Each column's metadata has its meaning from `columns()`, and the file's metadata has the frame's
-    `.attrs`. A search's `.attrs` include its filters, such as colleagues' addresses in
-    `profnet_networks`: pass ``attrs=False`` for a file that you share.
+    The metadata of each column contains its meaning from `columns()`; the metadata of the file
+    contains the frame's `.attrs`. The `.attrs` of a search result include the filters, such as
+    colleagues' addresses in `profnet_networks`: pass ``attrs=False`` before sharing the file.
 
     Parameters
     ----------
     frame : DataFrame
-        A frame with unique text column names on one level. It is not changed. Only plain values of
-        `.attrs` are written, and categories that are not text are read back as their values.
+        A frame whose column names are unique texts on one level; the frame is not changed. Only
+        `.attrs` that JSON can hold are written. Categorical columns with other categories than text
+        are read back as plain values.
     path : str or Path
-        The file to write, ending in ``.parquet`` or ``.pq`` or without an ending. An existing file
-        is replaced.
+        The path of the file: with the ending ``.parquet`` or ``.pq``, or without an ending. An
+        existing file is replaced.
     attrs : bool
-        Write `.attrs` too.
+        Whether to write the frame's `.attrs`.
 
     Returns
     -------
     Path
-        The file, compressed with zstd.
+        The path of the file, which is compressed with zstd.
 
     Raises
     ------
     InvalidInputError
-        A column mixes types or has one that Parquet cannot hold, or the file cannot be written.
+        A column has several types or a type that Parquet cannot hold, or the file cannot be
+        written.
 
     Examples
     --------
@@ -75,25 +77,25 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
         raise
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            "The frame has text with half a surrogate pair, which no file can hold. Remove it."
+            "The frame has text with an unpaired surrogate, which no file can hold. Remove it."
         ) from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         problem = "; ".join(map(str, error.args))
         raise InvalidInputError(
             f"The frame cannot be written as Parquet: {problem}. "
-            "Convert that column to one type, or drop it."
+            "Convert the column to one type, or drop it."
         ) from error
 
 
 def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
-    """Build the table that a Parquet file holds."""
+    """Build the Arrow table to write to a Parquet file."""
     plain = frame.copy(deep=False)
     plain.attrs = plain_attrs(frame.attrs) if attrs else {}
     return _with_meanings(_readable_by_pandas(pa.Table.from_pandas(plain)))
 
 
 def _with_meanings(table: pa.Table) -> pa.Table:
-    """Add the columns' meanings to their metadata, for readers without this package."""
+    """Add each column's meaning to its metadata, for users without this package."""
     known = meanings(table.column_names)
     fields = [
         field.with_metadata(
@@ -112,18 +114,18 @@ def _is_nested(dtype: Any) -> bool:
 
 
 def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFrame:
-    """Convert a table to a frame with the dtypes in its pandas metadata, nested ones included."""
+    """Convert a table to a frame; restore all dtypes, even nested dtypes, from pandas metadata."""
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
     if not isinstance(noted.setdefault("attributes", {}), dict):
         if source is not None:
-            warn(f"The .attrs in {source} are not an object of JSON, and were ignored.")
+            warn(f"The .attrs in {source} are not a JSON object, and were ignored.")
         noted["attributes"] = {}
         notes = {**table.schema.metadata, b"pandas": json.dumps(noted)}
         table = table.replace_schema_metadata(notes)
     there = set(table.column_names)
-    # A RangeIndex is a dict in the metadata, not a column.
+    # In the metadata, a RangeIndex is a dict instead of a column name.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
     if there <= levels:
         return _frame_without_columns(table, noted)
@@ -136,7 +138,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     arrow -= levels
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
-    # Without a column, to_pandas would lose the number of rows.
+    # Add a column, because to_pandas would lose the number of rows of a table without columns.
     rows = "".join(table.column_names) + "_rows"
     rest = table.drop_columns(list(arrow)).append_column(rows, pa.nulls(len(table)))
     frame = rest.replace_schema_metadata(metadata).to_pandas()
@@ -148,7 +150,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
         if column["numpy_type"].startswith("datetime64[")
     }
     for name in units.keys() & set(frame.columns):
-        # Parquet stores seconds as milliseconds.
+        # Restore the unit, because Parquet stores seconds as milliseconds.
         frame[name] = frame[name].dt.as_unit(units[name])
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
@@ -169,7 +171,7 @@ def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFra
 
 
 def _readable_by_pandas(table: pa.Table) -> pa.Table:
-    """Record nested columns as objects, since pandas cannot parse the names of their dtypes."""
+    """Record nested columns as objects, because pandas cannot parse the names of nested dtypes."""
     noted = table.schema.pandas_metadata
     nested = []
     for column in noted["columns"]:
@@ -183,7 +185,7 @@ def _readable_by_pandas(table: pa.Table) -> pa.Table:
 
 
 def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the `.attrs` that JSON can hold."""
+    """Return the entries of `.attrs` that JSON can hold."""
     return {key: value for key, value in attrs.items() if _is_plain({key: value})}
 
 

@@ -1,4 +1,4 @@
-"""Read tables of people from CSV, Excel, Parquet and NDJSON files."""
+"""Read tables from CSV, Excel, Parquet and NDJSON files."""
 
 from __future__ import annotations
 
@@ -28,50 +28,50 @@ _SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
 def read_prospects(
     path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
 ) -> pd.DataFrame:
-    r"""Read a CSV file, Excel workbook, Parquet or NDJSON file, such as one of this package.
+    r"""Read a CSV, Excel, Parquet or NDJSON file of this package or another program.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file or a folder of
-        them, or an ``.ndjson`` file with one JSON object per person and line.
+        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, a folder of
+        ``.parquet`` files, or an ``.ndjson`` file with one JSON object per person and line.
     sheet_name : str or int, optional
-        The sheet of a workbook, by its name or by its position from 0; by default, the first one
-        that is not hidden.
+        The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
     encoding : str, optional
-        The encoding of a CSV or NDJSON file that is not in UTF-8, such as "cp1252" (Excel's "CSV")
-        or "utf-16" (Excel's "Unicode Text").
+        The encoding of a CSV or NDJSON file that is not UTF-8, such as "cp1252" (Excel's "CSV") or
+        "utf-16" (Excel's "Unicode Text").
 
     Returns
     -------
     DataFrame
-        The table with its original dtypes. For a CSV file without its metadata file, documented
-        columns have the interface's dtypes, and all others are text. For a workbook of another
-        program, these others have the dtype of their cells: Int64, Float64, boolean, datetime64 or
-        str, which also holds cells of several types. All rows are read, hidden ones too. Columns
-        that a workbook of this package holds in part are in ``.attrs["inexact"]``.
+        The table with its original dtypes. In a CSV file without its metadata file, documented
+        columns have the interface's dtypes, and all other columns are text. In a workbook from
+        another program, these other columns have the dtype of their cells: Int64, Float64, boolean,
+        datetime64, or str if cells have several types. Hidden rows are read too. If a workbook of
+        this package does not keep the exact values of some columns, ``.attrs["inexact"]`` lists
+        these columns.
 
     Raises
     ------
     InvalidInputError
-        The file does not exist, is damaged or empty, has other content or another encoding, or its
-        rows are ambiguous: a quotation mark is never closed, or a row has more or fewer cells
-        than the header. A workbook is encrypted, lacks the sheet, has cells far
-        apart, or would grow 200 times when unpacked.
+        The file does not exist, is damaged or empty, has an unexpected format or encoding, or has
+        ambiguous rows: a quotation mark is never closed, or a row has more or fewer cells than the
+        header. A workbook is encrypted, lacks the sheet, has cells far apart, or would grow more
+        than 200 times when unpacked.
     ConfigurationError
         The optional library python-calamine, which reads workbooks, is not installed.
 
     Warns
     -----
     OutreachWarning
-        Blank lines between the rows of a single column were skipped, or the file may be cut off.
-        A workbook has several sheets, errors, formulas without a value, numbers that Excel rounded
-        or shows with leading zeros, values that do not fit a documented column, hidden rows or
-        merged cells, or lost values when it was written.
+        Blank lines in a file with a single column were skipped, or the file may be cut off. A
+        workbook has several sheets, errors, formulas without a value, numbers that Excel rounded or
+        shows with leading zeros, values of another dtype than the documented column, hidden rows or
+        merged cells, or lost values when this package wrote it.
 
     Notes
     -----
-    Interface: Person, Company and Contact define the columns' names and types.
+    Interface: Person, Company and Contact define the names and types of columns.
 
     Examples
     --------
@@ -91,25 +91,25 @@ def read_prospects(
 def read_as_text(
     path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
 ) -> pd.DataFrame:
-    """Read a table, and keep all cells of a CSV file or workbook without metadata as text."""
+    """Read a table; if a CSV file or workbook has no metadata, keep all its cells as text."""
     return _read(expanded(path), sheet_name, encoding, as_text=True)
 
 
 def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a table by its ending; with `as_text`, read every other ending as CSV."""
+    """Read a table in the format of its file ending; with `as_text`, read other endings as CSV."""
     suffix = "" if source.is_dir() else source.suffix.lower()
     is_workbook = suffix in _WORKBOOKS
     is_parquet = suffix in _PARQUET or source.is_dir()
     if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
-            f"sheet_name={sheet_name!r} is for Excel workbooks, but {source} does not end in "
+            f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
             f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit it."
         )
     if encoding is not None and (is_workbook or is_parquet):
         raise InvalidInputError(
-            f"encoding={encoding!r} is for text files, but {source} is "
+            f"encoding={encoding!r} is only for text files, but {source} is "
             f"{'a workbook' if is_workbook else 'Parquet'}. Omit it."
         )
     try:
@@ -119,7 +119,7 @@ def _read(
         if is_parquet:
             require_readable_file(source)
             if not source.is_dir() and not source.stat().st_size:
-                raise InvalidInputError(f"{source} is empty. Write or get the file again.")
+                raise InvalidInputError(f"{source} is empty. Get the file again.")
             return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
         require_readable_file(source, open_pipes=as_text)
         if suffix in {".ndjson", ".jsonl"}:
@@ -139,8 +139,8 @@ def _read(
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder by name; raise if it has none."""
-    try:  # not glob, which ignores a folder without read permission
+    """Return the Parquet files of a folder, sorted by name; raise if there is no such file."""
+    try:  # glob would ignore a folder without read permission
         inside = sorted(folder.iterdir())
     except OSError as error:
         raise unreadable(folder, error) from error
@@ -151,13 +151,13 @@ def parts_of(folder: Path) -> list[Path]:
     ]
     if not parts:
         raise InvalidInputError(
-            f"{folder} has no .parquet file. It is a folder: pass a file, or another folder."
+            f"The folder {folder} has no .parquet file. Pass a file or another folder."
         )
     for part in parts:
         if part.is_dir():
             raise InvalidInputError(
-                f"{part} is a folder, and the parts of {folder} must be files. Pass the path of "
-                "that folder, or move it elsewhere."
+                f"{part} is a folder, but {folder} may contain only files. Pass the path of "
+                "the inner folder, or move it elsewhere."
             )
         require_readable_file(part)
     return parts

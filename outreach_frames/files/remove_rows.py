@@ -1,7 +1,7 @@
-"""Remove people's rows from files that this package wrote and no other program has saved since.
+"""Remove people's rows from files that this package wrote and no other program has changed.
 
-A CSV or NDJSON file is recognised by the checksum in the metadata file beside it, a Parquet file by
-its metadata, and a workbook by a property. All other rows stay unchanged.
+The package recognises its CSV and NDJSON files by the checksum in the metadata file, its Parquet
+files by metadata, and its workbooks by a property. Rows of other people stay unchanged.
 """
 
 from __future__ import annotations
@@ -45,25 +45,26 @@ from outreach_frames.reading.fast_reader import BOM
 Holds = Callable[[str], bool]
 Mask = np.ndarray[Any, Any]
 
-NAMED: Final = "other cells, columns or metadata still name the people; change them yourself"
-# An at sign or a slash, or an escape that may be one.
+NAMED: Final = "other cells, columns or metadata still name the people; remove these names yourself"
+# Matches an at sign or a slash, or an escape sequence that may encode one.
 MAY_HOLD: Final = re.compile(r"[@/%\\]")
-_FOREIGN: Final = "this package did not write it, or another program has saved it since"
+_FOREIGN: Final = "this package did not write the file, or another program has changed the file"
 _WRITER: Final = "parquet-cpp-arrow"
-# Text is quoted, so that quotation marks come in pairs.
+# Matches a row; quotation marks come in pairs, because text is quoted.
 _RECORD: Final = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+(?:\n|\Z)')
 _TIMES: Final = re.compile(rb"<dcterms:(?:created|modified)[^>]*>([^<]*)<")
 
 
 def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
-    """Return a function that removes people's rows from a file of this package.
+    """Return a function that removes people's rows from a file that this package wrote.
 
-    `holds` checks whether a text names the people, `identifies` whether it has an identifier of
-    theirs. Raise if the file must not change, or if nothing can be removed.
+    `holds` checks whether a text names one of the people; `identifies` checks whether a text
+    contains an identifier of one of them. Raise if the file must not change, or if no row can be
+    removed.
     """
     path = path.with_name(path.name.removesuffix(METADATA_SUFFIX))
     if not path.is_file():
-        raise InvalidInputError("the file that it describes does not exist")
+        raise InvalidInputError("the file that the metadata describes does not exist")
     with path.open("rb") as file:
         start = file.read(4)
     kinds = {b"PAR1": _from_parquet, b"PK\3\4": _from_workbook}
@@ -73,7 +74,7 @@ def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]
     def remove_from_unchanged() -> None:
         now = path.stat()
         if (now.st_ino, now.st_mtime_ns) != (found.st_ino, found.st_mtime_ns):
-            raise InvalidInputError("another program is writing it; call forget again")
+            raise InvalidInputError("another program is writing the file; call forget again")
         remove()
 
     return remove_from_unchanged
@@ -82,7 +83,7 @@ def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]
 def _rows_of_people(
     columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Holds
 ) -> Mask:
-    """Return which rows have the people in an identifier column, such as email or E-Mail."""
+    """Return which rows name the people in an identifier column, such as email or E-Mail."""
     known = {name.replace("_", "") for name in spec.LEAD_IDENTIFIERS}
     gone = np.zeros(rows, bool)
     for name, cells in columns:
@@ -92,13 +93,15 @@ def _rows_of_people(
 
 
 def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
-    """Keep the bytes of all other rows of a CSV or NDJSON file."""
+    """Return a function that removes rows from a CSV or NDJSON file; it keeps all other bytes."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
-        raise InvalidInputError("no metadata file beside it shows that this package wrote it")
+        raise InvalidInputError("no metadata file proves that this package wrote the file")
     models, metadata = read_notes(path)
     content = path.read_bytes()
     if checksum(path) not in (metadata.get(CHECKSUMS) or ()):
-        raise InvalidInputError("it, or its metadata file, was changed since this package wrote it")
+        raise InvalidInputError(
+            "the file or its metadata file was changed after this package wrote it"
+        )
     is_json = path.suffix.lower() == ".ndjson"
     header, *rows = [b"", *content.splitlines(True)] if is_json else _RECORD.findall(content)
     named = [row for row in rows if holds(row.decode())]
@@ -124,7 +127,7 @@ def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], obje
 
 
 def _pruned(column: pa.Array, holds: Holds) -> pa.Array:
-    """Drop the categories without a cell that match."""
+    """Drop unused categories that name the people."""
     if not pa.types.is_dictionary(column.type):
         return column
     used = set(column.indices.to_pylist())
@@ -159,7 +162,7 @@ def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], o
 
 
 def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
-    """Keep the labels of a range without the rows that go; row numbers begin at 0 again."""
+    """Keep the remaining labels of a RangeIndex; count plain row numbers from 0 again."""
     noted = kept.schema.pandas_metadata or {"index_columns": []}
     for level in [level for level in noted["index_columns"] if isinstance(level, dict)]:
         name = None if level["name"] in kept.column_names else level["name"]
@@ -179,7 +182,8 @@ def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
 def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
     with zipfile.ZipFile(path) as package:
         core = "docProps/core.xml"
-        # When it was created and last saved; other programs keep the property and save later.
+        # Compare the times of creation and last save: other programs keep the property, but save
+        # later.
         times = _TIMES.findall(package.read(core)) if core in package.namelist() else []
         properties = read_properties(package)
     sheets = properties["sheets"]
@@ -201,7 +205,7 @@ def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], 
 
 
 def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Holds) -> pd.DataFrame:
-    """Drop the rows of matching people, and the categories without a row that name them."""
+    """Drop the rows of these people, and unused categories that name these people."""
     columns = frame.reset_index(allow_duplicates=True).items()
     gone = _rows_of_people(columns, len(frame), identifies)
     kept = frame
@@ -218,13 +222,13 @@ def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Holds) -> pd.D
 
 
 def category_texts(columns: Sequence[pa.Array]) -> list[str]:
-    """Return the categories of columns as text, those without a cell too."""
+    """Return all categories of columns as text, including unused categories."""
     found = [column.dictionary for column in columns if pa.types.is_dictionary(column.type)]
     return [str(value) for values in found for value in values.to_pylist()]
 
 
 def holding_rows(table: pa.RecordBatch, holds: Holds) -> Mask:
-    """Return which rows match in any of their cells."""
+    """Return which rows have at least one matching cell."""
     hit = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:
         texts = _texts(column)
@@ -238,7 +242,7 @@ def holding_rows(table: pa.RecordBatch, holds: Holds) -> Mask:
 
 
 def _texts(column: pa.Array) -> pa.Array | None:
-    """Return a column's cells as text, None if they cannot hold text."""
+    """Return a column's cells as text; return None if the column's type cannot hold text."""
     if is_text(column.type):
         return column
     if pa.types.is_primitive(column.type):

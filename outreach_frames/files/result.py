@@ -1,4 +1,4 @@
-"""The base class of results of long calls: shown as a card, written as tables."""
+"""The base class of results of long calls, which are displayed as a card and saved as tables."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from outreach_frames.files.excel import write_sheets
 
 
 class Result(ABC):
-    """Several tables with a summary; subclasses choose the tables to write."""
+    """A result of several tables with a summary; subclasses choose which tables are saved."""
 
     @abstractmethod
     def summary(self) -> pd.DataFrame:
-        """Count the result's rows per kind."""
+        """Count the rows of the result per status or kind."""
 
     @abstractmethod
     def _card(self) -> Card:
-        """Return the card for terminals and notebooks."""
+        """Return the card to display in terminals and notebooks."""
 
     @abstractmethod
     def _tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of `to_csv` by file name."""
+        """Return the tables that `to_csv` writes, by file name."""
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of `to_excel` by sheet name."""
+        """Return the tables that `to_excel` writes, by sheet name."""
         return {**self._tables(), "summary": self.summary()}
 
     def _indexed(self) -> Mapping[str, bool]:
-        """Return the sheets whose index is always (True) or never (False) written."""
+        """Map sheet names to whether the index is written; other sheets use the default."""
         return {}
 
     def to_csv(self, folder: str | Path) -> Path:
-        """Write each table to a CSV file named after it.
+        """Write each table to a CSV file with the table's name.
 
         Parameters
         ----------
         folder : str or Path
-            Created if missing; the tables' files in it are replaced.
+            The folder to write to; it is created if missing. Existing files with the same names are
+            replaced.
 
         Returns
         -------
         Path
-            The folder. Formulas are escaped, see `df.outreach.to_csv`.
+            The path of the folder. Formulas in the files are escaped; see `df.outreach.to_csv`.
 
         Raises
         ------
@@ -57,14 +58,14 @@ class Result(ABC):
         return write_csv_files(self._tables(), folder)
 
     def to_excel(self, path: str | Path, *, tz: str = "UTC", progress: bool | None = None) -> Path:
-        """Write a workbook with a sheet for each table and the summary.
+        """Write a workbook with one sheet per table and a sheet with the summary.
 
         Parameters
         ----------
         path : str or Path
             The ``.xlsx`` file to write. An existing file is replaced.
         tz : str
-            The time zone to convert zoned times to.
+            The time zone for times with a zone.
         progress : bool, optional
             Show a progress bar; by default in a notebook or terminal, for long runs.
 

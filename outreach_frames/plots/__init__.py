@@ -1,4 +1,4 @@
-"""Plots of people, companies, submissions and sending days, as matplotlib Axes."""
+"""Plot people, companies, submissions and sending days on matplotlib Axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Horizontal bars with numbers, legible for any number of categories and series."""
+"""Draw horizontal bars with numbers that stay legible for many categories and series."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 _INCHES_PER_BAR: Final = 0.3
 _INCHES_PER_SERIES: Final = 0.13
 _BAR_SHARE: Final = 0.8
-# The height of a bar below its label, as a multiple of the label's height.
+# The height of a bar if its label is above it, as a multiple of the label's height.
 _BAR_BELOW_LABEL: Final = 0.8
 _LINE_HEIGHT: Final = 1.25
-# Points; with less room beside the bars, long labels go above them.
+# If labels have less room than this width in points, long labels are drawn above the bars.
 _MIN_LABEL_WIDTH: Final = 80
 _LABEL_GAP: Final = 3
 _MIN_ROWS: Final = 4
-# If a row has several bars, the minimum height in points that keeps their numbers legible.
+# The minimum height of a bar in points, if a row has several bars with numbers.
 _MIN_SERIES_HEIGHT: Final = 7
 
 
 class _Layout(NamedTuple):
-    """The position and size of row labels, and the height of rows and bars."""
+    """The position and font size of row labels, and the height of rows and bars."""
 
     above: bool
     size: float
     rows: int
     row_height: float
-    bars: float  # as a share of the row's height
+    bars: float  # height of all bars of a row, as a share of the row's height
 
 
 def _figure_height(categories: int, series: int = 1) -> float:
-    """Return the height of a figure in inches.
+    """Return a figure's height in inches.
 
     >>> _figure_height(0), _figure_height(10)
     (2.4, 4.2)
@@ -50,7 +50,7 @@ def _figure_height(categories: int, series: int = 1) -> float:
 
 
 def largest_first(table: pd.DataFrame) -> pd.DataFrame:
-    """Sort the rows by their sums, the largest first.
+    """Sort the rows of a table by their sums in descending order.
 
     >>> largest_first(pd.DataFrame({"people": [1, 5, 3]}, index=list("abc"))).index.tolist()
     ['b', 'c', 'a']
@@ -59,7 +59,7 @@ def largest_first(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sum_others(table: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Keep the first `top` rows and sum the others in a row named "other (…)".
+    """Keep the first `top` rows, and sum the other rows in a row named "other (…)".
 
     >>> sum_others(pd.DataFrame({"people": [5, 3, 2, 1]}, index=list("abcd")), 2).index.tolist()
     ['a', 'b', 'other (2)']
@@ -77,22 +77,22 @@ def plot_bars(
     *,
     title: str,
     empty_text: str,
-    # Appended to the title if rows have no bar; formatted with the rows shown and all rows.
+    # Appended to the title if some rows have no bar; the format arguments are rows shown, all rows.
     truncation: str = "",
     xlabel: str,
     ylabel: str = "",
     top: int,
     number: Number = COUNT,
-    # Whether the other rows are summed in one more bar, or dropped.
+    # Whether one more bar shows the sum of the other rows; otherwise these rows are dropped.
     summed: bool = True,
-    # Returns the bars' labels for the rows shown; by default their numbers.
+    # Returns a label per bar for the table of rows shown; by default, the labels are the numbers.
     labels: Callable[[pd.DataFrame], list[str]] | None = None,
-    # One colour per row of the table; only for a single series.
+    # One colour per row of the table; allowed only for a single series.
     colors: Sequence[Any] = (),
-    # One sort key per row of the table, the highest on top; by default the table's order is kept.
+    # One sort key per row, with the highest key on top; by default, the table's order is kept.
     order: Sequence[Any] = (),
 ) -> Axes:
-    """Plot the rows of a table, sorted by importance, as bars with one series per column."""
+    """Plot a table that is sorted by importance: one bar per row, one series per column."""
     height = _figure_height(min(len(table), top + 1), len(table.columns))
     width = canvas.width_for_labels(drawable(table.index[:top]))
     axes = canvas.new_axes(ax, height=height, width=width)
@@ -117,7 +117,7 @@ def _draw_bars(
     colors: Sequence[Any],
     order: Sequence[Any],
 ) -> int:
-    """Draw the bars and return how many rows have a separate bar."""
+    """Draw the bars, and return how many rows have a separate bar."""
     series = len(table.columns)
     names = drawable(table.columns)
     legend = canvas.add_legend(axes, names) if series > 1 else 0.0
@@ -128,7 +128,7 @@ def _draw_bars(
     palette = [*(colors or [canvas.BLUE] * separate)[:separate], canvas.OTHER_COLOR]
     bar_labels = labels(shown) if labels else []
     if order:
-        # "other" is below all.
+        # The bar "other" comes last, at the bottom.
         places = sorted(range(separate), key=order.__getitem__, reverse=True)
         places += range(separate, len(shown))
         shown, palette = shown.iloc[places], [palette[place] for place in places]
@@ -141,7 +141,7 @@ def _draw_bars(
     size = min(layout.size, height * layout.row_height)
     texts: list[str] = []
     for column, name in enumerate(names):
-        # From the bottom up, in the order of the axis labels.
+        # Draw bars from the bottom up, in the order of the axis labels.
         rows = np.flatnonzero(~np.isnan(values[:, column]))[::-1].tolist()
         row_colors = {"color": [palette[row] for row in rows]}
         drawn = axes.barh(
@@ -164,7 +164,7 @@ def _draw_bars(
 
 
 def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout:
-    """Find the largest font that fits all rows, or how many rows fit in the smallest font."""
+    """Find the largest font for all rows, or the number of rows that fit in the smallest font."""
     height = max(canvas.axes_size(axes)[1] - legend, 1)
     requested = max(len(names), 1)
     room, _ = canvas.label_room(axes)
@@ -175,7 +175,7 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
         size = max(min(size, height / requested / lines), canvas.SMALLEST_FONT)
     above = narrow and canvas.text_width(names, size) > room
     line = size * _LINE_HEIGHT
-    # A single bar is as high as its label; each of several needs the height of its number.
+    # The height of a row's bars: a single bar needs room for its label, several for their numbers.
     bars = _MIN_SERIES_HEIGHT * series if series > 1 else line * _BAR_BELOW_LABEL
     row = line + bars if above else max(line, bars)
     # The margin prevents a rounding error from dropping a row that just fits.
@@ -186,8 +186,8 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
 
 
 def _label_rows(axes: Axes, names: list[str], layout: _Layout) -> Any:
-    """Label the rows beside or above their bars and return their positions on the axis."""
-    # The axis' units keep each row at its position if other axes share them.
+    """Put row labels beside or above the bars, and return the rows' positions on the axis."""
+    # Category units keep each row at its position if other axes share this axis.
     axes.yaxis.update_units(names[::-1])
     full = axes.yaxis.get_major_formatter()
     if isinstance(full, StrCategoryFormatter):
@@ -204,8 +204,8 @@ def _label_rows(axes: Axes, names: list[str], layout: _Layout) -> Any:
 def _widen_limits(
     axes: Axes, values: np.ndarray[Any, Any], positions: Any, text: float, layout: _Layout
 ) -> None:
-    """Widen the limits so that the numbers at the longest bars stay inside the axes."""
-    # Leave some of the height free if there are few bars.
+    """Widen the axis limits, so that the numbers at the longest bars stay inside the axes."""
+    # Leave free height if there are few bars.
     free = max(_MIN_ROWS - len(positions), 0) / 2 + 0.1
     below, above = (layout.bars, 1 - layout.bars) if layout.above else (0.5, 0.5)
     right = 0 if np.nan_to_num(values).any() else 1

@@ -1,4 +1,4 @@
-"""Shared by all plots: input checks, colours, text sizes, legends, titles and empty axes."""
+"""Helpers for all plots: input checks, colours, text sizes, legends, titles and empty axes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-# Okabe and Ito's palette without yellow and black, which vanish on a light or dark background.
+# Okabe and Ito's palette without yellow and black, which some backgrounds would hide.
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#E69F00"
 GREEN: Final = "#009E73"
@@ -42,41 +42,41 @@ SKY: Final = "#56B4E9"
 PURPLE: Final = "#CC79A7"
 VERMILLION: Final = "#D55E00"
 SERIES: Final = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILLION)
-# Distinguish the series in black and white.
+# The hatches distinguish series in black and white.
 HATCHES: Final = ("", "//", "..", "\\\\", "xx", "--")
 OTHER_COLOR: Final = "#8C8C8C"
 
 SMALLEST_FONT: Final = 6.5
-# A long title shrinks to the first share of its size before it wraps, and to the second at last.
+# Minimum scale of a long title on one line, and after wrapping.
 _ONE_LINE_SCALE: Final = 0.8
 _MIN_TITLE_SCALE: Final = 0.6
 _TITLE_LINES: Final = 4
 _POINTS_PER_INCH: Final = 72
-# The widths of an average and of a wide character, in font sizes.
+# The width of an average character and of a wide character, as multiples of the font size.
 _CHARACTER_EMS: Final = 0.6
 _WIDE_CHARACTER_EMS: Final = 1.0
 _WIDE_CHARACTERS: Final = frozenset("MWmw@%")
-# Shares of the axes' width and height that tick labels may take, with and without a layout engine.
+# Maximum shares of the axes' width and height for tick labels, with and without a layout engine.
 _ROOM_WITH_LAYOUT: Final = (0.55, 0.7)
 _ROOM_WITHOUT: Final = (0.145, 0.1)
-# The width of a figure in inches, its limit if labels are long, and the axes' share of it.
+# A figure's default width and maximum width in inches, and the axes' share of the width.
 _WIDTH: Final = 8
 _MAX_WIDTH: Final = 13
 _AXES_SHARE: Final = 0.775
-# The factor by which a layout engine enlarges axes without labels.
+# A layout engine enlarges axes without labels by this factor.
 _GROWTH: Final = 1.25
-# The minimum widths in points for a large legend font, and for two names in a line.
+# Minimum axes widths in points: for a large legend font, and for a legend with two columns.
 _WIDE: Final = 450
 _NARROW: Final = 250
 
 
 def check_frame(data: object, what: str = A_FRAME) -> pd.DataFrame:
-    """Convert a frame of any supported library to pandas."""
+    """Convert a frame of any supported library to a pandas DataFrame."""
     return as_frame(data, "The plot", what)
 
 
 def check_top(value: object) -> int:
-    """Return the number of bars; reject less than 1."""
+    """Return the requested number of bars; reject numbers below 1."""
     top = check_integer("top", value)
     if top < 1:
         raise InvalidInputError(f"top={top} is too small. Pass 1 or more.")
@@ -84,7 +84,7 @@ def check_top(value: object) -> int:
 
 
 def check_numbers(data: pd.DataFrame, column: str) -> pd.Series[Any]:
-    """Return a column of numbers; infinite numbers become missing."""
+    """Return a column as numbers; replace infinite numbers by missing values."""
     require_columns(data, [column], "numbers")
     try:
         numbers = data[column].astype("Float64")
@@ -94,7 +94,7 @@ def check_numbers(data: pd.DataFrame, column: str) -> pd.Series[Any]:
 
 
 def text_color(axes: Axes) -> Any:
-    """Return the text colour of the axes' style."""
+    """Return the text colour in the style of the axes."""
     return axes.title.get_color()
 
 
@@ -104,7 +104,7 @@ def background_color(axes: Axes) -> Any:
 
 
 def luminance(color: Any) -> float:
-    """Return the luminance of a colour, from 0 to 1.
+    """Return the luminance of a colour as a number from 0 to 1.
 
     >>> luminance("black"), round(luminance("white"), 6)
     (0.0, 1.0)
@@ -114,7 +114,7 @@ def luminance(color: Any) -> float:
 
 
 def series_style(axes: Axes, index: int, *, is_other: bool = False) -> dict[str, Any]:
-    """Return the colour and hatch of the n-th series; "other" is grey."""
+    """Return the colour and hatch of the series at `index`; the series "other" is grey."""
     return {
         "facecolor": OTHER_COLOR if is_other else SERIES[index % len(SERIES)],
         "hatch": "" if is_other else HATCHES[index % len(HATCHES)],
@@ -124,11 +124,11 @@ def series_style(axes: Axes, index: int, *, is_other: bool = False) -> dict[str,
 
 
 def new_axes(ax: Axes | None, *, height: float = 4.5, width: float = _WIDTH) -> Axes:
-    """Return the given axes, or those of a new figure; its size is in inches."""
+    """Return `ax`, or the axes of a new figure with this size in inches."""
     if ax is not None:
         if getattr(ax, "name", None) != "rectilinear":
             raise InvalidInputError(
-                f"ax takes one Axes with an x and a y axis, not {type(ax).__name__}. Pass, for "
+                f"ax must be one Axes with an x and a y axis, not {type(ax).__name__}. Pass, for "
                 "example, axs[0] of fig, axs = plt.subplots(1, 2)."
             )
         return ax
@@ -136,19 +136,19 @@ def new_axes(ax: Axes | None, *, height: float = 4.5, width: float = _WIDTH) -> 
 
 
 def points(setting: str) -> float:
-    """Return a font size setting, such as "ytick.labelsize", in points."""
+    """Return the value of a font size setting, such as "ytick.labelsize", in points."""
     settings: Any = mpl.rcParams
     return FontProperties(size=settings[setting]).get_size_in_points()
 
 
 def axes_size(axes: Axes) -> tuple[float, float]:
-    """Return the axes' width and height in points, before any layout engine runs."""
+    """Return the width and height of the axes in points, before a layout engine runs."""
     scale = _POINTS_PER_INCH / axes.figure.dpi
     return axes.bbox.width * scale, axes.bbox.height * scale
 
 
 def width_for_labels(labels: Iterable[str]) -> float:
-    """Return the width of a figure in inches with room for labels beside the axes, up to a limit.
+    """Return a figure width in inches with room for labels beside the axes, up to a maximum.
 
     >>> width_for_labels(["Legal"]), width_for_labels(["Hospitality, Germany" * 9])
     (8, 13)
@@ -158,14 +158,14 @@ def width_for_labels(labels: Iterable[str]) -> float:
 
 
 def label_room(axes: Axes) -> tuple[float, float]:
-    """Return the points available to tick labels beside and below the axes."""
+    """Return the room for tick labels beside and below the axes, in points."""
     width, height = axes_size(axes)
     beside, below = _ROOM_WITH_LAYOUT if _has_layout_engine(axes) else _ROOM_WITHOUT
     return width * beside, height * below
 
 
 def inner_size(axes: Axes, beside: float, below: float = 0) -> tuple[float, float]:
-    """Return the axes' width and height in points, without the labels' beside and below them."""
+    """Return the width and height of the axes in points, minus the room for tick labels."""
     width, height = axes_size(axes)
     if not _has_layout_engine(axes):
         return width, height
@@ -173,7 +173,7 @@ def inner_size(axes: Axes, beside: float, below: float = 0) -> tuple[float, floa
 
 
 def text_width(texts: Iterable[str], size: float) -> float:
-    """Estimate the width of the longest text in points.
+    """Estimate the width of the widest text in points.
 
     >>> text_width(["legal", "sales"], size=10)
     30.0
@@ -182,16 +182,16 @@ def text_width(texts: Iterable[str], size: float) -> float:
 
 
 def clip_text(text: str, size: float, room: float) -> str:
-    """Shorten a text to a width of `room` points."""
+    """Shorten a text to fit a width of `room` points."""
     return shorten(text, _max_characters(text, size, room))
 
 
 def add_legend(axes: Axes, names: Sequence[str], *, has_other: bool = False) -> float:
-    """Add a legend at the top and return its height in points, for `reserve_top`."""
+    """Add a legend at the top, and return the legend's height in points for `reserve_top`."""
     width, _ = axes_size(axes)
     size = min(points("legend.fontsize"), 11 if width > _WIDE else 7.5)
     handle = 4.5 * size
-    # A long name must not force a single column.
+    # Limit the width of names, because a long name would force a single column.
     maximum = width / (2 if width > _NARROW else 1) - handle
     shown = [clip_text(name, size, maximum) for name in names]
     columns = int(width / (min(text_width(shown, size), maximum) + handle) + 0.01)
@@ -221,7 +221,7 @@ def reserve_top(axes: Axes, height: float) -> None:
 
 
 def mark_line(axes: Axes, x: float, text: str, top: float = 0) -> float:
-    """Draw a labelled vertical line, `top` points below the top, and return the label's height."""
+    """Draw a labelled vertical line, `top` points below the top; return the label's height."""
     size, color = points("xtick.labelsize"), text_color(axes)
     width, height = axes_size(axes)
     y = 1 - min(top / height, 0.6)
@@ -244,7 +244,7 @@ def mark_line(axes: Axes, x: float, text: str, top: float = 0) -> float:
 
 
 def number_axis(axes: Axes, axis: Axis, number: Number) -> None:
-    """Set as many round ticks as fit, at most six."""
+    """Place round ticks on an axis: as many as fit, at most six."""
     size = points("xtick.labelsize")
     width, height = axes_size(axes)
     if axis is axes.xaxis:
@@ -258,7 +258,7 @@ def number_axis(axes: Axes, axis: Axis, number: Number) -> None:
 
 
 def show_empty(axes: Axes, title: str, message: str) -> Axes:
-    """Show a message on empty axes."""
+    """Show a message on axes without data."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     size = points("axes.labelsize")
@@ -276,7 +276,7 @@ def show_empty(axes: Axes, title: str, message: str) -> Axes:
 
 
 def finish(axes: Axes, title: str, **labels: str) -> Axes:
-    """Set the title, the axis labels and fonts that can draw all texts."""
+    """Set the title, the axis labels, and fonts that contain all characters used."""
     _set_title(axes, title)
     axes.set(**labels)
     axes.spines[["top", "right"]].set_visible(False)
@@ -292,7 +292,7 @@ def finish(axes: Axes, title: str, **labels: str) -> Axes:
 
 
 def _set_title(axes: Axes, title: str) -> None:
-    """Set the title; shrink, then wrap it if it is wider than the axes."""
+    """Set the title; if the title is wider than the axes, reduce its font, then wrap it."""
     (title,) = drawable([title])
     names = [label.get_text() for label in axes.get_yticklabels()]
     beside = text_width(names, points("ytick.labelsize"))
@@ -300,19 +300,19 @@ def _set_title(axes: Axes, title: str) -> None:
     size = points("axes.titlesize")
     scale = min(width / text_width([title], size), 1)
     if scale < _ONE_LINE_SCALE:
-        # Of two lines, neither is quite full.
+        # Scale for two lines, which are never completely full.
         scale = min(max(1.8 * scale, _MIN_TITLE_SCALE), _ONE_LINE_SCALE)
     size *= scale
     axes.set_title(_wrap(title, size, width), fontsize=size)
 
 
 def _wrap(text: str, size: float, room: float) -> str:
-    """Wrap a text into lines of `room` points and cut it after the last line."""
-    # The letters of a long word may be wider than average.
+    """Wrap a text into lines of `room` points, and cut the text after the last allowed line."""
+    # Check long words separately, because their letters may be wider than average.
     long = [word for word in text.split() if text_width([word], size) > room / 2]
     maximum = max(min(_max_characters(part, size, room) for part in [text, *long]), 2)
     lines = textwrap.wrap(text, maximum, max_lines=_TITLE_LINES, placeholder="…")
-    # Lines of the same length look better than a single word in the last line.
+    # Balance the line lengths, because a single word in the last line looks bad.
     for shorter in range(len(text) // max(len(lines), 1), maximum):
         balanced = textwrap.wrap(text, shorter)
         if len(balanced) == len(lines):
@@ -322,13 +322,13 @@ def _wrap(text: str, size: float, room: float) -> str:
 
 
 def _max_characters(text: str, size: float, room: float) -> int:
-    """Estimate how many characters of a text fit into `room` points."""
+    """Estimate how many characters of a text fit in `room` points."""
     # The margin prevents a rounding error from cutting a text that just fits.
     return int(room / size / _ems(text) * len(text) + 0.01)
 
 
 def _ems(text: str) -> float:
-    """Estimate the width of a text, in font sizes."""
+    """Estimate the width of a text as a multiple of the font size."""
     wide = sum(mark in _WIDE_CHARACTERS or east_asian_width(mark) in "WF" for mark in text)
     return wide * _WIDE_CHARACTER_EMS + (len(text) - wide) * _CHARACTER_EMS
 

@@ -1,4 +1,4 @@
-"""Bar charts of headcounts: all companies together, several side by side, and changes."""
+"""Draw bar charts of headcounts: for all companies together, for several, and of changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MINUS: Final = "\N{MINUS SIGN}"
 _TIDY: Final = {"company", "people", "share"}
 _GROUPINGS: Final = ("department", "company")
 _CHANGES: Final = ("company", "department", "before", "change")
-_CHANGE_INPUT: Final = "a comparison of compare_people, or its .headcount"
+_CHANGE_INPUT: Final = "the result of compare_people, or its .headcount"
 
 
 def headcount(
@@ -44,32 +44,35 @@ def headcount(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the companies' headcount per department or job function.
+    """Plot headcounts of companies per department or job function.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
-        What a bar shows.
+        Show one bar per department or per job function.
     company : str or list of str, optional
-        One company's name, or up to six to compare; by default all together, each counted once.
+        One company name, or up to six names to compare; by default, all companies together, each
+        counted once.
     share : bool
-        Show shares of each company's people instead of numbers.
+        Show shares of each company's people instead of counts.
     top : int
-        Maximum number of bars, the largest first; the others are summed as "other".
+        Maximum number of bars, largest first; one more bar "other" shows the sum of the remaining
+        bars.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per department or job function, and per company if several are named.
+        One horizontal bar per department or job function, and per company if several names are
+        passed.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or lacks a requested company.
+        The data has no headcounts, or does not contain a requested company.
 
     Notes
     -----
@@ -101,7 +104,7 @@ def job_functions(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the number of people per job function, in one department or in all.
+    """Plot the number of people per job function, in one department or in all departments.
 
     Parameters
     ----------
@@ -109,25 +112,28 @@ def job_functions(
         People (`search_people`), companies (`companies()`) or a tidy headcount
         (`headcount("job_function")`).
     department : str, optional
-        One department, such as "engineering_technical".
+        One department, such as "engineering_technical"; by default, all departments.
     company : str or list of str, optional
-        One company's name, or up to six to compare side by side; by default all together.
+        One company name, or up to six names to compare side by side; by default, all companies
+        together.
     share : bool
-        Show shares of all people of a company, in any department, instead of numbers.
+        Show shares of all people at a company, in all departments, instead of counts.
     top : int
-        Maximum number of job functions, the largest first; the others are summed as "other".
+        Maximum number of job functions, largest first; one more bar "other" shows the sum of the
+        remaining job functions.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per job function, and per company if several are named.
+        One horizontal bar per job function, and per company if several names are passed.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or lacks the requested department or company.
+        The data has no headcounts, the department is unknown, or the data does not contain a
+        company.
 
     Notes
     -----
@@ -158,19 +164,19 @@ def headcount_change(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the change of headcount per department or company.
+    """Plot headcount changes per department or company.
 
     Parameters
     ----------
     data : PeopleComparison or DataFrame, also of Polars, DuckDB or Arrow
-        What `compare_people` returns, or its `.headcount`.
+        The result of `compare_people`, or the result's `.headcount`.
     by : {"department", "company"}
-        What a bar shows.
+        Show one bar per department or per company.
     company : str or list of str, optional
-        Names of companies; by default all companies in both tables together.
+        Company names; by default, all companies in both tables, shown together.
     top : int
-        Maximum number of bars, as many growths as declines where possible, the largest of each; the
-        others are summed as "other".
+        Maximum number of bars: the largest growths and declines, if possible equally many of both.
+        One more bar "other" shows the sum of the remaining changes.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -178,12 +184,13 @@ def headcount_change(
     -------
     Axes
         One horizontal bar per department or company, from the largest growth (right, blue) to the
-        largest decline (left, vermillion). Companies in only one of the tables are not counted.
+        largest decline (left, vermillion). Companies in only one table are ignored.
 
     Raises
     ------
     InvalidInputError
-        The data is neither a comparison nor its table, or lacks a requested company.
+        The data is neither a comparison nor its `.headcount`, or does not contain a requested
+        company.
 
     Notes
     -----
@@ -199,7 +206,7 @@ def headcount_change(
     """
     check_one_of("by", by, _GROUPINGS)
     most = canvas.check_top(top)
-    # A frame may have a column named "headcount".
+    # Check for a frame first, because a frame may have a column named "headcount".
     data = data if is_frame(data) else getattr(data, "headcount", data)
     table = canvas.check_frame(data, _CHANGE_INPUT)
     companies.require_columns(table, _CHANGES, "changes of headcount", _CHANGE_INPUT)
@@ -210,7 +217,7 @@ def headcount_change(
     bars = known.groupby(by, dropna=False)[["change", "before"]].sum().astype("Float64")
     changed = bars[bars["change"] != 0]
     changed = changed.sort_values("change", key=abs, ascending=False, kind="stable")
-    # The largest growth, the largest decline, the second largest growth, and so on.
+    # Alternate growths and declines: largest growth, largest decline, second largest growth, ...
     changed = changed.iloc[changed.groupby(changed["change"] > 0).cumcount().argsort(kind="stable")]
     if by == "department":
         changed = changed.rename(index=lambda name: readable(str(name)))
@@ -219,7 +226,7 @@ def headcount_change(
         ax,
         changed[["change"]],
         title=", ".join(names) or f"Change of headcount, {matched} in both tables",
-        empty_text="No changes of headcount to show",
+        empty_text="No headcount changes to show",
         truncation=", {:,} of {:,} changes",
         xlabel="Change of people",
         top=most,
@@ -234,19 +241,19 @@ def headcount_change(
 
 
 def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
-    """Return a tidy headcount of people or companies; a tidy headcount is returned as is."""
+    """Convert people or companies to a tidy headcount; return a tidy headcount unchanged."""
     data = canvas.check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(
-            f"The data has no column {level!r}. Build it with headcount({level!r})."
+            f"The data has no column {level!r}. Pass the result of headcount({level!r})."
         )
     numbers = companies.to_numbers(tidy[["people", "share"]])
     return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN), **numbers)
 
 
 def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
-    """Return the requested company names; reject those that the table lacks."""
+    """Return the requested company names; reject names that the table does not contain."""
     if company is None:
         return []
     requested = [company] if isinstance(company, str) else check_list("company", company)
@@ -259,13 +266,13 @@ def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
 
 
 def count_companies(tidy: pd.DataFrame) -> int:
-    """Count companies, including those without a name or an id."""
+    """Count the companies of a tidy headcount, including companies without a name or an id."""
     keys = [name for name in ("company", companies.COMPANY_KEY) if name in tidy.columns]
     return len(tidy[keys].drop_duplicates())
 
 
 def company_totals(tidy: pd.DataFrame) -> pd.Series:
-    """Return the headcount of each company, even if the table has only some departments."""
+    """Return each company's total headcount, even if the table has only some departments."""
     ids = tidy["company_id"] if "company_id" in tidy.columns else tidy["company"]
     totals = (tidy["people"] / tidy["share"]).astype("Float64").astype(float)
     per_company = totals.groupby([tidy["company"], ids.rename("id")], dropna=False).max()
@@ -275,7 +282,7 @@ def company_totals(tidy: pd.DataFrame) -> pd.Series:
 def people_by_category(
     tidy: pd.DataFrame, level: companies.Level, series: pd.Series
 ) -> pd.DataFrame:
-    """Return the people per category (rows) and series (columns), without empty categories."""
+    """Count people per category (row) and series (column); drop empty categories."""
     counts = tidy["people"].astype("Float64").astype(float)
     keys = companies.LEVELS[: companies.LEVELS.index(level) + 1]
     by = [*(tidy[key] for key in keys), series.rename("series")]
@@ -285,7 +292,7 @@ def people_by_category(
 
 
 def _category_labels(keys: pd.Index) -> list[str]:
-    """Return readable labels; add the department to job functions that several have."""
+    """Return readable labels; add the department to job functions with the same name."""
     if keys.nlevels == 1:
         return [readable(str(key)) for key in keys]
     functions = keys.get_level_values(-1)
@@ -309,7 +316,7 @@ def _draw(
     names = named_companies(tidy, company)
     if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
-            f"{len(names)} companies are too many to compare side by side. Pass at most "
+            f"A plot cannot compare {len(names)} companies side by side. Pass at most "
             f"{len(canvas.SERIES)}, or use plots.headcount_heatmap."
         )
     if names:
@@ -342,7 +349,7 @@ def _draw(
 
 
 def _change_labels(shown: pd.DataFrame) -> list[str]:
-    """Return each change, with its growth unless there was nobody before."""
+    """Format each change; add the growth in percent if the previous headcount was not 0."""
     known = shown[shown["before"] != 0]
     decimals = share_decimals(known["change"] / known["before"])
     return [
@@ -352,7 +359,7 @@ def _change_labels(shown: pd.DataFrame) -> list[str]:
 
 
 def _growth(value: float, decimals: int = 0) -> str:
-    """Format a growth with its sign, or as "<1%" without one.
+    """Format a growth in percent with a sign; format small growths as "<1%" without a sign.
 
     >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
     ('+20%', True, '<1%')
@@ -364,7 +371,7 @@ def _growth(value: float, decimals: int = 0) -> str:
 
 
 def _signed(value: float) -> str:
-    """Format a change with its sign; zero has none.
+    """Format a change with a sign; format zero without a sign.
 
     >>> _signed(1200), _signed(-3) == f"{_MINUS}3", _signed(0)
     ('+1,200', True, '0')

@@ -1,4 +1,4 @@
-"""A heatmap of companies against departments or job functions."""
+"""Draw a heatmap of headcounts by company and by department or job function."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from outreach_frames.tables.interchange import FrameLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Its lightness changes evenly: legible with any colour vision and in black and white.
+# The lightness changes evenly, so the colours are legible with any colour vision and in grey.
 _COLORS: Final = "cividis"
 _INCHES_PER_ROW: Final = 0.32
-# Longer column names are cut.
+# Column names with more letters are cut.
 _MAX_LETTERS: Final = 40
 _LINE_HEIGHT: Final = 1.2
-# The width of a cell, in widths of its text.
+# The minimum width of a cell, as a multiple of its text's width.
 _CELL_WIDTH: Final = 1.1
 
 
@@ -46,34 +46,35 @@ def headcount_heatmap(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot companies against departments or job functions, with the headcount in each cell.
+    """Plot a heatmap of headcounts by company and by department or job function.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
-        What a column shows.
+        Show one column per department or per job function.
     company : str or list of str, optional
-        The companies to show; by default all.
+        The companies to show; by default, all companies.
     share : bool
-        Show shares of each company's people instead of numbers.
+        Show shares of each company's people instead of counts.
     top : int
-        Maximum number of rows and columns, the largest first; the others are summed as "other".
+        Maximum number of rows and columns, largest first; one more row and column "other" show the
+        sums of the remaining rows and columns.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One row per company, the largest on top, and one column per department or job function.
-        The sums in "other" have no colour. A colour bar replaces the numbers if cells are too
-        small for them.
+        The heatmap, with one row per company, largest on top, and one column per department or job
+        function. The cells of "other" have no colour. A colour bar replaces the numbers if cells
+        are too small for numbers.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or lacks a requested company.
+        The data has no headcounts, or does not contain a requested company.
 
     Notes
     -----
@@ -95,7 +96,7 @@ def headcount_heatmap(
         tidy = tidy[tidy["company"].isin(names)]
     by_size = largest_first(people_by_category(tidy, level, tidy["company"]))
     people = largest_first(by_size.T)
-    # Rotated column names may take half of the height.
+    # Column names are rotated and may take half of the figure's height.
     column_names = [str(name)[:_MAX_LETTERS] for name in people.columns[:top]]
     below = canvas.text_width(column_names, canvas.points("xtick.labelsize")) / 72
     height = max(2.3 + _INCHES_PER_ROW * min(max(len(people), 1), top + 1), 2 * below)
@@ -118,7 +119,7 @@ def headcount_heatmap(
 def _fit_to_axes(
     axes: Axes, people: pd.DataFrame, totals: pd.Series, top: int
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Sum the rows and columns that do not fit, and return each row's total too."""
+    """Sum the rows and columns that do not fit on the axes; also return the total of each row."""
     size = canvas.points("xtick.labelsize")
     below = min(canvas.label_room(axes)[1], canvas.text_width(people.columns, size))
     width, _ = canvas.axes_size(axes)
@@ -132,9 +133,9 @@ def _fit_to_axes(
 
 
 def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, others: tuple[bool, bool]) -> None:
-    """Draw the cells; `others` says whether the last row and the last column are sums."""
+    """Draw the cells; `others` marks whether the last row and the last column are sums."""
     values = cells.to_numpy(dtype=float, na_value=np.nan)
-    # The sums in "other" have no colour: they may dwarf all cells.
+    # The sums in "other" have no colour, because they may be much larger than all other cells.
     separate = values.copy()
     separate[len(values) - others[0] :] = separate[:, values.shape[1] - others[1] :] = np.nan
     norm = PowerNorm(1 if share else 0.5, vmin=0, vmax=np.nanmax(separate, initial=0) or 1)

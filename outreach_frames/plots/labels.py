@@ -1,4 +1,4 @@
-"""Texts on plots: names, numbers, and characters that installed fonts can draw."""
+"""Format texts for plots: names, numbers, and characters that the fonts may lack."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.warnings import warn
 
 NOT_GIVEN: Final = "not given"
-# Longer texts never fit on a plot, and are slow to process.
+# Texts with more characters never fit on a plot, and are slow to process.
 _MAX_CHARACTERS: Final = 400
 _MAX_DECIMALS: Final = 6
 _PERCENT_FORMAT: Final = "{:.12g}%"
 _REPLACEMENT: Final = "?"
 _LISTED_CHARACTERS: Final = 5
-# Fonts of common systems, with characters that matplotlib's default font lacks.
+# Fonts of common operating systems with characters that matplotlib's default font lacks.
 _FALLBACK_FAMILIES: Final = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -60,7 +60,7 @@ def count_text(value: float) -> str:
 
 
 def share_text(value: float, decimals: int = 0) -> str:
-    """Format a share in percent, or as less than the smallest number with these decimals.
+    """Format a share in percent; format a share that would round to 0 as "<1%".
 
     >>> share_text(0.256), share_text(0.001), share_text(0.0031, 1), share_text(0)
     ('26%', '<1%', '0.3%', '0%')
@@ -72,7 +72,7 @@ def share_text(value: float, decimals: int = 0) -> str:
 
 
 def share_decimals(shares: Any) -> int:
-    """Return the decimals that the largest of some shares needs in percent.
+    """Return how many decimals the largest share needs in percent.
 
     >>> share_decimals([0.25, 0.001]), share_decimals([0.003, 0.001]), share_decimals([])
     (0, 1, 0)
@@ -82,7 +82,7 @@ def share_decimals(shares: Any) -> int:
 
 
 def share_tick(value: float) -> str:
-    """Format an exact share for an axis tick.
+    """Format the share at an axis tick without rounding.
 
     >>> share_tick(0.07), share_tick(0.005)
     ('7%', '0.5%')
@@ -91,14 +91,14 @@ def share_tick(value: float) -> str:
 
 
 class Number(NamedTuple):
-    """The number formats of bars and axes."""
+    """The number formats for bars and for axis ticks."""
 
     at_bar: Callable[[float], str]
     on_axis: Callable[[float], str]
     whole: bool  # whether ticks are whole numbers
 
     def fitted(self, values: Any) -> Number:
-        """Return the format with decimals for shares if the largest is less than 1%."""
+        """Return the format for these values: shares get decimals if the largest is below 1%."""
         if self.at_bar is not share_text:
             return self
         return self._replace(at_bar=partial(share_text, decimals=share_decimals(values)))
@@ -109,16 +109,16 @@ SHARE: Final = Number(share_text, share_tick, whole=False)
 
 
 def drawable(texts: Iterable[object]) -> list[str]:
-    """Return texts as single lines; replace characters that no font has and warn about them."""
+    """Convert texts to single lines; replace characters that no font has, and warn of them."""
     plain = [_plain(text) for text in texts]
     missing = _lacking(plain, fallback_families(plain))
     if missing:
         marks = sorted(missing)[:_LISTED_CHARACTERS]
         more = ", …" if len(missing) > len(marks) else ""
         warn(
-            f"The fonts on this machine lack {len(missing):,} of the characters in labels "
-            f"({', '.join(marks)}{more}), which are drawn as {_REPLACEMENT}. "
-            "Install a font that has them, such as Noto Sans CJK, "
+            f"The installed fonts lack {len(missing):,} of the characters in labels "
+            f"({', '.join(marks)}{more}); the plot shows {_REPLACEMENT} instead. "
+            "Install a font with these characters, such as Noto Sans CJK, "
             "and add it to matplotlib.rcParams['font.family']."
         )
         table = {ord(mark): _REPLACEMENT for mark in missing}
@@ -127,7 +127,7 @@ def drawable(texts: Iterable[object]) -> list[str]:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a text to `length` characters and escape formulas.
+    """Cut a text to `length` characters, and escape formulas.
 
     >>> shorten("Engineering technical", 12), shorten("Legal", 12)
     ('Engineering…', 'Legal')
@@ -138,12 +138,12 @@ def shorten(text: str, length: int) -> str:
 
 
 def escape_formulas(text: str) -> str:
-    """Escape dollar signs that would enclose a formula."""
+    """Escape dollar signs, because matplotlib would read text between two signs as a formula."""
     return text.replace("$", r"\$") if text.count("$") > 1 else text
 
 
 def unique(texts: Iterable[str]) -> list[str]:
-    """Append numbers to repeated texts."""
+    """Append numbers to repeated texts, so that all texts are unique."""
     taken: dict[str, None] = {}
     for text in texts:
         name, number = text, 1
@@ -155,7 +155,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 
 
 def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the style's font families and the fallbacks for characters that they lack."""
+    """Return the font families of the style, plus fallback families for missing characters."""
     families = tuple(mpl.rcParams["font.family"])
     missing = _lacking(texts, families)
     installed = font_manager.fontManager.get_font_names() if missing else []
@@ -175,8 +175,8 @@ def _plain(text: object) -> str:
 
 
 def _lacking(texts: Iterable[str], families: tuple[str, ...]) -> set[str]:
-    """Return the characters that no font of these families has."""
-    # A font's thousands of characters are not copied.
+    """Return the characters of the texts that no font of these families has."""
+    # Start with the few characters of the texts, because copying a font's thousands is slow.
     return {mark for text in texts for mark in text}.difference(*map(_characters, families))
 
 

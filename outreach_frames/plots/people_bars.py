@@ -1,4 +1,4 @@
-"""Bar charts of people: segments, company sizes and years in the position."""
+"""Draw bar charts of people: by segment, by company size and by years in the position."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COUNTED: Final = ("people", "companies", "share")
-# These can be summed over segments, as each person is in one; companies and medians cannot.
+# Each person is in one segment, so these values can be summed; companies and medians cannot.
 _SUMMED: Final = frozenset({"people", "share"})
 _MAX_LETTERS: Final = 60
-# Longer times share the last bar, so that one wrong date does not stretch the axis.
+# The last bar includes longer times, so that one wrong date does not stretch the axis.
 _MAX_YEARS: Final = 20
 _SIZE_COLUMNS: Final = frozenset({"company_size", "size"})
 _SELF_EMPLOYED: Final = re.compile(r"\W*self[\W_]*employed", re.IGNORECASE)
-# A whole number, perhaps with separators; decimals; thousands or millions.
+# Matches an integer with optional separators, optional decimals, and an optional k or m.
 _SIZE: Final = re.compile(
     r"(\d{1,3}(?:[\s,.'\N{RIGHT SINGLE QUOTATION MARK}]\d{3})+(?!\d)|\d+)"
     r"(?:[.,](\d+))?\s?([km]\b)?",
@@ -49,32 +49,33 @@ def segments(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the size, or another number, of segments of people.
+    """Plot the size of segments of people, or another number per segment.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), with `by`, or the table that `df.outreach.segments(by)` returns.
+        People (`search_people`) together with `by`, or the result of `df.outreach.segments(by)`.
     by : str or list of str, optional
-        Columns that define the segments; required if the data is people.
+        Columns that define the segments; required if `data` contains people.
     value : str
-        What a bar shows: "people", "companies", "share", "median_employees" or
+        The number to plot: "people", "companies", "share", "median_employees" or
         "median_<department>".
     top : int
-        Maximum number of segments, the largest first; others are summed (people, share) or dropped.
+        Maximum number of segments, largest first. The remaining segments are summed in "other" (for
+        people and share) or dropped.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per segment, the largest on top; if `by` is company_size, the smallest
-        size at the bottom.
+        One horizontal bar per segment, largest segment on top. If `by` is company_size, the bars
+        are in the order of size, largest companies on top.
 
     Raises
     ------
     InvalidInputError
-        The data is people and `by` is missing, or a column does not exist.
+        `data` contains people but `by` is missing, or a column does not exist.
 
     Notes
     -----
@@ -127,20 +128,21 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`) or companies (`companies()`); each company counts once.
     top : int
-        Maximum number of sizes, the most frequent first; the others are summed as "other".
+        Maximum number of sizes, most frequent first; one more bar "other" shows the sum of the
+        remaining sizes.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per size label, by the smallest number in it: self-employed at the
-        bottom, labels without a number on top.
+        One horizontal bar per size label, in the order of the smallest number in the label:
+        self-employed at the bottom, labels without a number on top.
 
     Raises
     ------
     InvalidInputError
-        The data has no company sizes.
+        The data has no column of company sizes.
 
     Notes
     -----
@@ -173,28 +175,28 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
 
 
 def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axes:
-    """Plot the number of people per full year in their current position.
+    """Plot the number of people by full years in the current position.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), or the table that `df.outreach.tenure()` returns.
+        People (`search_people`), or the result of `df.outreach.tenure()`.
     as_of : date, str or Timestamp, optional
-        Count years up to this day, only if the data is people, as text YYYY-MM-DD or a date; by
-        default today.
+        Count years up to this day, given as text YYYY-MM-DD or a date; by default today. Allowed
+        only if `data` contains people.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        One bar per full year by the calendar, from that number to the next, the last for 20+, and
-        a line at the median. The title counts unknown starts.
+        One bar per number of full years by the calendar, the last bar for 20 and more years, and a
+        line at the median. The title counts people without a start date.
 
     Raises
     ------
     InvalidInputError
-        The data has no positions, or is a table of years and `as_of` is passed.
+        The data has no positions, or `as_of` is passed with the result of `tenure()`.
 
     Notes
     -----
@@ -236,7 +238,7 @@ def _value_name(value: str) -> str:
 
 
 def _size_order(label: str) -> tuple[float, float, str]:
-    """Sort size labels, which the service defines, by their smallest number.
+    """Return the sort key of a size label: its smallest number first. The service defines labels.
 
     >>> sorted(["5.000+", "1K-5K", "1 001", "11-50", "Self-employed"], key=_size_order)
     ['Self-employed', '11-50', '1K-5K', '1 001', '5.000+']
@@ -253,7 +255,7 @@ def _size_order(label: str) -> tuple[float, float, str]:
 
 def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     years = np.arange(len(counts))
-    # A bar covers its year, so that the median is drawn where it is.
+    # Each bar covers the range of its year, so that the median line is at the right place.
     edge = canvas.background_color(axes)
     drawn = axes.bar(years + 0.5, counts, width=1, color=canvas.BLUE, edgecolor=edge)
     names = [f"{_MAX_YEARS}+" if year == _MAX_YEARS else str(year) for year in years]
@@ -265,15 +267,15 @@ def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     texts = [count_text(count) if count else "" for count in counts.tolist()]
     size = min(size, size * bar_width / canvas.text_width(texts, size))
     if size >= canvas.SMALLEST_FONT:
-        # The box keeps the line at the median from crossing a number.
+        # The box keeps the median line from crossing a number.
         box = {"facecolor": canvas.background_color(axes), "edgecolor": "none", "pad": 0.5}
         color = canvas.text_color(axes)
         axes.bar_label(drawn, texts, padding=2, fontsize=size, color=color, bbox=box)
-    # Room for two lines of text above the highest bar: its number and the median.
+    # Leave room for two lines of text above the highest bar: the bar's number and the median.
     axes.margins(x=0.02, y=min(size * 4 / height, 1))
     canvas.number_axis(axes, axes.yaxis, COUNT)
 
 
 def _mark_median(axes: Axes, median: float) -> None:
-    """Draw a labelled line at the median, or within the last bar if the median is beyond it."""
+    """Draw a labelled line at the median, or in the last bar if the median is beyond it."""
     canvas.mark_line(axes, min(max(median, 0), _MAX_YEARS + 0.5), f"median {median:.1f}")

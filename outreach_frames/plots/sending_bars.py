@@ -1,4 +1,4 @@
-"""Bar charts of sending: the outcomes of a submission, and emails per day and mailbox."""
+"""Draw bar charts of a submission's outcomes, and of emails per day and mailbox."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ _CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
 
 def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
-    """Plot the outcomes of a submission's rows.
+    """Plot the number of rows of a submission per outcome.
 
     Parameters
     ----------
     data : SubmissionReport or DataFrame, also of Polars, DuckDB or Arrow
-        The report of `df.outreach.add_to_sequence`, its `.rows`, `.frame` or `.summary()`.
+        The report from `df.outreach.add_to_sequence`, or the report's `.rows`, `.frame` or
+        `.summary()`.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 

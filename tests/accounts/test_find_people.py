@@ -276,7 +276,7 @@ def test_a_company_that_is_called_otherwise_is_named() -> None:
     accounts = pd.DataFrame({"name": ["Acme", "OTHER", "Nobody"]})
     with scripted(reply) as service, connected(service):
         details = accounts.outreach.find_people(name="name").accounts["account_detail"].tolist()
-    assert details[:2] == ["found company is called 'Acme Holding'", ""]
+    assert details[:2] == ["the company found is named 'Acme Holding'", ""]
 
 
 def test_a_company_is_listed_once_in_a_partial_result() -> None:
@@ -458,15 +458,15 @@ def test_every_account_is_told_what_became_of_it() -> None:
 def test_a_cell_that_is_not_one_company_is_invalid() -> None:
     """Broken cells, and cells with several companies, are neither merged nor searched."""
     world = world_of({"one.example": 1, "two.example": 1})
-    several = " holds several: one.example, two.example"
+    several = " holds several domains: one.example, two.example"
     expected = {
-        "https://www.https://one.example": " holds more than one.example",
-        "https://www.https://two.example": " holds more than two.example",
+        "https://www.https://one.example": " holds other text besides one.example",
+        "https://www.https://two.example": " holds other text besides two.example",
         "anna@one.example; bo@two.example": several,
         "https://one.example/,https://two.example/": several,
-        "https://www.nhs.uk": " is not one web or email address below a public suffix",
-        "https://www.gov.uk": " is not one web or email address below a public suffix",
-        "one .example": " is not one web or email address below a public suffix",
+        "https://www.nhs.uk": " is not a single web or email address with a public suffix",
+        "https://www.gov.uk": " is not a single web or email address with a public suffix",
+        "one .example": " is not a single web or email address with a public suffix",
     }
     accounts = pd.DataFrame({"Web-Site": [*expected, "one.example", ["two.example"]]})
     with scripted(world.reply) as service, connected(service):
@@ -555,7 +555,7 @@ def test_a_company_that_the_service_cuts_off_says_so() -> None:
         accounts = pd.DataFrame({"site": ["one.example"]})
         result = accounts.outreach.find_people(domain="site", per_company=None)
     assert len(result.people) == 4
-    assert "counts 400 people and returned 4" in result.accounts["account_detail"].iloc[0]
+    assert "counted 400 people but returned 4" in result.accounts["account_detail"].iloc[0]
 
 
 @pytest.mark.parametrize("most", [1, 10, None])
@@ -608,9 +608,10 @@ def test_a_failure_carries_what_was_found() -> None:
     partial = caught.value.partial
     assert isinstance(partial, AccountPeople)
     assert partial.accounts["account_status"].isna().tolist() == [False, True]
-    assert partial.accounts["account_detail"].tolist() == ["", "not finished before the failure"]
+    stopped = "the search stopped before this company was finished"
+    assert partial.accounts["account_detail"].tolist() == ["", stopped]
     assert partial.people["account_row"].tolist() == [0, 0]
-    assert "Not finished" in repr(partial)
+    assert "The search stopped" in repr(partial)
 
 
 @pytest.mark.parametrize(
@@ -618,7 +619,10 @@ def test_a_failure_carries_what_was_found() -> None:
     [
         ({}, "domain="),
         ({"domain": "sit"}, "'site'"),
-        ({"domain": "site", "company_domains": ["one.example"]}, "Remove it from the filters"),
+        (
+            {"domain": "site", "company_domains": ["one.example"]},
+            "Remove company_domains from the filters",
+        ),
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
         ({"domain": "site", "split_by": "person_seniorities"}, "needs values to split by"),

@@ -270,7 +270,7 @@ def test_columns_like_emails_in_both_tables_are_proposed() -> None:
 def test_rows_without_a_key_stay_and_are_counted() -> None:
     """Rows without a key are kept, with a warning."""
     frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
-    with pytest.warns(OutreachWarning, match="2 rows have no email address to compare by"):
+    with pytest.warns(OutreachWarning, match="2 rows have no email address to compare"):
         kept = frame.outreach.without(pd.DataFrame({"email": ["a@x.example", None]}))
     assert kept.index.tolist() == [1, 2]
 
@@ -289,7 +289,7 @@ def test_found_people_lack_addresses_and_that_is_said() -> None:
     crm = pd.DataFrame({"profnet_url": [f"{URL}/a"], "email": ["b@x.example"]})
     with pytest.warns(OutreachWarning, match="has no email column"):
         assert len(people.outreach.without(crm)) == 1
-    with pytest.raises(InvalidInputError, match="People of a search have no email address"):
+    with pytest.raises(InvalidInputError, match="Search results have no email address"):
         people.outreach.without(crm[["email"]])
 
 
@@ -299,7 +299,7 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
     tables = [pd.DataFrame({"email": ["c@x.example"]}), pd.DataFrame({"site": ["y.example"]})]
     with pytest.warns(OutreachWarning) as caught:
         kept = frame.outreach.without(*tables, email="email", domain="site")
-    assert [str(one.message).split(":")[0] for one in caught] == [
+    assert [str(one.message).split(" and was")[0] for one in caught] == [
         "Table 1 has no column for domain",
         "Table 2 has no column for email address",
     ]
@@ -425,8 +425,8 @@ def test_cells_that_cannot_be_read_are_counted_once() -> None:
         index=list("abcdefgh"),
     )
     lines = (
-        "4 of 8 cells of {0}, column 'Email', hold no address or a broken one, such as 'ask Anna' "
-        "in row 3 (index 'd').\n"
+        "4 of 8 cells of {0}, column 'Email', hold no address or a damaged address, such as "
+        "'ask Anna' in row 3 (index 'd').\n"
         "2 of 8 cells of {0}, column 'profnet_url', hold no profile URL, such as 'z@x.example' in "
         "row 3 (index 'd')."
     )
@@ -472,7 +472,7 @@ def test_a_table_without_an_email_column_is_named() -> None:
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
     message = (
-        r"has no email column: it was compared by profile URL alone. Pass email=\('Email', 'Mail"
+        r"has no email column, so it was compared only by profile URL. Pass email=\('Email', 'Mail"
     )
     for compare in (frame.outreach.without, frame.outreach.match):
         with pytest.warns(OutreachWarning, match=message):
@@ -487,7 +487,7 @@ def test_a_page_below_a_profile_is_counted(page: str) -> None:
     profile = "https://profnet.example/in/ann"
     people = pd.DataFrame({"profnet_url": [profile, "https://profnet.example/in/bo"]})
     crm = pd.DataFrame({"profnet_url": [f"{profile}{page}", "https://profnet.example/in/bo/"]})
-    with pytest.warns(OutreachWarning, match=r"1 of 2 cells of table 1.* below a profile.*row 0"):
+    with pytest.warns(OutreachWarning, match=r"1 of 2 cells of table 1.* with a subpage.*row 0"):
         assert people.outreach.without(crm)["profnet_url"].tolist() == [profile]
 
 
@@ -505,7 +505,7 @@ def test_on_is_an_error_that_says_what_to_write() -> None:
             compare(crm, email="Email")
         with pytest.raises(InvalidInputError, match="Its columns: 'email', 'profnet_url'"):
             compare(crm, email=("address", "E-Mail Address"))
-        with pytest.raises(InvalidInputError, match="The columns there: 'E-Mail Address', 'Owner'"):
+        with pytest.raises(InvalidInputError, match="Their columns: 'E-Mail Address', 'Owner'"):
             compare(crm, email=("email", "E-Mail Address"), profnet_url="profnet_url")
     with pytest.raises(InvalidInputError, match=r'profnet_url=\("profnet_url", "Profile"\)'):
         people[["profnet_url"]].outreach.without(crm, on="Email")

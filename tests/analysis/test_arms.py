@@ -147,14 +147,14 @@ def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
     with pytest.warns(OutreachWarning) as caught:
         assert arms(keys) == [expected("a1"), *[None] * 5, expected("b1")]
     [message] = [str(one.message) for one in caught]
-    assert message.startswith("5 rows have no key, or a placeholder such as n/a, in the ")
+    assert message.startswith("5 rows have no key or only a placeholder, such as n/a, in the ")
     assert all(part in message for part in ("column 'key' and got no", "is row 1.", "Row 4: "))
 
 
 def test_keys_that_differ_in_case_alone_are_counted() -> None:
     """Case counts in a key, and a warning counts the keys that differ only in case."""
     series = pd.Series(["Acme", "acme", "acme", "Bo"], name="k")
-    with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another only in case"):
+    with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another key only"):
         series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
 
 
@@ -205,22 +205,22 @@ def test_a_person_takes_the_arm_of_the_first_row(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"shares": {}}, "shares takes arms"),
-        ({"shares": ["A", "B"]}, "shares takes arms"),
+        ({"shares": {}}, "Pass shares as arms"),
+        ({"shares": ["A", "B"]}, "Pass shares as arms"),
         *(
             ({"shares": {"A": 1, "B": share}}, "share of the arm 'B'")
             for share in (0, -1, np.nan, np.inf, Decimal("NaN"), True, np.True_, "1", None)
         ),
-        ({"shares": {1: 1}}, "is text"),
-        ({"shares": {" ": 1}}, "is text"),
+        ({"shares": {1: 1}}, "Pass text"),
+        ({"shares": {" ": 1}}, "Pass text"),
         ({"shares": {"A": 1, "A ": 1}}, "without blanks"),
         ({"seed": 1.5}, "seed"),
         ({"seed": None}, "seed"),
-        ({"name": "key"}, "new column, not 'key'"),
-        ({"name": ""}, "name takes"),
+        ({"name": "key"}, "'key' is not the name of a new column"),
+        ({"name": ""}, "not the name of a new column"),
         ({"by": "kee"}, "Did you mean 'key'"),
         ({"by": ["key"]}, "not a list"),
-        ({"by": None}, "by takes"),
+        ({"by": None}, "as by, not a"),
         ({"by": "person"}, "column 'person'"),
     ],
 )

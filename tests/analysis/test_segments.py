@@ -139,9 +139,9 @@ def test_entries_of_lists_make_segments_when_they_are_exploded(people: pd.DataFr
     [
         ("company_keywords", r"explode\('company_keywords'\)"),
         ("titel", "Did you mean 'title'"),
-        ([], "a column's name or a list"),
-        (["title", "title"], "different names"),
-        (7, "a column's name or a list"),
+        ([], "a column name or a list"),
+        (["title", "title"], "distinct column names"),
+        (7, "a column name or a list"),
         ("share", "Rename"),
         ("odd", "cannot be compared"),
     ],

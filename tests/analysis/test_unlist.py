@@ -96,5 +96,5 @@ def test_odd_frames() -> None:
     assert twice.outreach.unlist().to_numpy().tolist() == [["1", "x"]]
     mixed = pd.DataFrame({"a": pd.Series([[1], {"b": 1}, "c"], dtype=object)})
     assert mixed.outreach.unlist()["a"].tolist() == [[1], {"b": 1}, "c"]
-    with pytest.raises(InvalidInputError, match="sep takes text"):
+    with pytest.raises(InvalidInputError, match="sep must be text"):
         twice.outreach.unlist(None)

@@ -106,8 +106,8 @@ def test_any_dtype_comes_back(tmp_path: Path, tz: str) -> None:
     longer = frame.drop(columns=["int", "date"]).reindex(["x", "y", "z", "end"])
     longer.index.name = "key"
     again, said = warned(longer.outreach.to_excel(path, tz=tz))
-    assert "'lists' (empty text and missing cells look alike)" in said
-    assert "'blank' (empty text and missing cells look alike)" in said
+    assert "'lists' (empty text and missing cells look the same)" in said
+    assert "'blank' (empty text and missing cells look the same)" in said
     unclear = ["lists", "blank"]
     pd.testing.assert_frame_equal(again.drop(columns=unclear), longer.drop(columns=unclear))
 
@@ -175,9 +175,7 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
     again, said = warned(changed(path, change))
     assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
-    assert (
-        "do not fit the dtype of their column, and were read as in the sheet: 'size' (str)." in said
-    )
+    assert "have values of another dtype, which were read as in the sheet: 'size' (str)." in said
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
@@ -255,7 +253,7 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
         sheet = made.add_worksheet()
         sheet.write_row(0, 0, ["a", "b"])
         sheet.write_row(1, 0, ["x", "=1+1"])
-    assert "may not have calculated them: 1." in warned(tmp_path / "x.xlsx")[1]
+    assert "perhaps uncalculated: 1." in warned(tmp_path / "x.xlsx")[1]
 
 
 def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
@@ -311,7 +309,7 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
     changed(path, change)
     frame, said = warned(path)
     assert list(frame) == ["b"]
-    assert "'A & <B>' was read, the first of 4 sheets." in said
+    assert "has 4 sheets; only 'A & <B>' was read." in said
     assert "'Intern' (hidden), 'A & <B>', 'Leads', 'Empty'" in said
     assert list(read_prospects(path, sheet_name="Intern")) == ["a"]
     assert list(read_prospects(path, sheet_name=2)) == ["c"]
@@ -366,7 +364,7 @@ def test_a_header_without_names_is_an_error(
     book(path, [None, "b"], [1, 2])
     frame, said = warned(path)
     assert list(frame) == ["", "b"]
-    assert "no name in row 1, its header" in said
+    assert "no name in row 1 (the header)" in said
 
 
 def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
@@ -384,7 +382,7 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
     for content, message in (
-        (b"", "is damaged, or not"),
+        (b"", "is damaged or not"),
         (b"a,b\n1,2\n", "give a CSV file the ending .csv"),
         (old + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
         (old, "save it as .xlsx in Excel"),
@@ -405,7 +403,7 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
         read_prospects(path)
     book(path, ["a"], [1])
     changed(path, lambda made: made.active.cell(1_048_576, 16_384, "stray"))
-    with pytest.raises(InvalidInputError, match="cells reach to XFD1048576"):
+    with pytest.raises(InvalidInputError, match="cells extend to XFD1048576"):
         read_prospects(path)
     csv = tmp_path / "x.csv"
     csv.write_bytes(good)
@@ -425,7 +423,7 @@ def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is a workbook"):
         read_prospects(path, encoding="utf-8")
     for name in ("x.csv", "x.parquet", "x.ndjson"):
-        with pytest.raises(InvalidInputError, match="sheet_name='a' is for Excel workbooks"):
+        with pytest.raises(InvalidInputError, match="sheet_name='a' is only for Excel workbooks"):
             read_prospects(tmp_path / name, sheet_name="a")
 
 

@@ -118,7 +118,7 @@ def test_foreign_attrs_are_ignored_aloud(attributes: Any, tmp_path: Path) -> Non
         with pytest.warns(OutreachWarning, match=f"snapshot={DAYS[1]}, or the filters in them"):
             of.snapshot_people(tmp_path, date="2026-12-01", person_name="Ada")
     if not isinstance(attributes, dict):
-        with pytest.warns(OutreachWarning, match="are not an object"):
+        with pytest.warns(OutreachWarning, match="are not a JSON object"):
             frame = of.read_prospects(part)
         assert frame["name"].tolist() == ["A", "B"]
 

@@ -116,7 +116,7 @@ def test_other_data_is_an_error(name: str) -> None:
 def test_axes_that_are_none_are_told(projection: str | None) -> None:
     """Several axes at once, or ones without an x axis, are errors that say what to give."""
     axes = plt.subplots(1, 2, subplot_kw={"projection": projection})[1]
-    with pytest.raises(of.OutreachError, match="ax takes one Axes"):
+    with pytest.raises(of.OutreachError, match="ax must be one Axes"):
         of.plots.tenure(pd.DataFrame({"years": [1.0]}), ax=axes[0] if projection else axes)
 
 
