@@ -467,7 +467,8 @@ def test_a_mailbox_per_row(
     )
     command = ["add-leads", str(path), "--sequence", sequence, "--mailbox", "owner"]
     assert main(command) == 4
-    assert "outreach-frames mailboxes lists all mailboxes" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "outreach-frames mailboxes lists all mailboxes" in out
     assert main([*command, "--leads-distribution", "sequence_senders"]) == 2
     said = capsys.readouterr().err
     assert "'sequence_senders' contradicts --mailbox. Omit --leads-distribution. " in said
