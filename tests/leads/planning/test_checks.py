@@ -102,9 +102,7 @@ def test_swapped_columns_and_fields_are_an_error(
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG_ARGUMENTS, ids=str)
-def test_invalid_arguments_are_an_error(
-    arguments: dict[str, Any], message: str
-) -> None:
+def test_invalid_arguments_are_an_error(arguments: dict[str, Any], message: str) -> None:
     """The error names each wrong argument and a valid value."""
     given_arguments: dict[str, Any] = {"sequence_id": SEQUENCE, **arguments}
     with pytest.raises(ValueError, match=message):

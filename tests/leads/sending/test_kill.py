@@ -283,8 +283,7 @@ class Submission:
     ],
 )
 def test_killed_at_any_moment(kills: int, rows: int, tmp_path: Path) -> None:
-    """Kills and faults at any time lose no row, report none falsely, and resend no recorded row.
-    """
+    """Kills and faults at any time lose no row, report none falsely, and resend no recorded row."""
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")
     rng = random.Random(seed)

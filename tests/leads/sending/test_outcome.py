@@ -201,9 +201,7 @@ def test_a_response_that_lists_other_leads(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS, *DUPLICATE_LISTS])
 @pytest.mark.parametrize("counts", [{"total": 4}, {"total": 2}, {"total": None}, {"added": 5}])
-def test_a_list_that_contradicts_the_counts(
-    name: str, counts: dict[str, Any]
-) -> None:
+def test_a_list_that_contradicts_the_counts(name: str, counts: dict[str, Any]) -> None:
     """If the counts cannot be those of this request, listed leads are unknown, too."""
     values = {"added": 2, "total": 3, **counts}
     read = outcome(success(values["added"], values["total"], **{name: [ADA]}))

@@ -355,9 +355,7 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["report", "plan"])
 @pytest.mark.parametrize("loss", ["removed", "another", "older"])
-def test_a_replaced_journal_is_rejected(
-    moment: str, loss: str, path: Path
-) -> None:
+def test_a_replaced_journal_is_rejected(moment: str, loss: str, path: Path) -> None:
     """A plan or report that has used a journal rejects a missing, older or other journal."""
     turns = [script.reset(), added, added, added, added]
     with scripted(only_posts(turns)) as service, connected(service) as client:

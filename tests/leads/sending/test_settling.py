@@ -106,7 +106,7 @@ class TestChangedRows:
     def test_an_unknown_row_that_changed(
         self, row: tuple[str, str | None], changed: str, tmp_path: Path
     ) -> None:
-        """An unknown row that changed stays unknown, and its detail names the changed identifier."""
+        """A changed unknown row stays unknown, and its detail names the changed identifier."""
         before = ("a.x@example.com", "https://profnet.example/in/a")
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
             add(people(before), client, journal=tmp_path / "j")
