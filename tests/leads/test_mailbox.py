@@ -197,7 +197,7 @@ def test_a_plan_shows_its_mailboxes() -> None:
     ],
 )
 def test_contradictions(options: dict[str, Any], words: str) -> None:
-    """Contradictory arguments are errors before the first request, in every function."""
+    """Contradictory arguments raise an error before the first request in each function."""
     options = {"mailbox": "owner", **options}
     with serving() as (_, service, client):
         for call in ("plan", "add_to_sequence"):

@@ -100,7 +100,7 @@ def test_a_lead_has_exactly_the_mapped_columns() -> None:
     identifiers = [("anna@x.example", "p.example/in/anna"), ("ben@x.example", None)]
     assert plan.identifiers(plan.positions) == identifiers
     assert plan.identifiers([1, 0]) == identifiers[::-1]
-    # A bit for each of email, profnet_url, joined and first_name.
+    # One bit per field: email, profnet_url, joined and first_name.
     assert plan.fields(plan.positions) == {0: 0b1111, 1: 0b0001}
 
 

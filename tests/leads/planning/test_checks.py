@@ -235,7 +235,7 @@ def test_a_placeholder_url_is_missing_and_reported(url: str) -> None:
 
 
 def test_a_shared_placeholder_url_matches_no_rows() -> None:
-    """Rows that share a placeholder URL are all sent."""
+    """Rows with the same placeholder URL are not duplicates."""
     emails = [f"{name}@x.example" for name in "abc"]
     frame = pd.DataFrame({"email": emails, "profnet_url": "https://profnet.example/in/nan"})
     plan = make_plan(frame, SEQUENCE)
@@ -244,7 +244,7 @@ def test_a_shared_placeholder_url_matches_no_rows() -> None:
 
 @pytest.mark.parametrize("name", ["na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x"])
 def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
-    """Profile names that only begin like a placeholder are sent, and so is /in/na."""
+    """Profile names that only resemble a placeholder are sent, as is /in/na."""
     url = f"https://profnet.example/in/{name}"
     plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
     assert plan.leads([0]) == [{"profnet_url": url}]
@@ -386,7 +386,7 @@ def test_the_fast_pattern_accepts_only_valid_urls(text: str) -> None:
 
 
 def test_all_problems_are_reported_in_row_order() -> None:
-    """Every problem of every row is reported, with its place, dtype and index label."""
+    """All problems of all rows are reported, with row number, label, code and field."""
     frame = pd.DataFrame(
         {
             "email": ["anna@", None, EMAIL],

@@ -319,7 +319,7 @@ class TestLocks:
         opened(path).close()
 
     def test_by_a_link(self, path: Path, tmp_path: Path) -> None:
-        """A link to an open journal is the same journal."""
+        """An open journal cannot be opened again by a link."""
         other = tmp_path / "other"
         with opened(path):
             other.symlink_to(path)
@@ -331,7 +331,7 @@ class TestLocks:
                 opened(other)
 
     def test_in_another_process(self, path: Path) -> None:
-        """Another process is rejected at once, and can open it after the first has ended."""
+        """Another process can open a journal only after the first process has ended."""
         code = """
             journal = opened(1000)
             print("open", flush=True)
@@ -499,7 +499,7 @@ class TestRejected:
                 opened(path)
 
     def test_a_folder(self, tmp_path: Path) -> None:
-        """A folder is rejected as a folder."""
+        """A folder in place of a journal is an error."""
         with pytest.raises(InvalidInputError, match="is a folder"):
             opened(tmp_path)
 
@@ -631,7 +631,7 @@ A, B, C, TYPO = (f"{name}@x.example" for name in ("a", "b", "c", "typo"))
 
 
 def planned(*rows: Row) -> SubmissionPlan:
-    """Plan rows of an address and a profile."""
+    """Plan rows that are pairs of address and profile."""
     frame = pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
     return make_plan(frame, "s1")
 
@@ -674,7 +674,7 @@ class TestLeads:
 
     @pytest.mark.parametrize("status", ["added", "recently_contacted", "unknown", "rejected"])
     def test_either_key_identifies_a_lead(self, path: Path, status: str) -> None:
-        """A lead is recognised by its address and by its profile, in any row."""
+        """A row matches a recorded lead by its address or its profile."""
         self.after(path, **{status: (A, PROFILE)})
         assert self.known(path, (B, None), (A, None)) == [None, status]
         assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == [status, None]

@@ -310,7 +310,7 @@ def test_summary() -> None:
 
 
 def test_summary_of_no_rows() -> None:
-    """The summary of no rows has the same columns."""
+    """A summary without rows has the same columns."""
     summary = report([]).summary()
     assert summary.empty
     assert summary.dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
@@ -521,6 +521,6 @@ def test_every_status_has_an_explanation() -> None:
 
 
 def test_views_of_no_rows() -> None:
-    """A report without rows can be shown."""
+    """Text and HTML of a report without rows."""
     assert repr(report([])).startswith("0 rows for sequence seq_1, no row was sent")
     assert "0 rows" in report([])._repr_html_()

@@ -34,12 +34,12 @@ def client() -> Iterator[Client]:
 
 
 def frame_of(*rows: Row) -> pd.DataFrame:
-    """Make rows of an address and a profile."""
+    """Make a frame of pairs of address and profile."""
     return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def planned(*rows: Row, sequence_id: str = "s1") -> SubmissionPlan:
-    """Plan rows of an address and a profile."""
+    """Plan rows that are pairs of address and profile."""
     return make_plan(frame_of(*rows), sequence_id)
 
 
@@ -140,7 +140,7 @@ class TestWarning:
 
     @staticmethod
     def add(client: Client, *rows: Row, journal: Path | None = None) -> list[str]:
-        """Add rows; return the warnings before the first request."""
+        """Add rows; return the warnings about rows that this process sent before."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", OutreachWarning)
             frame_of(*rows).outreach.add_to_sequence(

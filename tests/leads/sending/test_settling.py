@@ -41,12 +41,12 @@ def column(report: SubmissionReport, name: str = "status") -> list[Any]:
 
 
 def people(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
-    """Make leads of an address and a profile."""
+    """Make a frame of pairs of address and profile."""
     return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def emails(*names: str) -> pd.DataFrame:
-    """Make leads of these names."""
+    """Make leads with addresses of these names."""
     return pd.DataFrame({"email": [f"{name}.x@example.com" for name in names]})
 
 
