@@ -130,7 +130,7 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
     if isinstance(attrs, dict):
         frame.attrs = dict(attrs)
     else:
-        warn("The .attrs in the table's metadata were ignored, because they are no JSON object.")
+        warn("The .attrs in the table's metadata were ignored, because they are not a JSON object.")
     return _restore_index(frame, metadata)
 
 

@@ -1,4 +1,4 @@
-"""Whole submissions into a real service, checked against its database."""
+"""Complete submissions to the sandbox, checked against its database."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ pytestmark = pytest.mark.long
 
 NUMBERS = count()
 
-# The sandbox's leads behind each check.
-LISTED = {
+# The sandbox's attribute with the leads that each check skips.
+LEADS_OF_CHECK = {
     "in_exclusion_list": "exclusion_list",
     "recently_contacted": "recently_contacted",
     "in_other_draft_sequences": "draft_leads",
     "in_other_active_sequences": "active_leads",
 }
 
-# What a 422 says of its own request alone, so that the next ones are sent.
-GOING_ON = {"missing_lead_field", "other_validation_error"}
+# Error codes of a 422 that concern one request only, so the run continues.
+CODES_OF_ONE_REQUEST = {"missing_lead_field", "other_validation_error"}
 FILES = ("added", "skipped", "failed")
 
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    """Start a sandbox whose sequences only this module fills."""
+    """Start a sandbox that only this module uses."""
     with of.sandbox.serve(people=150, seed=17) as running:
         yield running
 
@@ -58,7 +58,7 @@ def client(sandbox: Sandbox) -> Iterator[Client]:
 
 
 def people(rows: int) -> pd.DataFrame:
-    """Make leads that are new to the service; some have only one identifier."""
+    """Make leads that the service does not have; some have only one identifier."""
     numbers = [next(NUMBERS) for _ in range(rows)]
     return pd.DataFrame(
         {
@@ -73,7 +73,7 @@ def people(rows: int) -> pd.DataFrame:
 
 
 def references(frame: pd.DataFrame) -> list[tuple[str | None, str | None]]:
-    """Read the identifiers of a frame's rows, None for a missing one."""
+    """Return the identifiers of a frame's rows, with None for missing ones."""
     return [
         (None if pd.isna(email) else email, None if pd.isna(url) else url)
         for email, url in zip(frame["email"], frame["profnet_url"], strict=True)
@@ -81,7 +81,7 @@ def references(frame: pd.DataFrame) -> list[tuple[str | None, str | None]]:
 
 
 def stored(sandbox: Sandbox, shows: str) -> list[tuple[str | None, str | None]]:
-    """Read the identifiers of the leads that the database holds for a sequence."""
+    """Return the identifiers of the leads in a sequence of the sandbox's database."""
     leads = sandbox.leads(sandbox.sequence_ids[shows])
     return [(lead["email"], lead["profnet_url"]) for lead in leads]
 
@@ -89,7 +89,7 @@ def stored(sandbox: Sandbox, shows: str) -> list[tuple[str | None, str | None]]:
 def submit(
     frame: pd.DataFrame, client: Client, sandbox: Sandbox, shows: str, **options: Any
 ) -> SubmissionReport:
-    """Submit a frame; check that the database has exactly the `added` leads."""
+    """Submit a frame; check that exactly the `added` leads are new in the database."""
     before = stored(sandbox, shows)
     plan = make_plan(frame, sandbox.sequence_ids[shows], client=client, **options)
     report = plan.submit(progress=False)
@@ -101,12 +101,14 @@ def submit(
     return report
 
 
-def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
-    """Each listed lead has its list's status in its row, and all others are added."""
+def test_every_skip_list(client: Client, sandbox: Sandbox) -> None:
+    """Each skipped lead has its list's status, and all other leads are added."""
     here = people(3)
     submit(here, client, sandbox, "accepts_any")
     parts = {"added": people(40), "already_in_sequence": here}
-    parts |= {status: pd.DataFrame(getattr(sandbox, of_it)) for status, of_it in LISTED.items()}
+    parts |= {
+        status: pd.DataFrame(getattr(sandbox, name)) for status, name in LEADS_OF_CHECK.items()
+    }
     frame = pd.concat([part.assign(expected=status) for status, part in parts.items()])
     frame = frame.sample(frac=1, random_state=1)
     with pytest.warns(OutreachWarning, match="sent 3 of 91 leads"):
@@ -123,12 +125,12 @@ def keys(lead: tuple[str | None, str | None]) -> set[str]:
     return {*([email_key(email)] if email else []), *([profnet_url_key(url)] if url else [])}
 
 
-@pytest.mark.parametrize("status", LISTED)
+@pytest.mark.parametrize("status", LEADS_OF_CHECK)
 def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
-    """A lead behind a check is skipped, and is added only with that check's override."""
+    """A lead that a check skips is added only with that check's override."""
     override = spec.CHECK_OVERRIDES[f"{status}{spec.SKIPPED_SUFFIX}"]
     others = {field.name: True for field in spec.OVERRIDES if field.name != override}
-    frame = pd.DataFrame(getattr(sandbox, LISTED[status])[:3])
+    frame = pd.DataFrame(getattr(sandbox, LEADS_OF_CHECK[status])[:3])
     without = submit(frame, client, sandbox, "conditional_email", overrides=others)
     assert without.rows["status"].to_list() == [status] * 3
     frame["go"] = [False, True, False]
@@ -137,8 +139,8 @@ def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
     assert report.rows["status"].to_list() == [status, "added", status]
 
 
-def test_a_lead_known_in_another_form(client: Client, sandbox: Sandbox) -> None:
-    """A lead that the service has in another case is skipped, and its row says so."""
+def test_a_lead_in_another_spelling(client: Client, sandbox: Sandbox) -> None:
+    """A lead that the service has in another spelling is skipped with the list's status."""
     frame = pd.DataFrame(sandbox.exclusion_list[:4])
     frame["email"] = frame["email"].str.upper()
     frame["profnet_url"] = frame["profnet_url"].str.replace("https://", "HTTP://www.") + "/"
@@ -149,7 +151,7 @@ def test_a_lead_known_in_another_form(client: Client, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> None:
-    """After any 422 nothing is stored, and every row has a reason, or was never sent."""
+    """After any 422, rows are rejected with the code or never sent; none is stored."""
     frame = people(4).assign(email=[f"{code}.{number}@example.com" for number in range(4)])
     report = submit(frame, client, sandbox, code, chunk_size=2)
     rows = report.rows
@@ -159,13 +161,13 @@ def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> N
     assert rows["detail"][refused].str.startswith(f"{code}: ").all()
     assert rows["status"][~refused].eq("not_sent").all()
     assert rows["attempts"][~refused].eq(0).all()
-    goes_on = code in GOING_ON
+    goes_on = code in CODES_OF_ONE_REQUEST
     assert refused.all() == goes_on
     assert isinstance(report.error, ValidationFailedError)
 
 
 def test_a_field_that_some_rows_lack(client: Client, sandbox: Sandbox) -> None:
-    """Only the rows without a field that the sequence needs are rejected; others are added."""
+    """Only rows without a field that the sequence needs are rejected."""
     frame = people(30).assign(first="Ada", company="Acme Example")
     frame["email"] = [f"field{next(NUMBERS)}@example.com" for _ in range(30)]
     frame.loc[::4, "first"] = None
@@ -188,8 +190,8 @@ def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
     assert report.rows["status"].to_list() == expected
 
 
-def test_a_sequence_that_fills_up(client: Client, sandbox: Sandbox) -> None:
-    """If the sequence is full, the run stops, and nothing more is sent."""
+def test_a_sequence_that_becomes_full(client: Client, sandbox: Sandbox) -> None:
+    """When the sequence is full, the run stops."""
     frame = people(20).assign(email=[f"full{number}@example.com" for number in range(20)])
     with pytest.warns(OutreachWarning, match="max_leads_threshold_reached"):
         report = submit(frame, client, sandbox, "nearly_full", chunk_size=4)
@@ -199,7 +201,7 @@ def test_a_sequence_that_fills_up(client: Client, sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None:
-    """Leads are shared by active mailboxes, and rejected with any other."""
+    """Leads are added with an active mailbox, and rejected with any other mailbox."""
     mailbox = of.mailboxes(status=status, client=client)["email"].iloc[0]
     settings = {"leads_distribution": "custom_mailboxes", "mailboxes": [mailbox]}
     report = submit(people(3), client, sandbox, "accepts_any", **settings)
@@ -210,14 +212,14 @@ def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None
 
 
 def test_a_malformed_chunk(sandbox: Sandbox) -> None:
-    """A 400 rejects the rows of its request; those of other requests are added."""
+    """A 400 rejects the rows of its request only."""
     frame = people(9)
     spoiled = frame["profnet_url"].fillna(frame["email"]).iloc[4]
 
     with Api(sandbox) as api:
 
         def pass_on(received: Received) -> Reply:
-            """Pass a request to the sandbox, with one lead made invalid."""
+            """Pass a request on to the sandbox with one lead made invalid."""
             body = received.body.replace(orjson.dumps(spoiled), b"7")
             response = api.send(received.method, received.target, data=body)
             return respond(response.content, response.status_code)
@@ -232,7 +234,7 @@ def test_a_malformed_chunk(sandbox: Sandbox) -> None:
 
 
 def messy(seed: int) -> pd.DataFrame:
-    """Make 400 rows; many are duplicates of each other in some form, or invalid."""
+    """Make 400 rows in random order; 100 are duplicates in another spelling, 40 are invalid."""
     draw = random.Random(seed)
     frame = people(260)
     again = frame.sample(100, random_state=seed)
@@ -251,7 +253,7 @@ def messy(seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("size", [1, 7, 250])
 def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: int) -> None:
-    """Each person of a frame is added once, and each row is in one file with its outcome."""
+    """Each person of a frame is added once, and each row is in one file."""
     frame = messy(size).iloc[: 40 if size == 1 else None]
     report = submit(frame, client, sandbox, "accepts_any", chunk_size=size)
     counts = Counter(report.rows["status"])
@@ -272,8 +274,8 @@ def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: i
 
 
 @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit", "server_error"])
-def test_a_fault_and_another_try(client: Client, sandbox: Sandbox, kind: str) -> None:
-    """Rows whose response is lost are `unknown`; a second try finds their outcomes."""
+def test_a_fault_and_a_retry(client: Client, sandbox: Sandbox, kind: str) -> None:
+    """Rows whose response is lost are `unknown`, and a retry finds their outcomes."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     frame = people(12)
     before = stored(sandbox, "accepts_any")
@@ -281,9 +283,9 @@ def test_a_fault_and_another_try(client: Client, sandbox: Sandbox, kind: str) ->
     with pytest.warns(OutreachWarning):
         report = make_plan(frame, sequence_id, chunk_size=4, client=client).submit(progress=False)
     assert report.rows["status"].to_list() == ["added"] * 4 + ["unknown"] * 4 + ["added"] * 4
-    settled = report.retry_unknown()
+    retried = report.retry_unknown()
     middle = "present" if kind == "drop_after_commit" else "added"
-    assert settled.rows["status"].to_list() == ["added"] * 4 + [middle] * 4 + ["added"] * 4
-    assert settled.rows["attempts"].to_list() == [1] * 4 + [2] * 4 + [1] * 4
+    assert retried.rows["status"].to_list() == ["added"] * 4 + [middle] * 4 + ["added"] * 4
+    assert retried.rows["attempts"].to_list() == [1] * 4 + [2] * 4 + [1] * 4
     new = stored(sandbox, "accepts_any")[len(before) :]
     assert sorted(new, key=str) == sorted(references(frame), key=str)

@@ -1,4 +1,4 @@
-"""Many runs with one journal, of changing frames, at a service that fails."""
+"""Random runs with one journal and changing frames, on a service that fails at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MORE_STORIES = 5_000
 
 
 def groups(first: int, stories: int, size: int) -> list[range]:
-    """Split numbers of stories into groups."""
+    """Split the seeds of stories into ranges of this size."""
     return [range(start, start + size) for start in range(first, first + stories, size)]
 
 
@@ -29,11 +29,11 @@ def groups(first: int, stories: int, size: int) -> list[range]:
     ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}",
 )
 def test_histories(seeds: range, tmp_path: Path) -> None:
-    """Nobody is sent twice, and every outcome is proven by the requests and replies."""
+    """No person is sent twice, and requests and replies prove each outcome."""
     for seed in seeds:
         story = make_story(seed)
         folder = tmp_path / f"{seed}"
         folder.mkdir()
         if broken := play(story, folder):
             shorter = shrunk(story, broken[0].rule, folder)
-            pytest.fail(f"Story {seed}: {broken[0]}\nIt takes no more than this:\n{shorter}")
+            pytest.fail(f"Story {seed}: {broken[0]}\nThe shortest story:\n{shorter}")

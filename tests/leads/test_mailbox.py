@@ -1,4 +1,4 @@
-"""`mailbox=`: each row is sent from the mailbox that a column names."""
+"""`mailbox=` names the column with each row's mailbox."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.scripted import Received, Reply, Service, scripted
 Lead = tuple[str | None, str | None, str | None]
 
 CUSTOM = "custom_mailboxes"
-# Mailbox, user and status: Una has three, two of them active; two users are called Twin.
+# Email, user's email, user's id and status; two users have the email twin@x.example.
 LISTED = [
     ("a@x.example", "ann@x.example", "u1", "active"),
     ("b@x.example", "bob@x.example", "u2", "active"),
@@ -56,7 +56,7 @@ def listed(boxes: list[tuple[str, str, str, str]]) -> list[dict[str, Any]]:
 
 
 class Account:
-    """A service with mailboxes, which can change, and scripted replies to new leads."""
+    """A service with a list of mailboxes, which can change, and scripted replies to new leads."""
 
     def __init__(self, *turns: Any) -> None:
         self.turns, self.boxes = list(turns), LISTED
@@ -82,13 +82,13 @@ def serving(*turns: Any) -> Iterator[tuple[Account, Service, Client]]:
 
 
 def leads(*mailboxes: str | None, first: int = 0) -> pd.DataFrame:
-    """Make a lead for each mailbox."""
+    """Make one lead per mailbox."""
     emails = [f"p{row}.x@example.com" for row in range(first, first + len(mailboxes))]
     return pd.DataFrame({"email": emails, "owner": pd.Series(mailboxes, dtype="object")})
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> Any:
-    """Add leads from their mailboxes, ignoring warnings."""
+    """Add leads with the column `owner` as mailboxes; ignore warnings."""
     sent_before.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
@@ -108,7 +108,7 @@ def boxes(service: Service) -> list[Any]:
 
 
 def test_requests_per_mailbox() -> None:
-    """Only rows of one mailbox share requests; outcomes are by position."""
+    """Each request has the rows of one mailbox; each row still has its own outcome."""
     owners = ["a@x.example", None, " B@X.example ", "bob@x.example", "n/a", "a@x.example", ""]
     skips = [
         script.json(
@@ -133,8 +133,8 @@ def test_requests_per_mailbox() -> None:
         assert [len(chunk) for chunk in sent(service)[6:]] == [2, 1]
 
 
-def test_problems_of_their_rows() -> None:
-    """An unusable mailbox is a problem of its row; mailboxes are listed once, uncached."""
+def test_unusable_mailboxes() -> None:
+    """An unusable mailbox is a problem of its row; a plan lists the mailboxes once, uncached."""
     owners = {
         "nobody@x.example": "unknown_mailbox",
         "off@x.example": "mailbox_unusable",
@@ -168,7 +168,7 @@ def test_problems_of_their_rows() -> None:
 
 
 def test_a_plan_shows_its_mailboxes() -> None:
-    """The number of leads per mailbox is in `mailboxes` and on the card."""
+    """A plan shows the number of leads per mailbox in `mailboxes`, text and HTML."""
     with serving() as (account, _, client):
         owners = ["a@x.example", "b@x.example", "b@x.example", None]
         plan = leads(*owners).outreach.plan("s1", mailbox="owner", client=client)
@@ -197,7 +197,7 @@ def test_a_plan_shows_its_mailboxes() -> None:
     ],
 )
 def test_contradictions(options: dict[str, Any], words: str) -> None:
-    """Contradictory arguments are errors before the first request, in every function."""
+    """Contradictory arguments raise an error before the first request in each function."""
     options = {"mailbox": "owner", **options}
     with serving() as (_, service, client):
         for call in ("plan", "add_to_sequence"):
@@ -208,8 +208,8 @@ def test_contradictions(options: dict[str, Any], words: str) -> None:
         assert not service.requests
 
 
-def test_without_the_mailboxes() -> None:
-    """Without a service, or without its list of mailboxes, nothing is sent."""
+def test_without_a_list_of_mailboxes() -> None:
+    """Without the service's list of mailboxes, nothing is sent."""
     with pytest.raises(ConfigurationError):
         leads("a@x.example").outreach.plan("s1", mailbox="owner")
     with scripted([script.json({}, 401)]) as service, connected(service) as client:
@@ -219,7 +219,7 @@ def test_without_the_mailboxes() -> None:
 
 
 def find(boxes: list[tuple[str, str, str, str]], emails: list[str], owner: str) -> dict[str, str]:
-    """Return the mailbox of each person."""
+    """Return each person's mailbox among the owner's mailboxes."""
     rows = [
         {"email": email, "user_email": user, "user_id": number, "status": status}
         for email, user, number, status in boxes
@@ -235,7 +235,7 @@ def find(boxes: list[tuple[str, str, str, str]], emails: list[str], owner: str) 
 
 @given(st.integers(2, 6), st.randoms(use_true_random=False))
 def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
-    """A person keeps one of a user's mailboxes, in any order of rows; a new mailbox moves few."""
+    """A person keeps the same mailbox of a user in any frame; only a new mailbox changes some."""
     own = [(f"m{number}@x.example", "una@x.example", "u", "active") for number in range(count + 1)]
     emails = [f"p{number}@example.com" for number in range(60)]
     before = find(own[:count], emails, "una@x.example")
@@ -248,13 +248,13 @@ def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
     assert len(set(before.values())) > 1
     after = find(own, emails, "una@x.example")
     assert {after[one] for one in emails if after[one] != before[one]} <= {own[count][0]}
-    # The same on every machine.
+    # The choice is the same on every machine.
     known = find(own[:2], ["ada@example.com", "bo@example.com", "cy@example.com"], "una@x.example")
     assert [box.partition("@")[0] for box in known.values()] == ["m1", "m1", "m0"]
 
 
 def test_a_mailbox_that_changed(tmp_path: Path) -> None:
-    """A recorded person is not sent again from another mailbox, and the detail says so."""
+    """A recorded person is not sent again from another mailbox, and the detail has the reason."""
     with serving(added, refused("brand_new"), added, script.reset()) as (account, service, client):
         journal = tmp_path / "j"
         owners = ["a@x.example", "b@x.example", None, "una1@x.example"]
@@ -269,7 +269,7 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         without = "The row was sent without this mailbox and is not resent."
         assert report.rows["detail"].tolist()[:3] == [other, "", without]
         assert other in report.rows["detail"][3]
-        # An unknown row is sent again only from the mailbox that it was sent from.
+        # An unknown row is resent only from its first mailbox.
         again = report.retry_unknown()
         assert again.rows["detail"][3].endswith("the mailbox changed since the row was sent.")
         account.boxes = [one for one in LISTED if one[0] != "una1@x.example"]
@@ -284,8 +284,8 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         assert boxes(service)[5:] == [["una1@x.example"]]
 
 
-def test_recorded_rows_whose_mailbox_is_gone(tmp_path: Path) -> None:
-    """A recorded outcome stays; only rows that would be sent are invalid."""
+def test_recorded_rows_with_a_missing_mailbox(tmp_path: Path) -> None:
+    """If a mailbox is missing, recorded rows keep their outcome, and new rows are invalid."""
     with serving() as (account, service, client):
         add(leads("a@x.example", "b@x.example"), client, journal=tmp_path / "j")
         account.boxes = LISTED[1:]
@@ -295,8 +295,8 @@ def test_recorded_rows_whose_mailbox_is_gone(tmp_path: Path) -> None:
         assert sent(service) == [["p0"], ["p1"], ["p3"]]
 
 
-def test_the_column_forgotten(tmp_path: Path) -> None:
-    """A run with mailboxes cannot resume without them; one without may resume with them."""
+def test_resuming_without_mailboxes(tmp_path: Path) -> None:
+    """A run with `mailbox=` cannot resume without it; a run without it can resume with it."""
     with serving() as (_, service, client):
         add(leads("a@x.example"), client, journal=tmp_path / "j")
         more = leads("a@x.example", "b@x.example")
@@ -312,7 +312,7 @@ def test_the_column_forgotten(tmp_path: Path) -> None:
 
 
 def test_one_person_with_two_owners(tmp_path: Path) -> None:
-    """Duplicates across mailboxes are one person, also if a row only links two others."""
+    """Rows of one person with several owners are sent once, even if an invalid row links them."""
     url = "https://profnet.example/in/ada"
     frame = pd.DataFrame(
         {
@@ -328,14 +328,14 @@ def test_one_person_with_two_owners(tmp_path: Path) -> None:
             assert report.rows["status"].tolist() == found
             assert "as row 1 of another mailbox" in report.rows["detail"][2]
         assert len(sent(service)) == 4
-        # The row that was not sent is recorded with its person.
+        # The journal also has the identifiers of the invalid row.
         add(frame.iloc[[0, 1]], client, journal=tmp_path / "k")
         add(frame.iloc[[2]], client, journal=tmp_path / "k")
         assert sent(service)[4:] == [["ada@example"]]
 
 
-def test_the_row_of_the_mailbox_keeps_its_outcome(tmp_path: Path) -> None:
-    """Among equal rows of several owners, the one that was sent has the outcome, in any order."""
+def test_the_sent_row_keeps_its_outcome(tmp_path: Path) -> None:
+    """Of equal rows with several owners, the sent row has the outcome in any order."""
     frame = leads("a@x.example", "b@x.example").assign(email="p0.x@example.com")
     with serving() as (account, service, client):
         for rows in (frame, frame[::-1], frame):
@@ -350,7 +350,7 @@ def test_the_row_of_the_mailbox_keeps_its_outcome(tmp_path: Path) -> None:
 
 
 def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
-    """Rows of other mailboxes are sent; those of the refused one are sent again later."""
+    """After a mailbox is refused, rows of other mailboxes are sent; the next run sends its rows."""
     unusable = refused("mailbox_unusable")
     owners = ["a@x.example", "b@x.example"] * 4
     with serving(unusable, added, added) as (_, service, client):
@@ -372,7 +372,7 @@ def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
 
 
 def test_needed_fields_within_a_mailbox() -> None:
-    """The search for a needed field never mixes mailboxes."""
+    """The search for a required field never mixes mailboxes in a request."""
 
     def needs_name(received: Received) -> Reply:
         every = received.json["leads"]
@@ -393,7 +393,7 @@ def test_needed_fields_within_a_mailbox() -> None:
 
 @pytest.mark.parametrize("dtype", ["object", "str", "category", "float64", "string[pyarrow]"])
 def test_columns_of_any_type(dtype: str) -> None:
-    """Missing cells of any type are missing, also without rows."""
+    """A column of mailboxes may have any dtype, missing cells, and no rows."""
     with serving() as (_, _, client):
         for cells in ([None, None], [], ["a@x.example", None])[: 2 if dtype == "float64" else 3]:
             frame = leads(*cells).astype({"owner": dtype})
@@ -403,7 +403,7 @@ def test_columns_of_any_type(dtype: str) -> None:
 
 
 def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
-    """Rows are sent by mailboxes and users in any spelling; the sandbox accepts each request."""
+    """The sandbox accepts each request, with mailboxes and users in any spelling."""
     listed = of.mailboxes(client=client)
     usable = listed[listed["status"] == "active"]
     frame = leads(*usable["email"].str.upper(), *listed["user_email"], None)
@@ -418,16 +418,16 @@ def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
 
 
 class History:
-    """A service that checks runs with one journal: a lead is (email, URL, mailbox).
+    """A service that checks that runs with one journal send no person twice.
 
-    Rows with a long note are invalid, and link their person nevertheless.
+    Rows with a long note are invalid, but still link their person's rows.
     """
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.is_retry = rng, False
-        # The leads of all requests that were not refused, and whether they are unknown.
+        # The leads of requests that were not refused, and whether their outcome is unknown.
         self.sent: list[tuple[Lead, bool]] = []
-        # The rows of people who may have been reached, and those of the current run.
+        # The rows of people who may have been added, and the rows of the current run.
         self.recorded: list[Pair] = []
         self.present: list[Pair] = []
         self.broken: list[str] = []
@@ -439,7 +439,7 @@ class History:
         self.present = [(email_of(email), url_of(url)) for email, url in rows]
 
     def end(self) -> None:
-        """Record the people that the run may have reached."""
+        """Record the rows of people whom the run may have added."""
         known = Persons([*self.recorded, *self.present])
         reached = {known[pair_of(lead)] for lead, _ in self.sent}
         self.recorded += [pair for pair in self.present if known[pair] in reached]
@@ -466,12 +466,12 @@ class History:
 
 
 def pair_of(lead: Lead) -> Pair:
-    """Return the person of a lead."""
+    """Return the identifiers of a lead."""
     return email_of(lead[0]), url_of(lead[1])
 
 
 def random_frame(rng: random.Random) -> pd.DataFrame:
-    """Make rows of some people, with any of their identifiers and any owner."""
+    """Make rows of some people with random identifiers and owners."""
     rows: list[Lead] = []
     owners = ["a@x.example", "b@x.example", "una@x.example", None, "off@x.example", "no"]
     for who in rng.sample(range(6), rng.randint(2, 6)):
@@ -486,7 +486,7 @@ def random_frame(rng: random.Random) -> pd.DataFrame:
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 500), marks=pytest.mark.slow)])
 def test_histories_of_owners(seeds: range, tmp_path: Path) -> None:
-    """Over runs with changing owners, no person is sent twice, also from another mailbox."""
+    """In runs with changing owners, no person is sent twice, even from another mailbox."""
     for seed in seeds:
         rng = random.Random(seed)
         history = History(rng)

@@ -1,4 +1,4 @@
-"""A plan has the status of every row, and sends exactly what it shows."""
+"""Plans: the requests that they send, and the rows that they exclude."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def people(rows: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("rows", "requests"), [(0, 0), (1, 1), (250, 1), (251, 2), (10_001, 41)])
-def test_rows_make_requests_of_at_most_the_limit(rows: int, requests: int) -> None:
-    """Every row is in one request, in order, and no request has too many leads."""
+def test_no_request_exceeds_the_limit(rows: int, requests: int) -> None:
+    """Each row is in one request, in order, and no request exceeds the limit."""
     plan = make_plan(people(rows), SEQUENCE)
     sent = [lead["email"] for body in plan.payloads() for lead in body[spec.LEADS_KEY]]
     assert sent == list(people(rows)["email"])
@@ -52,14 +52,14 @@ def test_rows_make_requests_of_at_most_the_limit(rows: int, requests: int) -> No
     assert plan.outcome_of_unsent().empty
 
 
-def test_a_smaller_chunk_size_makes_smaller_requests() -> None:
-    """The caller may request fewer leads per request."""
+def test_chunk_size() -> None:
+    """`chunk_size` is the number of leads per request."""
     chunks = make_plan(people(7), SEQUENCE, chunk_size=3).chunks()
     assert [chunk.tolist() for chunk in chunks] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_positions_are_those_of_the_frame_whatever_its_labels() -> None:
-    """Duplicate labels and labels of several levels do not change the leads."""
+def test_labels_do_not_change_positions() -> None:
+    """Positions and leads do not depend on the frame's labels."""
     frame = people(3)
     frame.loc[1, "email"] = None
     expected = list(make_plan(frame, SEQUENCE).payloads())
@@ -71,8 +71,8 @@ def test_positions_are_those_of_the_frame_whatever_its_labels() -> None:
         assert list(plan.payloads()) == expected
 
 
-def test_a_lead_has_what_the_analyst_mapped_and_nothing_else() -> None:
-    """Identifiers are at the top level, data has the requested names and order, without missing."""
+def test_a_lead_has_exactly_the_mapped_columns() -> None:
+    """A lead has its identifiers, and the mapped data in order without missing values."""
     frame = pd.DataFrame(
         {
             "E-Mail": ["anna@x.example", "ben@x.example"],
@@ -100,12 +100,12 @@ def test_a_lead_has_what_the_analyst_mapped_and_nothing_else() -> None:
     identifiers = [("anna@x.example", "p.example/in/anna"), ("ben@x.example", None)]
     assert plan.identifiers(plan.positions) == identifiers
     assert plan.identifiers([1, 0]) == identifiers[::-1]
-    # A bit for each of email, profnet_url, joined and first_name.
+    # One bit per field: email, profnet_url, joined and first_name.
     assert plan.fields(plan.positions) == {0: 0b1111, 1: 0b0001}
 
 
-def test_a_lead_without_data_takes_nobody_elses() -> None:
-    """Rows with no data or no override between others do not shift values."""
+def test_data_stay_with_their_rows() -> None:
+    """Data and overrides stay with their rows if other rows have none."""
     frame = people(4).assign(name=[None, "B", None, "D"], flag=[True, None, None, True])
     plan = make_plan(frame, SEQUENCE, data=["name"], overrides={OVERRIDE: "flag"})
     assert plan.leads(plan.positions) == [
@@ -117,13 +117,13 @@ def test_a_lead_without_data_takes_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize("data", [["name"], ("name",), pd.Index(["name"]), {"name": "name"}])
-def test_data_may_be_any_list_or_a_dict(data: Any) -> None:
-    """A list names fields after their columns."""
+def test_data_may_be_a_list_or_dict(data: Any) -> None:
+    """If `data` is a list, fields have their columns' names."""
     assert make_plan(people(1), SEQUENCE, data=data).leads([0])[0]["data"] == {"name": "Name 0"}
 
 
-def test_rows_that_are_not_sent_say_why() -> None:
-    """Each row that is not sent has one status, all its reasons, and the code of the first."""
+def test_rows_that_are_not_sent_have_reasons() -> None:
+    """Each row that is not sent has a status, all reasons, and the first problem's code."""
     frame = pd.DataFrame(
         {
             "email": ["p0@x.example", "p0@", "unknown", "P0@x.example"],
@@ -147,7 +147,7 @@ def test_rows_that_are_not_sent_say_why() -> None:
 
 
 def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
-    """A plan does not change the frame, and does not change when the frame is edited."""
+    """A plan does not change its frame, and later changes of the frame do not change the plan."""
     frame = people(3)
     before = frame.copy()
     plan = make_plan(frame, SEQUENCE, data=["name"])
@@ -161,7 +161,7 @@ def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
 
 
 def test_a_plan_cannot_be_changed() -> None:
-    """Neither its attributes nor its results give access to the leads that are sent."""
+    """Changing a plan's attributes or results never changes the leads that are sent."""
     plan = make_plan(
         people(2),
         SEQUENCE,
@@ -185,7 +185,7 @@ def test_a_plan_cannot_be_changed() -> None:
 
 
 def test_an_invalid_row_has_no_lead() -> None:
-    """Building the lead of an invalid row is an error, by every method."""
+    """Each method raises an error if asked for the lead of an invalid row."""
     frame = people(2)
     frame.loc[1, "email"] = "n/a"
     plan = make_plan(frame, SEQUENCE)
@@ -206,7 +206,7 @@ CHANGES: dict[str, tuple[set[str], dict[str, Any], dict[str, Any]]] = {
 
 
 def digests_of(columns: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
-    """Plan four rows, one invalid and one a duplicate, with some changes."""
+    """Return the fingerprint of a plan of four rows with these changes."""
     rows = {
         "email": ["a@x.example", "b@x.example", "bad", "A@x.example"],
         "name": ["A", "B", "C", "D"],
@@ -219,14 +219,14 @@ def digests_of(columns: dict[str, Any], arguments: dict[str, Any]) -> dict[str, 
 def test_a_fingerprint_is_of_the_sequence_and_the_settings(
     parts: set[str], columns: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
-    """Another sequence or other settings change it; other rows do not."""
+    """The fingerprint depends on the sequence and the settings, but not on the rows."""
     before, after = digests_of({}, {}), digests_of(columns, arguments)
     assert {name for name in before if before[name] != after[name]} == parts
     assert before.keys() == after.keys()
 
 
-def test_a_fingerprint_tells_nothing() -> None:
-    """Digests are hexadecimal, whatever the name of the sequence."""
+def test_a_fingerprint_is_hexadecimal() -> None:
+    """A fingerprint's values are hexadecimal digests."""
     digests = digests_of({}, {"sequence_id": "Zoë's list"})
     assert set(digests) == {"sequence", "settings"}
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
@@ -234,7 +234,7 @@ def test_a_fingerprint_tells_nothing() -> None:
 
 @st.composite
 def frames(draw: st.DrawFn) -> pd.DataFrame:
-    """Make frames with few and many of the values that people write into cells."""
+    """Draw frames with typical, odd and random cells."""
     text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     emails = (
         st.none()
@@ -264,13 +264,13 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
 
 
 def plan_of(frame: pd.DataFrame, sequence_id: str = SEQUENCE) -> SubmissionPlan:
-    """Plan with all columns."""
+    """Plan a frame with all columns."""
     return make_plan(frame, sequence_id, data=["note", "year"])
 
 
 @given(frames())
-def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> None:
-    """Each row of any frame is exactly one of sent, invalid and duplicate."""
+def test_every_row_is_sent_or_excluded(frame: pd.DataFrame) -> None:
+    """Each row of any frame is either sent, invalid or a duplicate."""
     plan = plan_of(frame)
     unsent = plan.outcome_of_unsent()
     assert sorted([*plan.positions.tolist(), *unsent["position"]]) == list(range(len(frame)))
@@ -284,8 +284,8 @@ def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> N
 
 @share_of_examples(0.3)
 @given(frames())
-def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> None:
-    """Equal cells in columns of different dtypes give the same bytes and the same problems."""
+def test_dtypes_do_not_change_requests(frame: pd.DataFrame) -> None:
+    """The dtype of a column changes neither the requests nor the problems."""
     expected = plan_of(frame)
     years = ["object", "float64", "Int64", "int64[pyarrow]", "category"]
     for text, year in zip(TEXT_DTYPES, years, strict=True):
@@ -297,7 +297,7 @@ def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> N
 
 @given(frames())
 def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
-    """Each sent value is its cell's text, each cell's text is sent, and missing cells send none."""
+    """Each value that is sent is the text of its cell."""
     plan = plan_of(frame)
     for position, lead in zip(plan.positions, plan.leads(plan.positions), strict=True):
         row = frame.iloc[position]
@@ -310,18 +310,18 @@ def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
 
 
 @given(frames())
-def test_the_service_finds_nothing_malformed_in_what_is_sent(
+def test_the_sandbox_accepts_every_request(
     client: Client, sandbox: Sandbox, frame: pd.DataFrame
 ) -> None:
-    """A sequence that accepts any lead adds or skips each lead of the plan, whatever the frame."""
+    """The sandbox accepts each request of any frame's plan."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     for body in plan_of(frame, sequence_id).payloads():
         response = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
         assert response["total"] == len(body[spec.LEADS_KEY])
 
 
-def test_a_plan_reads_in_a_terminal() -> None:
-    """The text shows the rows to send and the others, and the first lead."""
+def test_text() -> None:
+    """A plan's text shows the number of sent and excluded rows, the problems and the first lead."""
     frame = people(4)
     frame["email"] = ["p0@x.example", "P0@x.example", "unknown", "p3@"]
     text = repr(
@@ -345,8 +345,8 @@ def test_a_plan_reads_in_a_terminal() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 300])
-def test_a_plan_reads_for_any_number_of_rows(rows: int) -> None:
-    """With no rows and with many, text and HTML are short."""
+def test_text_and_html_are_short(rows: int) -> None:
+    """A plan's text and HTML are short for any number of rows."""
     frame = people(rows).assign(name="a" * 1000)
     plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
     for view in (repr(plan), plan._repr_html_()):
@@ -354,8 +354,8 @@ def test_a_plan_reads_for_any_number_of_rows(rows: int) -> None:
         assert len(view) < 6000
 
 
-def test_markup_in_a_plan_is_text(client: Client) -> None:
-    """Cells, names and settings are escaped in a notebook, and no token is shown."""
+def test_html_is_escaped(client: Client) -> None:
+    """Cells and ids are escaped in a plan's HTML."""
     frame = pd.DataFrame({"email": ["a@x.example"], "name": ["<script>alert(1)</script>"]})
     with pytest.warns(OutreachWarning):
         plan = make_plan(frame, "<b>id</b>", data=["name"], client=client)
@@ -366,7 +366,7 @@ def test_markup_in_a_plan_is_text(client: Client) -> None:
 
 
 def test_no_token_is_in_a_plan() -> None:
-    """A plan that holds its client shows no token, and neither does a rejected one."""
+    """A plan's text, HTML and fingerprint do not contain the token."""
     token = "a-secret-token"
     refused = scripted.json({"error": {"message": f"bad token {token}"}}, status=401)
     with (
@@ -378,24 +378,24 @@ def test_no_token_is_in_a_plan() -> None:
 
 
 @pytest.mark.parametrize("shows", ["accepts_any", "paused"])
-def test_a_sequence_that_takes_leads_is_named(client: Client, sandbox: Sandbox, shows: str) -> None:
-    """With a service connected, the plan has the sequence's name and status."""
+def test_the_sequence_s_name_and_status(client: Client, sandbox: Sandbox, shows: str) -> None:
+    """With a connection, the plan has the sequence's name and status."""
     plan = make_plan(people(1), sandbox.sequence_ids[shows])
     status = "paused" if shows == "paused" else "active"
     assert plan.sequence.status == status
     assert f"{plan.sequence.name}, {status}" in repr(plan)
 
 
-def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """Planning for a draft sequence works, with a warning that names the open statuses."""
+def test_warning_of_a_draft_sequence(client: Client, sandbox: Sandbox) -> None:
+    """A plan for a draft sequence warns that only active and paused sequences accept leads."""
     sequence_id = sandbox.sequence_ids["invalid_sequence_status"]
     with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
         plan = make_plan(people(1), sequence_id, client=client)
     assert len(plan.positions) == 1
 
 
-def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -> None:
-    """Planning for an unknown id works, with a warning and a suggestion."""
+def test_warning_of_an_unknown_sequence(client: Client, sandbox: Sandbox) -> None:
+    """A plan for an unknown sequence id warns and suggests a similar id."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     with pytest.warns(OutreachWarning, match=f"Did you mean '{sequence_id}'"):
         plan = make_plan(people(1), f"{sequence_id}x", client=client)
@@ -403,7 +403,7 @@ def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -
 
 
 def test_a_service_that_fails_does_not_stop_a_plan() -> None:
-    """If the sequences cannot be listed, the plan says so."""
+    """If the sequences cannot be listed, planning continues, and the plan's text has a note."""
     with (
         scripted.scripted([scripted.json({}, status=401)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -414,7 +414,7 @@ def test_a_service_that_fails_does_not_stop_a_plan() -> None:
 
 
 def sequence_page(number: int, *, last: bool = False, size: int = 2) -> scripted.Reply:
-    """Reply with one page of sequences, and a link to the next."""
+    """Make a page of sequences, with a link to the next page unless it is the last."""
     items = [
         {"id": f"s{number}_{place}", "name": f"Name {number}.{place}", "status": "active"}
         for place in range(size)
@@ -445,10 +445,10 @@ LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
 
 
 @pytest.mark.parametrize(("replies", "most", "words"), LOOK_UPS.values(), ids=LOOK_UPS)
-def test_the_look_up_takes_few_requests(
+def test_the_look_up_sends_few_requests(
     replies: list[scripted.Reply], most: int, words: str
 ) -> None:
-    """At most five requests are sent, and the plan shows the result so far."""
+    """The look-up of a sequence sends at most five requests, and the plan shows its result."""
     with (
         scripted.scripted(replies) as service,
         Client(service.url, "token", cache=None, backoff=0) as client,
@@ -463,8 +463,8 @@ def test_the_look_up_takes_few_requests(
     [scripted.delayed(30, sequence_page(4)), scripted.drip(sequence_page(4), every=0.5)],
     ids=["nothing", "drips"],
 )
-def test_the_look_up_does_not_wait(reply: scripted.Reply) -> None:
-    """A slow service does not delay a plan."""
+def test_the_look_up_of_a_slow_service(reply: scripted.Reply) -> None:
+    """The look-up of a sequence ends early if the service is slow."""
     with (
         scripted.scripted([reply]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -472,8 +472,8 @@ def test_the_look_up_does_not_wait(reply: scripted.Reply) -> None:
         assert "in time" in repr(make_plan(people(1), "s4_1", client=client))
 
 
-def test_a_long_wait_is_not_waited_out() -> None:
-    """A requested wait delays later requests, but not the look-up."""
+def test_the_look_up_does_not_wait_for_retry_after() -> None:
+    """The look-up of a sequence ends early if the service requests a wait."""
     later = scripted.json({}, 429, {"Retry-After": "60"})
     with (
         scripted.scripted([later]) as service,
@@ -483,8 +483,8 @@ def test_a_long_wait_is_not_waited_out() -> None:
     assert len(service.requests) == 1
 
 
-def test_a_name_in_place_of_an_id_is_refused() -> None:
-    """A sequence's name is an error that has the id; no plan is made for a name."""
+def test_a_name_in_place_of_an_id_is_an_error() -> None:
+    """Passing a sequence's name is an error that has the sequence's id."""
     with (
         scripted.scripted([sequence_page(4, last=True)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -495,8 +495,8 @@ def test_a_name_in_place_of_an_id_is_refused() -> None:
         make_plan(people(1), "Name 4.0", client=client)
 
 
-def test_of_many_sequences_none_is_suggested_at_length() -> None:
-    """Comparing a huge page for suggestions takes no longer than comparing small pages."""
+def test_suggestions_among_many_sequences() -> None:
+    """Of a huge page, only some sequences are compared for a suggestion."""
     with (
         scripted.scripted([sequence_page(4, last=True, size=20_000)]) as service,
         of.connect(service.url, "token", cache=None) as client,
@@ -505,8 +505,8 @@ def test_of_many_sequences_none_is_suggested_at_length() -> None:
         make_plan(people(1), "s4_x", client=client)
 
 
-def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> None:
-    """A plan keeps the default client of its time, whatever is connected later."""
+def test_a_plan_keeps_its_client(sandbox: Sandbox) -> None:
+    """A plan keeps the default client with which it was made."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as first:
         plan = make_plan(people(1), sandbox.sequence_ids["accepts_any"])
         with scripted.scripted([]) as other, of.connect(other.url, "token", cache=None):
@@ -514,8 +514,8 @@ def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> N
 
 
 @pytest.mark.parametrize("name", ["Email", "E-Mail", "e_mail", " email"])
-def test_a_similar_column_is_proposed_and_not_guessed(name: str) -> None:
-    """If a column's name only resembles a default column, the error proposes the column."""
+def test_a_similar_column_is_suggested_not_used(name: str) -> None:
+    """A column whose name only resembles a default name is suggested in an error, not used."""
     frame = pd.DataFrame({name: ["a@x.example"], "profnet_url": ["https://profnet.example/in/a"]})
     for call in (partial(make_plan, frame, SEQUENCE), frame.outreach.validate):
         with pytest.raises(InvalidInputError, match=re.escape(f"Pass email={name!r}")):

@@ -1,1 +1,1 @@
-"""Random histories of submissions with one journal, and an oracle that knows the rules."""
+"""Random histories of submissions that share one journal, checked by an oracle."""

@@ -1,7 +1,7 @@
-"""Checks requests and reports against the specification, by what was sent and replied only.
+"""Checks requests and reports against the rules, using only the requests and their replies.
 
-There are two kinds of persons. Those formed by present and recorded rows must not be sent twice.
-Those formed by all rows ever seen must explain every outcome by one of their leads.
+Rows that share an identifier form a person. No person of the current and recorded rows may be sent
+twice. If all rows so far are grouped, each outcome must be that of one of its person's leads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RETRYABLE = {"rejected", "not_sent"}
 
 
 class Broken(NamedTuple):
-    """A rule that a run broke, and how."""
+    """A broken rule, with its run and a description."""
 
     rule: str
     run: int
@@ -29,7 +29,7 @@ class Broken(NamedTuple):
 
 @dataclass
 class Sent:
-    """A lead in a request; `known` is its outcome as far as the client can know, or ""."""
+    """A lead in a request; `known` is the outcome that the reply proves, or "" if none."""
 
     run: int
     texts: Pair
@@ -40,31 +40,31 @@ class Sent:
 
     @property
     def may_have_acted(self) -> bool:
-        """Whether the service may have added it, as far as the client can know."""
+        """Whether the reply leaves it possible that the service added the lead."""
         return self.known in ("", "added")
 
     @property
     def is_skipped(self) -> bool:
-        """Whether the service proved that it skipped the lead."""
+        """Whether the reply proves that the service skipped the lead."""
         return not self.may_have_acted and self.known not in RETRYABLE
 
 
 @dataclass
 class Oracle:
-    """Watches one story.
+    """Checks every run of one story, and collects the broken rules.
 
     Attributes
     ----------
     run, number : Run and int
-        The run under way.
+        The current run and its number.
     is_clean : bool
         Whether the service has worked without faults so far in this run.
     sent : list of Sent
         All leads in all requests.
     recorded : list of pair
-        Rows of persons that requests may have reached.
+        Rows of people whose leads the service did not refuse.
     seen : list of pair
-        All rows.
+        Rows of all runs so far.
     broken : list of Broken
         Broken rules.
     """
@@ -95,7 +95,7 @@ class Oracle:
             self.sent.append(lead)
 
     def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
-        """Check the report, if there is one, and record the people it reached."""
+        """Check the report, if any, and record the people that the run reached."""
         if self.run.how == "dry":
             return
         self.seen += self._pairs
@@ -109,7 +109,7 @@ class Oracle:
         self.recorded += [pair for pair in self._pairs if known[pair] in reached]
 
     def end_without_run(self) -> None:
-        """Check that nothing was sent and nothing recorded."""
+        """Check that no row was due to be sent."""
         self._judge_missing(Persons([*self.seen, *self._pairs]))
 
     @property
@@ -143,7 +143,7 @@ class Oracle:
                 self.fail("one lead", f"{lead.texts} and {one.texts} in one run")
 
     def _judge_skipped(self, lead: Sent, earlier: Sequence[Sent]) -> None:
-        """Allow another request for a skipped person only with the override for that list."""
+        """Check that a skipped person is sent again only with the override for that list."""
         skipped = {one.known for one in earlier if one.is_skipped}
         carried = {status for status, name in OVERRIDES.items() if name in lead.carries}
         if earlier and earlier[-1].is_skipped and not skipped & carried:
@@ -199,7 +199,7 @@ class Oracle:
             self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
 
     def _judge_missing(self, everybody: Persons) -> None:
-        """Require that a run without faults has sent everybody it may send."""
+        """Require that a run without faults has sent every person that it may send."""
         groups: dict[str | None, list[Row]] = {}
         for row in self._rows:
             groups.setdefault(everybody[row.pair], []).append(row)
@@ -220,7 +220,7 @@ class Oracle:
                 self.fail("missing", f"{[row.texts for row in rows]} was not sent")
 
     def _judge_unchanged(self, statuses: Sequence[str], everybody: Persons) -> None:
-        """Require that the same rows in any order send nothing, and change only the lead's row."""
+        """Require that repeated rows, in any order, send nothing and keep a person's outcomes."""
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
         if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
@@ -236,7 +236,7 @@ class Oracle:
             self.fail("permuted", f"{before} became {statuses}")
 
     def _judge_restored(self, statuses: Sequence[str]) -> None:
-        """Require that a column that was shifted for one run changed no earlier outcome."""
+        """Require that earlier outcomes survive a run with a shifted column."""
         run, before = self._reports.get(self.number - self.run.restores, (Run(""), ()))
         if run.rows != self.run.rows[: len(run.rows)]:
             return
@@ -255,9 +255,9 @@ class Oracle:
 
 
 def outcomes(sent: Sequence[Sent]) -> set[str]:
-    """Return the status of a lead after it was sent with this result, if it was.
+    """Return the status that these requests for one lead prove; without requests, none.
 
-    After a request that may have acted, no later refusal proves that it had not.
+    If one request may have added the lead, a later refusal does not disprove that.
     """
     status, is_open = set[str](), False
     for one in sent:

@@ -1,4 +1,4 @@
-"""Plays a story: real runs over HTTP, one after the other, with one journal."""
+"""Plays a story: its runs follow each other over HTTP and share one journal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Player:
     def __init__(self, oracle: Oracle, books: LeadService, service: Service, folder: Path) -> None:
         self.oracle, self.books, self.service = oracle, books, service
         self.folder, self.journal = folder, folder / "journal"
-        # What can be used once more, with its rows: the latest first.
+        # Earlier reports and plans, each with its run, the latest first.
         self.reports: list[tuple[Run, Any]] = []
         self.plans: list[tuple[Run, Any]] = []
         self.steps: dict[str, Callable[[Run, Client], None]] = {
@@ -84,7 +84,7 @@ class _Player:
         self.end(run, plan.submit(journal=self.journal, progress=False))
 
     def again(self, run: Run, client: Client) -> None:
-        """Submit an earlier plan again, of the unchanged frame."""
+        """Submit an earlier plan again, with its unchanged frame."""
         if self.plans:
             former, plan = self.plans[run.pick % len(self.plans)]
             run = run._replace(rows=former.rows)
@@ -116,7 +116,7 @@ class _Player:
                 self.oracle.fail("report of the journal", "the journal's report is another")
 
     def widget(self, run: Run, client: Client) -> None:
-        """Check and send in the widget, twice, and resend the unknown rows."""
+        """Check and send in the widget, sometimes twice, then resend the unknown rows."""
 
         async def clicks() -> None:
             page = Page(frame_of(run), client, journal=self.journal)
@@ -142,7 +142,7 @@ class _Player:
         asyncio.run(clicks())
 
     def killed(self, run: Run, _client: Client) -> None:
-        """Kill the process of a run at a request; if no request remains, let it end."""
+        """Kill a run's process during a request, or let a run without that request end."""
         result = self.folder / "report.json"
         result.write_text("[[], []]")
         arguments = (self.service.url, run, self.journal, result)
@@ -172,9 +172,9 @@ def add(run: Run, client: Client, journal: Path, **more: Any) -> Any:
 
 
 def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
-    """Submit in the process that is killed."""
+    """Submit in a process that may be killed, and write the outcomes to a file."""
     warnings.simplefilter("ignore")
-    # Locks that are made now leave nothing behind that must be cleaned up.
+    # With fork, a lock's semaphore is unlinked at once, so a killed process leaves none behind.
     multiprocessing.set_start_method("fork", force=True)
     with Client(url, "token", cache=None, backoff=0, max_wait=5) as client:
         rows = add(run, client, journal).rows
@@ -183,7 +183,7 @@ def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
 
 @cache
 def forkserver() -> ForkServerContext:
-    """Return a server that starts processes with all imports done."""
+    """Return a context whose processes start with all imports done."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     return context

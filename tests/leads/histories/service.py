@@ -1,4 +1,4 @@
-"""A service that adds every lead it does not have in the same words, and fails at random."""
+"""A service that fails at random and adds each lead unless its text was added before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.leads.sending.lead_service import refused
 from tests.scripted import Received, Reply
 
 _STATUS = {"400": "rejected", "413": "rejected", "422": "rejected", "422 stop": "rejected"}
-# Longer than any client here may wait.
+# A Retry-After in seconds that exceeds each client's `max_wait`.
 _LONG = "10000"
 
 
@@ -50,7 +50,7 @@ class LeadService:
                 lead.known = "rejected"
             return refused("missing_lead_field")
         if fate in ("", *_AFTER):
-            reply = self._add(leads, is_told=fate == "")
+            reply = self._add(leads, is_received=fate == "")
             if fate == "+kill":
                 self.kill()
             return _AFTER[fate](reply) if fate else reply
@@ -58,14 +58,14 @@ class LeadService:
             self.kill()
         return _LOST.get(fate) or script.json({"error": "oops"}, int(fate))
 
-    def _add(self, leads: list[Sent], *, is_told: bool) -> Reply:
-        """Add the leads that may be added; `is_told`: the client gets the reply."""
+    def _add(self, leads: list[Sent], *, is_received: bool) -> Reply:
+        """Add or skip each lead; `is_received`: the client receives the reply."""
         result: dict[str, object] = {"total": len(leads)}
         added = 0
         for lead in leads:
             status = self._status(lead)
             lead.committed = status in ("added", ALREADY)
-            if is_told:
+            if is_received:
                 lead.known = status
             if status == "added":
                 self.committed.add(lead.texts)
@@ -98,7 +98,7 @@ _AFTER: dict[str, Callable[[Reply], Reply]] = {
 
 
 def _refusal(fate: str) -> Reply:
-    """Reply that certainly nothing was done."""
+    """Reply with an error after which certainly no lead was added."""
     status, _, more = fate.partition(" ")
     wait = {"stop": _LONG, "wait": "0"}.get(more, "")
     if status == "422":

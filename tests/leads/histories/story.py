@@ -19,7 +19,7 @@ OVERRIDES = {
     "in_exclusion_list": "ignore_exclusion_list",
 }
 NO_ADDRESS = "nobody-at-example"
-# What is never sent.
+# Rows that are never sent.
 JUNK = (
     ("n/a", None),
     (NO_ADDRESS, None),
@@ -32,7 +32,7 @@ Pair = tuple[str | None, str | None]
 
 
 class Row(NamedTuple):
-    """The cells of a row, and the overrides that it carries."""
+    """The cells and overrides of a row."""
 
     email: str | None
     url: str | None
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
     @property
     def pair(self) -> Pair:
-        """The person of the row, whatever the spelling."""
+        """The identifiers of the row, whatever their spelling."""
         return email_of(self.email), url_of(self.url)
 
     @property
@@ -56,22 +56,22 @@ class Row(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One step of a story: an action with rows, and the service's behaviour meanwhile."""
+    """One step of a story: an action, its rows, and the service's faults."""
 
     how: str
     rows: tuple[Row, ...] = ()
     fates: tuple[str, ...] = ()
     library: str = "str"
     chunk_size: int = 250
-    # Which of the former reports or plans is used.
+    # The index of the earlier report or plan to use, the latest first.
     pick: int = 0
-    # How many runs ago the frame began with the same rows, where only a column moved in between.
+    # How many runs ago the frame began with these rows, if only a column was shifted since.
     restores: int = 0
 
 
 @dataclass(frozen=True)
 class Story:
-    """Runs with one journal, and the service's earlier leads."""
+    """Runs that share a journal, and the leads that the service had before."""
 
     runs: tuple[Run, ...]
     skips: tuple[tuple[str, str], ...] = ()
@@ -88,19 +88,19 @@ class Story:
 
 
 def email_of(text: str | None) -> str | None:
-    """Return the person of an address: `p3a` for `P3A@example.com`."""
+    """Return the identifier in an address: `p3a` for `P3A@example.com`."""
     found = re.fullmatch(r"(p\d[ab])@example\.com", (text or "").lower())
     return found and found[1]
 
 
 def url_of(text: str | None) -> str | None:
-    """Return the person of a URL: `in/p3` for a profile, `company/w1` for a weak URL."""
+    """Return the identifier in a URL: `in/p3` for a profile, `company/w1` for a weak URL."""
     found = re.search(r"(in/p\d|company/w\d)", (text or "").lower())
     return found and found[1]
 
 
 class Persons:
-    """The persons that rows form; a row that shares no identifier with them belongs to none.
+    """Persons formed by rows that share identifiers; an unknown row belongs to no person.
 
     >>> found = Persons([("p1a", "in/p1"), ("p1b", "in/p1"), ("p2a", "company/w1")])
     >>> found["p1b", None], found["p2a", None], found[None, "company/w1"]
@@ -115,13 +115,13 @@ class Persons:
             self._identifiers |= dict.fromkeys(person, person)
 
     def __getitem__(self, pair: Pair) -> str | None:
-        """Return the name of a row's person."""
+        """Return the name of a row's person, or None."""
         found = [self._identifiers[one] for one in _identifiers(pair) if one in self._identifiers]
         return min(found[0]) if found else None
 
 
 def _identifiers(pair: Pair) -> set[str]:
-    """Return the identifiers of a row; a weak URL only if there is no other."""
+    """Return a row's identifiers; a weak URL only if the row has no other."""
     known = {one for one in pair if one}
     return {one for one in known if not one.startswith("company/")} or known
 
@@ -188,7 +188,7 @@ class _Author:
         if how == "kill":
             fates = [*fates[: rng.randint(0, 3)], rng.choice(["kill", "+kill"])]
         if how == "widget":
-            # Its connection outlives the wait that the service asks for.
+            # The widget's runs share one client, so a long wait would also block later runs.
             fates = [fate for fate in fates if fate != "429 stop"]
             everybody = frozenset(rng.sample([*OVERRIDES.values()], rng.choice([0, 0, 1])))
             rows = [row._replace(carries=everybody) for row in rows]
@@ -227,7 +227,7 @@ class _Author:
         return row._replace(email=email, url=url)
 
     def shifted(self, rows: list[Row]) -> list[Row]:
-        """Move the column of URLs by one row."""
+        """Shift the column of URLs by one row."""
         urls = [row.url for row in rows]
         return [row._replace(url=url) for row, url in zip(rows, urls[-1:] + urls, strict=False)]
 
@@ -267,7 +267,7 @@ class _Author:
         return parts
 
     def merged(self, rows: list[Row]) -> list[Row]:
-        """Merge two rows, of one person or not."""
+        """Copy one row's URL into another row, of the same or another person."""
         ones, others = [row for row in rows if row.email], [row for row in rows if row.url]
         if not ones or not others:
             return rows
@@ -290,7 +290,7 @@ class _Author:
 
 
 def make_story(seed: int) -> Story:
-    """Return the story of a seed, always the same."""
+    """Generate a story; the same seed always gives the same story."""
     return _Author(random.Random(seed)).story()
 
 
@@ -303,7 +303,7 @@ DTYPES: dict[str, Any] = {
 
 
 def frame_of(run: Run) -> Any:
-    """Convert a run's rows to a frame of its library; its labels identify no row."""
+    """Convert a run's rows to a frame of its library; index labels are not unique."""
     dtype = DTYPES.get(run.library, "str")
     frame = pd.DataFrame(
         {
@@ -319,7 +319,7 @@ def frame_of(run: Run) -> Any:
 
 
 def shorter(story: Story) -> Iterator[Story]:
-    """Return stories that are simpler by one step each."""
+    """Yield stories that are each simpler by one step."""
     runs = story.runs
     for number in range(len(runs)):
         yield replace(story, runs=runs[:number] + runs[number + 1 :])

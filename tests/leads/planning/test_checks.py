@@ -1,4 +1,4 @@
-"""Every argument and every row is checked before a request, and all problems are reported."""
+"""All arguments and rows are checked before the first request, and all problems are reported."""
 
 from __future__ import annotations
 
@@ -92,19 +92,17 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ],
     ids=str,
 )
-def test_data_the_wrong_way_round_is_told_the_right_way(
+def test_swapped_columns_and_fields_are_an_error(
     data: dict[Any, Any], right: dict[str, Any] | str
 ) -> None:
-    """The error for pairs of column and field shows the pairs of field and column."""
+    """If `data` maps columns to fields, the error shows the mapping of fields to columns."""
     said = right if isinstance(right, str) else f"Pass data={right}."
     with pytest.raises(InvalidInputError, match=re.escape(said)):
         FRAME.assign(**{"5": 1}).rename(columns={"5": 5}).outreach.plan(SEQUENCE, data=data)
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG_ARGUMENTS, ids=str)
-def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
-    arguments: dict[str, Any], message: str
-) -> None:
+def test_invalid_arguments_are_an_error(arguments: dict[str, Any], message: str) -> None:
     """The error names each wrong argument and a valid value."""
     given_arguments: dict[str, Any] = {"sequence_id": SEQUENCE, **arguments}
     with pytest.raises(ValueError, match=message):
@@ -112,42 +110,42 @@ def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
 
 
 @pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
-def test_only_frames_have_rows(frame: Any) -> None:
-    """Anything except a frame is an error that names its type."""
+def test_only_frames_are_accepted(frame: Any) -> None:
+    """Any other object than a frame is an error that names its type."""
     with pytest.raises(InvalidInputError, match=type(frame).__name__):
         make_plan(frame, SEQUENCE)
 
 
-def test_a_default_column_may_be_absent_and_a_named_one_may_not() -> None:
-    """Either default column is enough; a column that was passed must exist."""
+def test_only_a_default_column_may_be_missing() -> None:
+    """One default column is enough, but a column passed by name must exist."""
     assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers([0]) == [(None, URL)]
     assert make_plan(FRAME[["email"]], SEQUENCE).identifiers([0]) == [(EMAIL, None)]
     with pytest.raises(InvalidInputError, match="no column 'email'"):
         make_plan(FRAME[["profnet_url"]], SEQUENCE, email="email")
 
 
-def test_the_column_that_may_be_meant_is_suggested() -> None:
+def test_a_similar_column_is_suggested() -> None:
     """If both default columns are missing, a column with a similar name is suggested."""
     with pytest.raises(InvalidInputError, match="email='E-Mail Address'"):
         make_plan(pd.DataFrame({"E-Mail Address": [EMAIL]}), SEQUENCE)
 
 
-def test_columns_of_several_levels_are_refused_with_the_way_out() -> None:
-    """The error for columns of several levels advises to flatten them."""
+def test_columns_of_several_levels_are_an_error() -> None:
+    """Columns of several levels are an error with advice."""
     frame = pd.DataFrame({("a", "email"): [EMAIL]})
     with pytest.raises(InvalidInputError, match="several levels"):
         make_plan(frame, SEQUENCE)
 
 
-def test_a_column_that_is_there_twice_matters_only_where_it_is_used() -> None:
-    """Two columns of one name are an error only if that name is used."""
+def test_duplicate_columns_are_an_error_only_if_used() -> None:
+    """A duplicate column name is an error only if it is used."""
     frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
     assert len(make_plan(frame, SEQUENCE).positions) == 1
     with pytest.raises(InvalidInputError, match="2 columns 'n'"):
         make_plan(frame, SEQUENCE, data=["n"])
 
 
-def test_columns_may_have_labels_that_are_no_text() -> None:
+def test_column_names_may_be_integers() -> None:
     """Integers can be column names too."""
     plan = make_plan(pd.DataFrame({0: [EMAIL], 1: [7]}), SEQUENCE, email=0, data={"number": 1})
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
@@ -157,20 +155,20 @@ def test_columns_may_have_labels_that_are_no_text() -> None:
     "name",
     ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)],
 )
-def test_field_names_outside_the_rules_are_refused(name: str) -> None:
+def test_invalid_field_names_are_rejected(name: str) -> None:
     """The error for an invalid field name shows a valid one."""
     with pytest.raises(InvalidInputError, match=r"(?s)is not a valid name.*data=\{"):
         make_plan(FRAME, SEQUENCE, data={name: "n"})
 
 
 @pytest.mark.parametrize("name", ["a", "a1_", "a" * spec.MAX_DATA_NAME_LENGTH])
-def test_field_names_within_the_rules_are_taken(name: str) -> None:
-    """The longest and the shortest field name are accepted."""
+def test_valid_field_names_are_accepted(name: str) -> None:
+    """Field names of the minimum and maximum length are accepted."""
     assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
 
 
 def test_the_number_of_fields_is_limited() -> None:
-    """A lead accepts the maximum number of fields, in addition to its identifiers, but no more."""
+    """Besides its identifiers, a lead may have at most the maximum number of fields."""
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
     with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
@@ -178,7 +176,7 @@ def test_the_number_of_fields_is_limited() -> None:
 
 
 def test_the_length_of_a_value_is_limited() -> None:
-    """The longest value is sent, a longer one is a problem; characters count, not bytes."""
+    """A value's length is limited in characters, not in bytes."""
     longest = "é" * spec.MAX_DATA_VALUE_LENGTH
     frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
     plan = make_plan(frame, SEQUENCE, data=["text"])
@@ -194,7 +192,7 @@ PLACEHOLDERS = ["unknown", "N/A", "n/a", "#N/A", "NA", "None", "NULL", "nan", "-
 @pytest.mark.parametrize("text", [*PLACEHOLDERS, "No Email", "xxx", "TBD", "not available"])
 @pytest.mark.parametrize("field", spec.LEAD_IDENTIFIERS)
 def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None:
-    """A placeholder is never sent; its row is, if the other identifier exists."""
+    """A placeholder is never sent; its row is sent if it has the other identifier."""
     rows = {"email": [EMAIL, None], "profnet_url": [URL, None], field: [text, text]}
     plan = make_plan(pd.DataFrame(rows), SEQUENCE)
     other = {"email": EMAIL, "profnet_url": URL}
@@ -220,8 +218,8 @@ def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None
         "profnet.example/in/%75nknown",
     ],
 )
-def test_a_placeholder_for_a_profile_is_missing_and_reported(url: str) -> None:
-    """A placeholder URL is never sent, in any spelling; its row may be, by its email."""
+def test_a_placeholder_url_is_missing_and_reported(url: str) -> None:
+    """A placeholder URL is never sent, in any spelling; its row is sent if it has an email."""
     frame = pd.DataFrame({"email": [EMAIL, None], "profnet_url": [url, f" {url}\n"]})
     plan = make_plan(frame, SEQUENCE)
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL}]}]
@@ -236,8 +234,8 @@ def test_a_placeholder_for_a_profile_is_missing_and_reported(url: str) -> None:
     ]
 
 
-def test_a_placeholder_for_a_profile_makes_nobody_the_same_person() -> None:
-    """Rows that share a placeholder URL are all sent."""
+def test_a_shared_placeholder_url_matches_no_rows() -> None:
+    """Rows with the same placeholder URL are not duplicates."""
     emails = [f"{name}@x.example" for name in "abc"]
     frame = pd.DataFrame({"email": emails, "profnet_url": "https://profnet.example/in/nan"})
     plan = make_plan(frame, SEQUENCE)
@@ -246,7 +244,7 @@ def test_a_placeholder_for_a_profile_makes_nobody_the_same_person() -> None:
 
 @pytest.mark.parametrize("name", ["na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x"])
 def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
-    """Profile names that only begin like a placeholder are sent, and so is /in/na."""
+    """Profile names that only resemble a placeholder are sent, as is /in/na."""
     url = f"https://profnet.example/in/{name}"
     plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
     assert plan.leads([0]) == [{"profnet_url": url}]
@@ -261,8 +259,8 @@ def test_placeholder_text_in_data_is_text() -> None:
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"])
 @pytest.mark.parametrize("dtype", ["object", "str", "category"])
-def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> None:
-    """A data cell that programs write for a missing value is dropped and reported."""
+def test_text_for_missing_values_is_dropped(text: str, dtype: str) -> None:
+    """Text that programs write for a missing value, such as `NaN`, is dropped and reported."""
     frame = pd.DataFrame({"email": [EMAIL], "name": pd.Series([text], dtype=dtype)})
     plan = make_plan(frame, SEQUENCE, data=["name"])
     assert plan.leads(plan.positions) == [{"email": EMAIL}]
@@ -273,7 +271,7 @@ def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> N
 
 @pytest.mark.parametrize("text", ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"])
 def test_other_words_are_data(text: str) -> None:
-    """Names and words that people write are sent unchanged."""
+    """Words that people may have written, such as `unknown`, are sent unchanged."""
     frame = pd.DataFrame({"email": [EMAIL], "name": [text]})
     plan = make_plan(frame, SEQUENCE, data=["name"])
     assert plan.leads([0]) == [{"email": EMAIL, "data": {"name": text}}]
@@ -301,8 +299,8 @@ def test_other_words_are_data(text: str) -> None:
         (5, "@"),
     ],
 )
-def test_what_is_no_address_is_not_sent_even_with_a_profile(text: object, advice: str) -> None:
-    """An invalid address makes the row invalid, and the message has advice."""
+def test_an_invalid_address_makes_the_row_invalid(text: object, advice: str) -> None:
+    """An invalid address makes the row invalid even with a profile; the message has advice."""
     frame = pd.DataFrame({"email": [text], "profnet_url": [URL]})
     plan = make_plan(frame, SEQUENCE)
     (problem,) = plan.problems.to_dict("records")
@@ -363,8 +361,8 @@ def test_profile_urls_are_sent_as_written(text: str) -> None:
         "https://profnet.example/in/" + "a" * spec.MAX_DATA_VALUE_LENGTH,
     ],
 )
-def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> None:
-    """An invalid URL makes the row invalid, also with an address."""
+def test_an_invalid_url_makes_the_row_invalid(text: str) -> None:
+    """An invalid URL makes the row invalid, even if it has an address."""
     plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [text]}), SEQUENCE)
     (problem,) = plan.problems.to_dict("records")
     assert (problem["column"], problem["code"]) == ("profnet_url", "invalid_profnet_url")
@@ -373,22 +371,22 @@ def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> N
 
 
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True))
-def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
+def test_the_fast_pattern_accepts_only_valid_addresses(text: str) -> None:
     """The fast pattern accepts no address that the library rejects."""
     if syntax.is_simple_email(pa.array([text], TEXT))[0].as_py():
         assert syntax.email_problem(text) is None
 
 
 @given(st.from_regex(syntax.SIMPLE_URL, fullmatch=True))
-def test_what_passes_for_a_profile_at_once_is_one_by_the_full_check(text: str) -> None:
+def test_the_fast_pattern_accepts_only_valid_urls(text: str) -> None:
     """The fast pattern accepts no URL that the full check rejects."""
     is_simple = syntax.is_simple_url(pa.array([text], TEXT))[0].as_py()
     assert is_simple == (len(text) <= LONGEST_HOST)
     assert not is_simple or syntax.url_problem(text) is None
 
 
-def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
-    """Every problem of every row is reported, with its place, dtype and index label."""
+def test_all_problems_are_reported_in_row_order() -> None:
+    """All problems of all rows are reported, with row number, label, code and field."""
     frame = pd.DataFrame(
         {
             "email": ["anna@", None, EMAIL],
@@ -417,15 +415,15 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
     ]
 
 
-def test_an_identifier_that_is_no_text_is_one_problem() -> None:
+def test_an_identifier_of_bytes_is_one_problem() -> None:
     """A cell that cannot be read as text is not also reported as missing."""
     problems = validate(pd.DataFrame({"email": [None, b"x"]}))
     assert list(problems["row"]) == [0, 1]
     assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
-def test_no_problem_is_a_frame_with_the_same_columns() -> None:
-    """Without problems, and without rows, the frame has the same columns."""
+def test_an_empty_frame_of_problems_has_the_same_columns() -> None:
+    """Without problems or without rows, the frame of problems has the same columns."""
     names = ["row", "index", "column", "field", "code", "message"]
     for frame in (FRAME, FRAME.iloc[:0], FRAME.set_index(["n", "flag"])):
         problems = validate(frame)
@@ -434,13 +432,13 @@ def test_no_problem_is_a_frame_with_the_same_columns() -> None:
 
 
 def test_labels_of_several_levels_are_tuples() -> None:
-    """With an index of several levels, a row's label is its tuple."""
+    """With an index of several levels, a row's label is a tuple."""
     frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
     assert list(validate(frame)["index"]) == [(1, True)]
 
 
-def test_a_profile_url_in_the_data_alone_is_pointed_out() -> None:
-    """If a row's only profile URL is in its data, the message advises to pass the column."""
+def test_a_profile_url_only_in_data_is_reported() -> None:
+    """If a row's only profile URL is in `data`, the message suggests `profnet_url=`."""
     frame = pd.DataFrame({"email": [None], "Profile": [URL]})
     problems = validate(frame, data={"profile": "Profile"})
     assert "profnet_url='Profile'" in problems["message"][0]
@@ -474,19 +472,19 @@ ALL = dict.fromkeys(OVERRIDE_NAMES, True)
     ids=str,
 )
 def test_overrides_for_all_rows(overrides: Any, sent: dict[str, bool] | None) -> None:
-    """A boolean sets all overrides, a dict the named ones; only true ones are sent."""
+    """A boolean sets all overrides, and a dict some; only true values are sent."""
     assert overrides_of([1], overrides) == ([sent], [])
 
 
 @pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
-def test_a_column_of_booleans_decides_row_by_row(dtype: str) -> None:
-    """Booleans of every dtype count, and a missing one sets no override."""
+def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
+    """Each row's boolean, of any dtype, sets its overrides; a missing cell sets none."""
     column = pd.Series([True, False, None], dtype=dtype)
     assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
     assert overrides_of(column, "flag") == ([ALL, None, None], [])
 
 
-def test_a_column_of_dicts_decides_row_by_row() -> None:
+def test_a_column_of_dicts_sets_overrides_per_row() -> None:
     """Each row may have its own dict of overrides."""
     column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
     assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
@@ -495,8 +493,8 @@ def test_a_column_of_dicts_decides_row_by_row() -> None:
 @pytest.mark.parametrize(
     "cell", [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)], ids=repr
 )
-def test_nothing_but_a_boolean_is_true(cell: object) -> None:
-    """Any other value in a column is a problem of its row, which is not sent."""
+def test_a_cell_that_is_not_a_boolean_is_a_problem(cell: object) -> None:
+    """A cell that is not a boolean is a problem, and its row is not sent."""
     for overrides in ({OVERRIDE_NAMES[0]: "flag"}, "flag"):
         column = pd.Series([True, cell], dtype=object)
         sent, codes = overrides_of(column, overrides)
@@ -512,7 +510,7 @@ def test_nothing_but_a_boolean_is_true(cell: object) -> None:
         ("x" * 100, "flag", "the overrides", f"'{'x' * 58}…"),
     ],
 )
-def test_an_override_that_is_not_a_boolean_is_explained(
+def test_an_invalid_override_is_explained(
     cell: object, overrides: Any, name: str, shown: str
 ) -> None:
     """The problem names the row, column, override and cell, and has advice."""
@@ -526,8 +524,8 @@ def test_an_override_that_is_not_a_boolean_is_explained(
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
-def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) -> None:
-    """Values of rarely supported types are a problem of their rows, not a crash."""
+def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
+    """Values of rare Arrow types are problems of their rows, not a crash."""
     values = {pa.string_view(): "yes", pa.binary_view(): b"yes"}
     array = pa.array([values.get(kind, ["yes"]), None], kind)
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
@@ -537,8 +535,8 @@ def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) ->
         assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
 
 
-def test_dicts_with_other_names_or_values_are_problems() -> None:
-    """In a dict, a wrong name gets a suggestion, and a wrong value is a problem."""
+def test_invalid_names_and_values_in_dicts_are_problems() -> None:
+    """In a dict, an unknown name or an invalid value is a problem; the name gets a suggestion."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
@@ -561,14 +559,14 @@ def test_dicts_with_other_names_or_values_are_problems() -> None:
 def test_settings_are_sent_as_given(
     arguments: dict[str, Any], settings: dict[str, Any] | None
 ) -> None:
-    """The settings are part of each request, and omitted if none is passed."""
+    """Each request has the settings that were passed; without settings, it has none."""
     (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
     assert body.get("settings") == settings
     assert ("settings" in body) == (settings is not None)
 
 
 @pytest.mark.long
-def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
-    """Functions that only read do not import the library for addresses."""
+def test_the_email_library_is_imported_late() -> None:
+    """Importing the package does not import the library that validates addresses."""
     code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

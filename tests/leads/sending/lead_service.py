@@ -1,4 +1,4 @@
-"""A scripted service that accepts leads: its replies, and its requests."""
+"""Replies of a scripted service that accepts leads, and helpers to read its requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def added(received: Received) -> Reply:
 
 
 def refused(*codes: str, status: int = 422) -> Reply:
-    """Reply that a request cannot be completed."""
+    """Reply that the request is refused with these error codes."""
     errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
     return script.json({"validation_errors": errors}, status)
 
@@ -31,7 +31,7 @@ def connected(service: Service, **options: Any) -> Iterator[Client]:
 
 
 def sent(service: Service) -> list[list[str]]:
-    """Return the leads of each request, in short."""
+    """Return a short name of each lead, per request."""
     return [
         [
             (lead.get("email") or lead["profnet_url"]).rpartition("/")[2].partition(".")[0]
@@ -43,7 +43,7 @@ def sent(service: Service) -> list[list[str]]:
 
 
 def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
-    """Reply in turn to requests that add leads; to others, list two active sequences."""
+    """Send the replies in turn to POST requests; reply to GET with two active sequences."""
     rest = iter(turns)
 
     def turn(received: Received) -> Reply:

@@ -1,9 +1,9 @@
-"""Submits one plan again and again, each time in a process that may be killed.
+"""Submits one plan repeatedly, each time in a new process that may be killed.
 
-Starting Python takes longer than a whole run in the tests may take: this process imports and plans
-once, and forks a process per run. Its input lines are commands: `submit` or `retry` starts a run,
-`reap` waits for its end. The output has each process's id, and how it ended; a run that reaches its
-end prints `ended`, and writes its report to a file.
+Starting Python would take longer than a run. So this process imports and plans once, and forks a
+process per run. Each input line is a command: `submit` or `retry` starts a run, and `reap` waits
+for its end. The output has each process's id and exit status; a run that is not killed prints
+`ended` and writes its report to a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from outreach_frames.leads.sending.submit import submit
 
 
 def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) -> None:
-    """Obey."""
+    """Run the commands on standard input."""
     frame = pd.read_json(folder / "leads.json", dtype=False)
     plan = make_plan(frame, sequence_id, chunk_size=chunk_size)
     say("ready")
@@ -33,11 +33,11 @@ def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) 
         if line.strip() == "reap":
             say(f"reaped {os.waitpid(pid, 0)[1]}")
             continue
-        told, tell = os.pipe()
+        can_start, start = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.close(tell)
-            os.read(told, 1)  # its id is said before how it ends
+            os.close(start)
+            os.read(can_start, 1)  # wait until the parent has printed the id
             try:
                 run(plan, Client(url, token, cache=None, backoff=0.001), folder, line.strip())
                 say("ended")
@@ -46,12 +46,12 @@ def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) 
             finally:
                 os._exit(0)
         say(str(pid))
-        os.close(tell)
-        os.close(told)
+        os.close(start)
+        os.close(can_start)
 
 
 def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
-    """Submit, or resend the unknown rows, and write the report."""
+    """Submit, resend the unknown rows if requested, and write the report."""
     warnings.simplefilter("ignore")
     plan = dataclasses.replace(plan, client=client)
     report = submit(plan, journal=folder / "journal", progress=False)
@@ -63,7 +63,7 @@ def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
 
 
 def say(what: str) -> None:
-    """Print one line at once."""
+    """Print one line without buffering."""
     os.write(1, f"{what}\n".encode())
 
 

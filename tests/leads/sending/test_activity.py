@@ -40,7 +40,7 @@ STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "n
 
 
 class Contacts:
-    """A service with contacts, which counts the contacts that were read."""
+    """A service with contacts, which records each request for a contact."""
 
     def __init__(self) -> None:
         self.events: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def service() -> Contacts:
 def connection(
     service: Contacts, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Client, SubmissionReport]]:
-    """Return a connection with a cache, and a report of eight rows, two without an address."""
+    """Return a client with a cache, and a report of eight rows, two without an address."""
     cache = tmp_path_factory.mktemp("cache") / "cache.sqlite"
     with scripted(service) as running:
         with Client(running.url, "token", cache=cache, backoff=0, workers=2) as client:
@@ -87,7 +87,7 @@ def connection(
 
 @pytest.fixture
 def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> SubmissionReport:
-    """Return a report whose statuses and times a test may change, without events."""
+    """Reset the service and the report's statuses and times; return the report."""
     service.events, service.asked, service.refused = {}, [], ""
     made = connection[1]
     made.rows["status"] = "added"
@@ -96,7 +96,7 @@ def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> Su
 
 
 def event(hours: float, kind: str = "opened", **more: Any) -> dict[str, Any]:
-    """Make an event, in hours after the leads were sent."""
+    """Make an event at a time in hours after sending."""
     at = (SENT_AT + timedelta(hours=hours)).isoformat()
     return {"event_at": at, "event_type": kind, "sequence_type": "outbound", **more}
 
@@ -127,7 +127,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
     service: Contacts,
     connection: tuple[Client, SubmissionReport],
 ) -> None:
-    """Each row has its person's events since its time, and counts of every type that occurs."""
+    """Each row has its person's events since it was sent, and counts of each event type."""
     report = connection[1]
     report.rows["status"] = statuses
     times = [SENT_AT + timedelta(hours=each) for each in hours]
@@ -169,7 +169,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
 
 
 def test_times(service: Contacts, report: SubmissionReport) -> None:
-    """`since` accepts days and times of every kind, in UTC without a zone, and no other value."""
+    """`since` accepts dates and times of many types, in UTC by default; other values are errors."""
     service.events = {"a@example.com": [event(hours) for hours in (40, 15, 14.25, 0, -20)]}
     east = timezone(timedelta(hours=2))
     for since, number in {
@@ -197,8 +197,8 @@ def test_times(service: Contacts, report: SubmissionReport) -> None:
     assert service.asked == []
 
 
-def test_what_cannot_be_read_is_named(service: Contacts, report: SubmissionReport) -> None:
-    """Events without a time or type are kept; other activity is counted and named."""
+def test_unreadable_activity_is_reported(service: Contacts, report: SubmissionReport) -> None:
+    """Events without a time or type are kept; warnings count unreadable activity."""
     more = {"channel": "mail", "email": "x", "row": 7}
     service.events = {
         "a@example.com": [event(1), event(1) | {"event_at": "last week"}, event(1, **more)],
@@ -221,8 +221,8 @@ def test_what_cannot_be_read_is_named(service: Contacts, report: SubmissionRepor
     assert counts["contact_found"].tolist()[:4] == [True] * 4
 
 
-def test_an_error_carries_what_was_read(service: Contacts, report: SubmissionReport) -> None:
-    """The `.partial` of an error has the events and rows read before it."""
+def test_an_error_has_the_partial_result(service: Contacts, report: SubmissionReport) -> None:
+    """An error's `.partial` has the events and rows that were read before the error."""
     service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
     service.refused = "d@example.com"
     with pytest.raises(AuthenticationError) as raised:
@@ -241,8 +241,8 @@ def test_an_error_carries_what_was_read(service: Contacts, report: SubmissionRep
     assert counts["events_opened"].isna().equals(~is_read)
 
 
-def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -> None:
-    """Without rows, frames have their columns, and nothing is requested."""
+def test_no_rows_to_read(service: Contacts, report: SubmissionReport) -> None:
+    """Without rows to read, frames have the usual columns, and no request is sent."""
     report.rows["status"] = "not_sent"
     events = report.recent_activity()
     assert events.dtypes.astype(str).to_dict() == DTYPES
@@ -267,8 +267,8 @@ def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -
     assert service.asked == []
 
 
-def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -> None:
-    """The report's connection is used, or the given one; a stored report has none."""
+def test_client(service: Contacts, report: SubmissionReport) -> None:
+    """The report's client is used unless another is passed; a pickled report has none."""
     service.events = {"a@example.com": [event(1)]}
     assert b"token" not in pickle.dumps(report).replace(b"CancellationToken", b"")
     stored = pickle.loads(pickle.dumps(report))  # noqa: S301

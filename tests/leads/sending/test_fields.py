@@ -1,4 +1,4 @@
-"""Searching for the fields that a sequence needs takes few requests, and rejects no valid row."""
+"""The search for a sequence's required fields needs few requests, and rejects no valid row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.scripted import Received, Reply, scripted
 
 
 class NeedingFields:
-    """A service that refuses a request if any lead lacks a field."""
+    """A service that refuses a request if any lead lacks a required field."""
 
     def __init__(self, *needed: str) -> None:
         self.needed = set(needed)
@@ -30,7 +30,7 @@ class NeedingFields:
         self.requests = 0
 
     def __call__(self, received: Received) -> Reply:
-        """Accept or refuse."""
+        """Accept or refuse a request."""
         self.requests += 1
         leads = received.json["leads"]
         if any(self.needed - set(lead) - set(lead.get("data", {})) for lead in leads):
@@ -43,17 +43,17 @@ class NeedingFields:
 def submitted(
     service: NeedingFields, frame: pd.DataFrame, chunk_size: int = 250
 ) -> SubmissionReport:
-    """Submit a frame whose columns are all data, except the address."""
+    """Submit a frame; all columns except the address are data."""
     data = [name for name in frame.columns if name != "email"]
     with scripted(service) as running, connected(running) as client:
-        # No look-up of the sequence: only what adds leads counts.
+        # Count only requests that add leads, without the plan's look-up of the sequence.
         plan = make_plan(frame, "s1", data=data, chunk_size=chunk_size, client=client)
         service.requests = 0
         return submit(plan, progress=False)
 
 
 def frame_of(rows: int, fields: int, share: float, seed: int = 1) -> pd.DataFrame:
-    """Make rows that each have a random part of the fields."""
+    """Make rows that each have some of the fields at random."""
     rng = random.Random(seed)
     columns: dict[str, list[Any]] = {"email": [f"lead{row}@example.com" for row in range(rows)]}
     for field in range(fields):
@@ -63,8 +63,8 @@ def frame_of(rows: int, fields: int, share: float, seed: int = 1) -> pd.DataFram
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("share", [0.5, 0.95])
-def test_one_field_among_hundreds_of_sets(share: float) -> None:
-    """A field that some of 1,000 rows lack is found in about 25 requests."""
+def test_a_missing_field_is_found_with_few_requests(share: float) -> None:
+    """A field that some of 1,000 rows lack is found with at most 25 requests."""
     frame = frame_of(1000, 30, share)
     service = NeedingFields("f7")
     report = submitted(service, frame)
@@ -75,18 +75,18 @@ def test_one_field_among_hundreds_of_sets(share: float) -> None:
     assert isinstance(report.error, ValidationFailedError)
 
 
-def test_what_was_learned_is_remembered() -> None:
+def test_a_required_field_is_remembered() -> None:
     """After one refusal, later requests are split before they are sent."""
     frame = frame_of(60, 1, 0.5)
     service = NeedingFields("f0")
     with pytest.warns(OutreachWarning, match="rejected"):
         report = submitted(service, frame, chunk_size=10)
     assert set(report.rows["status"]) == {"added", "rejected"}
-    # One refusal tells; from then on, each chunk makes two requests.
+    # After the first refusal, each chunk is split into two requests.
     assert service.requests <= 1 + 2 * 6
 
 
-def test_a_field_that_nobody_brings() -> None:
+def test_a_field_that_all_rows_lack() -> None:
     """If no row has the field, three refusals stop the run without a search."""
     service = NeedingFields("phone")
     with pytest.warns(OutreachWarning, match="not_sent"):
@@ -96,7 +96,7 @@ def test_a_field_that_nobody_brings() -> None:
 
 
 def test_another_reason_ends_the_search() -> None:
-    """Rows that still waited in the search when the run stopped were not sent."""
+    """Another error ends the search; rows that were not added are rejected with its code."""
     turns = iter([refused("missing_lead_field"), added, refused("missing_ai_credits")])
 
     def turn(received: Received) -> Reply:
@@ -118,7 +118,7 @@ def test_another_reason_ends_the_search() -> None:
 @pytest.mark.parametrize("answered", [1, 2, 3])
 @pytest.mark.parametrize("is_retry", [False, True])
 def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
-    """Waiting rows were not sent; those that were sent before stay unknown."""
+    """A 401 leaves the remaining rows `not_sent`; in a retry, they stay unknown."""
     frame, service = frame_of(40, 8, 0.5), NeedingFields("f3")
     first = [script.reset()] if is_retry else []
     turns = [*first, *[service] * answered, script.json({"error": "who?"}, 401)]
@@ -129,7 +129,7 @@ def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
             assert set(report.rows["status"]) == {"unknown"}
             report = report.retry_unknown()
         assert len(sent(running)) == len(turns)
-        # The last request was about a part of those that were not added.
+        # The last request had only some of the rows that were not added.
         assert len(sent(running)[-1]) < len(frame) - len(service.accepted)
     assert isinstance(report.error, AuthenticationError)
     assert bool(service.accepted) == (answered > 1)
@@ -140,8 +140,8 @@ def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
 
 @share_of_examples(0.5)
 @given(data=st.data())
-def test_nobody_is_rejected_by_a_guess(data: st.DataObject) -> None:
-    """Exactly the rows that have all needed fields are added, and once."""
+def test_only_rows_without_a_required_field_are_rejected(data: st.DataObject) -> None:
+    """No row with all required fields is rejected, and none without is added."""
     fields = [f"f{number}" for number in range(data.draw(st.integers(1, 5)))]
     sets = data.draw(st.lists(st.sets(st.sampled_from(fields)), min_size=1, max_size=12))
     needed = data.draw(st.sets(st.sampled_from(fields), max_size=3))

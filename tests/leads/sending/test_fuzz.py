@@ -1,4 +1,4 @@
-"""Random runs of changing rows with one journal, at a failing service that records all leads."""
+"""Random runs with one journal and changing rows; the service fails at times and records leads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACTED: dict[str, Callable[[Reply], Reply]] = {
     "acted and broken": lambda _: json({"error": "oops"}, 500),
 }
 FAULTS = st.lists(st.sampled_from(["", "", *REFUSED, *ACTED]), max_size=5)
-# A row brings an address, a profile, both, or an address that is not one.
+# A row has an address, a profile, both, or an invalid address.
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(["email", "email", "url", "both", "bad"])),
     max_size=7,
@@ -49,7 +49,7 @@ MAY_BE_THERE = {
 }
 
 
-class Books:
+class RecordingService:
     """A service that accepts every lead, also repeated ones, and records them."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Books:
         self.faults: list[str] = []
 
     def __call__(self, received: Received) -> Reply:
-        """Accept leads, unless the next fault comes first."""
+        """Accept the leads, unless the next fault prevents it."""
         if received.method == "GET":
             return json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
         fault = self.faults.pop(0) if self.faults else ""
@@ -72,7 +72,7 @@ class Books:
 
 
 def frame_of(rows: list[tuple[int, str]]) -> pd.DataFrame:
-    """Make the rows of a run."""
+    """Make the frame of a run."""
     frame = pd.DataFrame({"email": [None] * len(rows), "profnet_url": None}, dtype="object")
     for row, (person, kind) in enumerate(rows):
         if kind in {"email", "both", "bad"}:
@@ -83,7 +83,7 @@ def frame_of(rows: list[tuple[int, str]]) -> pd.DataFrame:
     return frame
 
 
-def check(report: SubmissionReport, rows: list[tuple[int, str]], books: Books) -> None:
+def check(report: SubmissionReport, rows: list[tuple[int, str]], books: RecordingService) -> None:
     """Check a report against the service's records."""
     frame = report.frame
     cells = frame[["email", "profnet_url"]].to_numpy().tolist()
@@ -97,14 +97,14 @@ def check(report: SubmissionReport, rows: list[tuple[int, str]], books: Books) -
 
 @share_of_examples(0.3)
 @given(runs=RUNS)
-def test_the_books_and_the_reports_agree(
+def test_reports_match_the_service_s_records(
     runs: list[Run],
 ) -> None:
-    """Accepted leads are `added` or unknown, `added` ones were accepted, and none is sent twice.
+    """Reports match the service's records, and no identifier is accepted twice.
 
-    After a row with both identifiers matched an accepted lead, its person has both.
+    Once a row with both identifiers has matched an accepted lead, its person is not sent again.
     """
-    books = Books()
+    books = RecordingService()
     complete: set[int] = set()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""The journal: what it records, what it rejects, and that its records are true."""
+"""Tests of the journal: its records, its locks, and the files that it rejects."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ LEADS = leads(1000)
 
 
 def opened(path: Path, **changes: str) -> Journal:
-    """Open the journal of these tests' one submission, or of another."""
+    """Open the journal of these tests' submission, or of one with changed properties."""
     return Journal(JournalPlace(locate(path)), SUBMISSION | changes)
 
 
@@ -96,7 +96,7 @@ def run(code: str, path: Path) -> str:
 
 @contextmanager
 def process(code: str, path: Path) -> Iterator[forked.Process]:
-    """Run a script in parallel to the test."""
+    """Run a script in a process parallel to the test."""
     with forked.Process(script(code), path, stdout=subprocess.PIPE) as running:
         try:
             yield running
@@ -105,7 +105,7 @@ def process(code: str, path: Path) -> Iterator[forked.Process]:
 
 
 def limited(path: Path, more_bytes: int, code: str) -> str:
-    """Open the journal with a limit on the size of files; return the output."""
+    """Open the journal in a process with a limited file size; return the output."""
     size = path.stat().st_size if path.exists() else 0
     setup = f"""
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size + more_bytes},) * 2)
@@ -120,7 +120,7 @@ except Exception as error:
 
 
 def change(path: Path, statement: str) -> None:
-    """Change a journal outside of the package."""
+    """Change a journal with SQLite, without the package."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
 
@@ -132,19 +132,19 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-class TestMemory:
-    """A journal has its records when it is opened again."""
+class TestRecords:
+    """A reopened journal has its earlier records."""
 
-    def test_a_new_one_is_empty(self, path: Path) -> None:
-        """A missing file is created, and has no records."""
+    def test_a_new_journal_is_empty(self, path: Path) -> None:
+        """A new journal is created without records."""
         with resumed(path) as (journal, found):
             assert found.entries == {}
             assert found.rows.tolist() == list(range(1000))
             assert journal.notes == []
         assert path.exists()
 
-    def test_outcomes_and_notes_stay(self, path: Path) -> None:
-        """Every field of an outcome, the chunk, the attempts and the notes are restored."""
+    def test_outcomes_and_notes_are_restored(self, path: Path) -> None:
+        """Outcomes, chunks, attempts and notes are restored from the file."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
@@ -157,8 +157,8 @@ class TestMemory:
             assert journal.notes == ["Chunk 1: odd"]
             assert journal.last_chunk == 2
 
-    def test_what_was_being_sent_is_unknown(self, path: Path) -> None:
-        """Rows that were begun and not finished are unknown after the next opening."""
+    def test_unfinished_rows_are_unknown(self, path: Path) -> None:
+        """Rows whose request did not finish are unknown when the journal is reopened."""
         with resumed(path) as (journal, _):
             journal.begin(1, [3, 4, 5])
             journal.finish({3: ADDED, 4: RowOutcome("rejected", "no phone", "missing_lead_field")})
@@ -171,16 +171,16 @@ class TestMemory:
                 5: Entry(interrupted, 1, 1),
             }
 
-    def test_any_status_is_kept_as_it_is(self, path: Path) -> None:
-        """No status of the service is mistaken for the mark of rows being sent."""
+    def test_any_status_is_restored(self, path: Path) -> None:
+        """Any status of the service is restored, even one like an internal mark."""
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
             journal.finish({0: RowOutcome("sending"), 1: RowOutcome("")})
         entries = entries_of(path)
         assert [entries[row].outcome.status for row in (0, 1)] == ["sending", ""]
 
-    def test_written_down_before_begin_returns(self, path: Path) -> None:
-        """Records of `begin` and `finish` survive the end of the process."""
+    def test_records_survive_a_kill(self, path: Path) -> None:
+        """Records are on disk when `begin` or `finish` returns, and survive a kill."""
         code = """
             journal = opened(1000)
             journal.begin(1, [1, 2])
@@ -194,7 +194,7 @@ class TestMemory:
         }
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
-        """The tables have no column for a lead, and hashes differ between files."""
+        """A journal holds only hashes of identifiers, and they differ between files."""
         certain, weak = "https://profnet.example/in/lead1", "https://profnet.example/view?id=lead1"
         plan = planned(("lead1@example.com", certain), (None, weak))
         hashes: list[bytes] = []
@@ -209,7 +209,7 @@ class TestMemory:
                     "SELECT email, url, weak_url FROM sets",
                 ):
                     hashes += [cell for row in connection.execute(query) for cell in row if cell]
-        # What was sent and what is compared are hashed apart, so that neither tells of the other.
+        # Sent texts and compared keys have different hashes, so that neither reveals the other.
         assert len(set(hashes)) == len(hashes) == 12
         with closing(sqlite3.connect(place)) as connection:
             columns = connection.execute(
@@ -233,7 +233,7 @@ class TestMemory:
         }
 
     def test_the_time_of_sending(self, path: Path) -> None:
-        """Each lead has the time of the first send that may have arrived."""
+        """Each lead has the time of its first request that may have arrived."""
         before = "2026-03-02T09:30:00+00:00"
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
@@ -252,7 +252,7 @@ class TestMemory:
 class TestFile:
     """The journal's file, the files beside it, and their permissions."""
 
-    def test_for_the_owner_only(self, path: Path) -> None:
+    def test_permissions(self, path: Path) -> None:
         """Whatever the umask, no other user can read the journal or a file beside it."""
         before = os.umask(0)
         try:
@@ -265,23 +265,23 @@ class TestFile:
         assert names == {"leads.journal", "leads.journal-journal", "leads.journal.lock"}
         assert modes == {0o600}
 
-    def test_a_readable_one_is_closed_again(self, path: Path) -> None:
-        """A journal that all can read becomes the owner's only."""
+    def test_permissions_of_a_readable_file(self, path: Path) -> None:
+        """A journal that others can read becomes readable by its owner only."""
         opened(path).close()
         path.chmod(0o644)
         opened(path).close()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    def test_complete_in_itself(self, path: Path, tmp_path: Path) -> None:
-        """After each transaction, a copy of the one file is complete."""
+    def test_a_copy_is_complete(self, path: Path, tmp_path: Path) -> None:
+        """A copy of the journal's file alone is complete after each transaction."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             journal.finish({1: ADDED})
             (tmp_path / "copy").write_bytes(path.read_bytes())
         assert entries_of(tmp_path / "copy") == {1: Entry(ADDED, 1, 1)}
 
-    def test_leftovers_of_a_deleted_one(self, path: Path) -> None:
-        """The rollback journal of a deleted file does not enter a new file."""
+    def test_rollback_journal_of_a_deleted_file(self, path: Path) -> None:
+        """A deleted file's rollback journal is not applied to a new file."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(500))
         code = """
@@ -297,8 +297,8 @@ class TestFile:
         path.unlink()
         assert entries_of(path) == {}
 
-    def test_the_path_may_be_odd(self, tmp_path: Path) -> None:
-        """A name with special characters of an address is only a name."""
+    def test_special_characters_in_a_path(self, tmp_path: Path) -> None:
+        """A file name may contain characters that are special in a URL."""
         odd = tmp_path / "50% of a?b#c &d.journal"
         with resumed(odd) as (journal, _):
             journal.begin(1, [1])
@@ -307,10 +307,10 @@ class TestFile:
 
 
 @pytest.mark.long
-class TestOwners:
-    """One run at a time."""
+class TestLocks:
+    """Only one run at a time may open a journal."""
 
-    def test_a_second_one_is_refused(self, path: Path) -> None:
+    def test_in_the_same_process(self, path: Path) -> None:
         """An open journal is locked in this process until it is closed."""
         with resumed(path) as (journal, _):
             with pytest.raises(InvalidInputError, match=r"leads\.journal is in use.*Nothing was"):
@@ -318,8 +318,8 @@ class TestOwners:
             journal.begin(1, [1])
         opened(path).close()
 
-    def test_another_name_is_no_way_in(self, path: Path, tmp_path: Path) -> None:
-        """A link to an open journal is the same journal."""
+    def test_by_a_link(self, path: Path, tmp_path: Path) -> None:
+        """An open journal cannot be opened again by a link."""
         other = tmp_path / "other"
         with opened(path):
             other.symlink_to(path)
@@ -330,8 +330,8 @@ class TestOwners:
             with pytest.raises(InvalidInputError, match="in use"):
                 opened(other)
 
-    def test_another_process_is_refused(self, path: Path) -> None:
-        """Another process is rejected at once, and can open it after the first has ended."""
+    def test_in_another_process(self, path: Path) -> None:
+        """Another process can open a journal only after the first process has ended."""
         code = """
             journal = opened(1000)
             print("open", flush=True)
@@ -346,8 +346,8 @@ class TestOwners:
             owner.wait()
         opened(path).close()
 
-    def test_another_program_that_reads_it(self, path: Path) -> None:
-        """While another program reads the file, opening it is an error: the file is in use."""
+    def test_while_another_program_reads(self, path: Path) -> None:
+        """A file that another program is reading is rejected as in use."""
         opened(path).close()
         with closing(sqlite3.connect(path, isolation_level=None)) as browser:
             browser.execute("BEGIN")
@@ -356,8 +356,8 @@ class TestOwners:
                 opened(path)
         opened(path).close()
 
-    def test_a_look_at_it_takes_no_lock(self, path: Path) -> None:
-        """Recognising an open journal does not unlock it for other programs."""
+    def test_is_journal_keeps_the_lock(self, path: Path) -> None:
+        """`is_journal` does not release the lock of an open journal."""
         code = """
             import sqlite3
             try:
@@ -371,8 +371,8 @@ class TestOwners:
             with process(code, path) as other:
                 assert other.communicate()[0] == "database is locked\n"
 
-    def test_a_failed_opening_lets_go(self, path: Path) -> None:
-        """A rejected journal is not left locked."""
+    def test_a_rejected_journal_is_unlocked(self, path: Path) -> None:
+        """A rejected journal does not stay locked."""
         opened(path).close()
         for _ in range(2):
             with pytest.raises(InvalidInputError, match="different settings"):
@@ -380,7 +380,7 @@ class TestOwners:
         opened(path).close()
 
 
-class TestRefused:
+class TestRejected:
     """Files that are not a journal of this submission are rejected."""
 
     @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ class TestRefused:
         ],
     )
     def test_another_submission(self, path: Path, changes: dict[str, str], said: str) -> None:
-        """The journal of another submission is rejected, with the differences, and unchanged."""
+        """Another submission's journal is rejected unchanged, with the differences."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             journal.finish({1: ADDED})
@@ -408,8 +408,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         "content", [b"", b"x", b"email,name\n" * 500, b"SQLite format 3\0", b"\0" * 4096]
     )
-    def test_something_else(self, path: Path, content: bytes) -> None:
-        """Any other file, or an empty one, is rejected and unchanged."""
+    def test_another_file(self, path: Path, content: bytes) -> None:
+        """A file that is not a journal is rejected and unchanged."""
         path.write_bytes(content)
         with pytest.raises(
             InvalidInputError, match="not a journal of a submission, or it is damaged"
@@ -418,8 +418,8 @@ class TestRefused:
         assert path.read_bytes() == content
 
     @pytest.mark.parametrize("mode", ["delete", "wal"])
-    def test_a_database_of_something_else(self, path: Path, mode: str) -> None:
-        """The database of another program is rejected and unchanged."""
+    def test_another_database(self, path: Path, mode: str) -> None:
+        """Another program's database is rejected and unchanged."""
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"PRAGMA journal_mode = {mode}")
             connection.execute("CREATE TABLE entries (position INTEGER)")
@@ -430,7 +430,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("version", [1, 2, 99])
     def test_another_format(self, path: Path, version: int) -> None:
-        """A journal of another version of the package is rejected as such, and unchanged."""
+        """Another version's journal is rejected unchanged; the error names the format."""
         opened(path).close()
         change(path, f"PRAGMA user_version = {version}")
         path.chmod(0o644)
@@ -464,16 +464,16 @@ class TestRefused:
             "UPDATE salt SET salt = randomblob(100)",
         ],
     )
-    def test_another_content(self, path: Path, damage: str) -> None:
-        """A journal with invalid tables or rows is damaged."""
+    def test_invalid_content(self, path: Path, damage: str) -> None:
+        """A journal with invalid tables or rows is rejected as damaged."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
         change(path, damage)
         with pytest.raises(InvalidInputError, match=r"is damaged\..*Nothing was sent"):
             entries_of(path)
 
-    def test_cut_off(self, path: Path) -> None:
-        """A journal that was cut off anywhere is rejected, and never read in part."""
+    def test_truncated(self, path: Path) -> None:
+        """A journal that is truncated at any place is rejected as damaged."""
         with resumed(path) as (journal, _):
             for chunk in range(4):
                 rows = range(chunk * 250, chunk * 250 + 250)
@@ -489,7 +489,7 @@ class TestRefused:
         assert len(entries_of(path)) == 1000
 
     def test_overwritten_pages(self, path: Path) -> None:
-        """A journal with a page of zeros is rejected."""
+        """A journal with a page of zeros is rejected as damaged."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(1000))
         whole = path.read_bytes()
@@ -499,32 +499,32 @@ class TestRefused:
                 opened(path)
 
     def test_a_folder(self, tmp_path: Path) -> None:
-        """A folder is rejected as a folder."""
+        """A folder in place of a journal is an error."""
         with pytest.raises(InvalidInputError, match="is a folder"):
             opened(tmp_path)
 
-    def test_no_folder(self, tmp_path: Path) -> None:
+    def test_a_missing_folder(self, tmp_path: Path) -> None:
         """A missing folder is an error, and is not created."""
         with pytest.raises(InvalidInputError, match=r"the folder .*missing does not exist"):
             opened(tmp_path / "missing" / "leads.journal")
         assert list(tmp_path.iterdir()) == []
 
     def test_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
-        """A path through a file is an error of the package."""
+        """A path whose folder is a file raises the package's error."""
         (tmp_path / "file").touch()
         with pytest.raises(InvalidInputError, match="Nothing was sent"):
             opened(tmp_path / "file" / "leads.journal")
 
-    def test_a_circle_of_links(self, path: Path) -> None:
-        """A link to itself is an error of the package."""
+    def test_a_link_to_itself(self, path: Path) -> None:
+        """A link to itself raises the package's error."""
         path.symlink_to(path)
         with pytest.raises(InvalidInputError, match="Nothing was sent"):
             opened(path)
 
 
 @pytest.mark.long
-def test_killed_within_a_commit(path: Path) -> None:
-    """A journal whose last commit was written in part is restored when it is opened."""
+def test_killed_during_a_commit(path: Path) -> None:
+    """Opening a journal rolls back a commit that a kill interrupted."""
     opened(path).close()
     killed = """
         journal = opened(20_000)
@@ -542,23 +542,23 @@ def test_killed_within_a_commit(path: Path) -> None:
 
 @pytest.mark.long
 class TestDisk:
-    """A disk that is full, or read-only."""
+    """Failed writes, and files that are deleted or replaced during a run."""
 
-    def test_full_before_anything(self, path: Path) -> None:
-        """If a new journal cannot be written, the error has advice and no file remains."""
+    def test_full_at_creation(self, path: Path) -> None:
+        """A new journal that cannot be written raises an error and leaves no file."""
         assert "cannot be written" in limited(path, 100, "")
         assert not path.exists()
 
-    def test_full_at_the_opening(self, path: Path) -> None:
-        """If the first write fails, an existing journal is rejected unchanged."""
+    def test_full_at_opening(self, path: Path) -> None:
+        """An existing journal is rejected unchanged if its first write fails."""
         with resumed(path) as (journal, _):
             journal.begin(1, range(1000))
         before = path.read_bytes()
         assert "InvalidInputError" in limited(path, 0, "")
         assert path.read_bytes() == before
 
-    def test_full_in_the_middle(self, path: Path) -> None:
-        """A later failed write is an error of the package; earlier records stay."""
+    def test_full_during_a_run(self, path: Path) -> None:
+        """A later write that fails raises the package's error, and earlier records stay."""
         said = limited(
             path,
             100_000,
@@ -578,8 +578,8 @@ class TestDisk:
         assert len(done) == 250 * len(chunks) > 0
 
     @pytest.mark.parametrize("moment", ["begin", "finish"])
-    def test_deleted_in_the_middle(self, path: Path, moment: str) -> None:
-        """A journal that was deleted during a run is restored with its records; the run ends."""
+    def test_deleted_during_a_run(self, path: Path, moment: str) -> None:
+        """A journal that is deleted during a run is restored with its records, and the run ends."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             if moment == "begin":
@@ -591,8 +591,8 @@ class TestDisk:
         assert entries_of(path) == {1: Entry(ADDED, 1, 1)}
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    def test_replaced_in_the_middle(self, path: Path) -> None:
-        """A journal that was replaced during a run is not replaced by an empty one."""
+    def test_replaced_during_a_run(self, path: Path) -> None:
+        """A journal that is replaced during a run is lost, and later runs reject its path."""
         with resumed(path) as (journal, _):
             journal.begin(1, [1])
             content = path.read_bytes()
@@ -607,7 +607,7 @@ class TestDisk:
             path.unlink(missing_ok=True)
 
     def test_deleted_with_its_folder(self, tmp_path: Path) -> None:
-        """A journal that cannot be restored is not replaced by an empty one either."""
+        """A journal that cannot be restored is lost, and later runs reject its path."""
         folder = tmp_path / "folder"
         folder.mkdir()
         with resumed(folder / "journal") as (journal, _):
@@ -625,30 +625,30 @@ class TestDisk:
 
 Row = tuple[str | None, str | None]
 PROFILE, OTHER_PROFILE = "https://profnet.example/in/u", "https://profnet.example/in/v"
-# Whose page this is, only the whole URL can tell, if it does.
+# Weak URLs: their path does not identify a person.
 WEAK, OTHER_WEAK = "https://profnet.example/view?id=1", "https://profnet.example/view?id=2"
 A, B, C, TYPO = (f"{name}@x.example" for name in ("a", "b", "c", "typo"))
 
 
 def planned(*rows: Row) -> SubmissionPlan:
-    """Plan rows of an address and a profile."""
+    """Plan rows that are pairs of address and profile."""
     frame = pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
     return make_plan(frame, "s1")
 
 
 class TestLeads:
-    """Rows that are corrected, added, dropped or reordered between two runs."""
+    """Rows may be corrected, added, dropped or reordered between two runs."""
 
     @staticmethod
     def after(path: Path, **sent: Row) -> None:
-        """Create a journal with these leads and their statuses."""
+        """Create a journal of one request, with a lead for each status."""
         with resumed(path, planned(*sent.values())) as (journal, _):
             journal.begin(1, range(len(sent)))
             journal.finish(dict(enumerate(map(RowOutcome, sent))))
 
     @staticmethod
     def known(path: Path, *rows: Row) -> list[str | None]:
-        """Return each row's status, the number of the same person's row, or None."""
+        """Return each row's recorded status, the row that it is a duplicate of, or None."""
         plan = planned(*rows)
         with Journal(JournalPlace(locate(path)), SUBMISSION, dry_run=True) as journal:
             found = journal.resume(plan, resend_unknown=False, dry_run=True)
@@ -673,25 +673,25 @@ class TestLeads:
         ]
 
     @pytest.mark.parametrize("status", ["added", "recently_contacted", "unknown", "rejected"])
-    def test_by_either_key(self, path: Path, status: str) -> None:
-        """A lead is recognised by its address and by its profile, in any row."""
+    def test_either_key_identifies_a_lead(self, path: Path, status: str) -> None:
+        """A row matches a recorded lead by its address or its profile."""
         self.after(path, **{status: (A, PROFILE)})
         assert self.known(path, (B, None), (A, None)) == [None, status]
         assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == [status, None]
 
     def test_reordered_and_dropped(self, path: Path) -> None:
-        """Other rows in another order keep their outcomes."""
+        """Rows keep their outcomes in another order and among new rows."""
         self.after(path, added=(A, None), in_exclusion_list=(B, None), rejected=(C, None))
         rows: list[Row] = [(C, None), ("new@x.example", None), (A, None)]
         assert self.known(path, *rows) == ["rejected", None, "added"]
 
     @pytest.mark.parametrize("status", ["added", "unknown"])
     def test_two_rows_of_one_recorded_lead(self, path: Path, status: str) -> None:
-        """Rows that are one person only by the journal are sent at most once."""
+        """Two rows that match one recorded lead are sent at most once."""
         self.after(path, **{status: (A, PROFILE)})
         assert self.known(path, (A, None), (B, PROFILE)) == [status, "0"]
 
-    def test_a_refused_lead_binds_nobody(self, path: Path) -> None:
+    def test_a_rejected_lead_links_no_rows(self, path: Path) -> None:
         """A lead that was never added does not link two rows to one person."""
         self.after(path, rejected=(A, PROFILE))
         assert self.known(path, (B, PROFILE), (A, None)) == ["rejected", None]
@@ -701,13 +701,13 @@ class TestLeads:
         rows: list[Row] = [(A, None), (B, None), ("x@x.example", PROFILE)]
         assert self.known(path, *rows) == ["rejected", "added", "1"]
 
-    def test_the_email_s_lead_comes_first(self, path: Path) -> None:
-        """A row that matches two leads has the outcome of its email's, or the person's best one."""
+    def test_a_row_that_matches_two_leads(self, path: Path) -> None:
+        """A row that matches two leads has the email's outcome, unless the other lead was added."""
         self.after(path, rejected=(A, None), unknown=(B, OTHER_PROFILE), added=(None, PROFILE))
         assert self.known(path, (A, PROFILE)) == ["added"]
         assert self.known(path, (B, PROFILE)) == ["unknown"]
         assert self.known(path, (A, OTHER_PROFILE)) == ["unknown"]
-        # The first row makes one person of the two leads.
+        # The first row links the two leads to one person.
         assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == ["unknown", "0"]
 
     def test_a_weak_url(self, path: Path) -> None:
@@ -718,13 +718,13 @@ class TestLeads:
         assert self.known(path, (A, OTHER_WEAK)) == ["added"]
 
     def test_a_weak_url_alone(self, path: Path) -> None:
-        """It identifies a lead without other identifiers, for rows without other identifiers."""
+        """If lead and row have only a weak URL, the weak URL identifies the lead."""
         self.after(path, added=(None, WEAK))
         assert self.known(path, (A, WEAK), (B, WEAK)) == [None, None]
         assert self.known(path, (A, WEAK), (None, WEAK), (None, WEAK)) == [None, "added", "1"]
 
-    def test_attempts_and_chunks_go_on(self, path: Path) -> None:
-        """A corrected row's attempts add up, and the numbers of requests continue."""
+    def test_attempts_and_chunks_continue(self, path: Path) -> None:
+        """Attempts of a corrected row add up, and chunk numbers continue."""
         self.after(path, rejected=(TYPO, PROFILE), added=(B, None))
         with resumed(path, planned((C, None), (A, PROFILE))) as (journal, _):
             assert journal.last_chunk == 1
@@ -734,7 +734,7 @@ class TestLeads:
         assert self.known(path, (TYPO, None)) == [None]
 
     def test_a_dry_run_changes_nothing(self, path: Path) -> None:
-        """It adds no run and no identifiers, creates no file, and needs no write permission."""
+        """A dry run changes and creates no file, and needs no write permission."""
         self.after(path, added=(A, None), unknown=(B, None))
         path.with_name(f"{path.name}.lock").unlink()
         before = path.read_bytes()
@@ -748,19 +748,19 @@ class TestLeads:
 
 
 class TestPaths:
-    """Valid paths of a journal, and that a path stays the same journal."""
+    """Paths that a journal may have, and the working folder of relative paths."""
 
     @pytest.mark.parametrize(
         "odd", ["n\0ul", "x" * 300, "x" * 250, "/".join("x" * 5000), "~nobody-here/j", "", 7, None]
     )
-    def test_impossible_ones(self, odd: Any, tmp_path: Path) -> None:
-        """A path that cannot be a file is an error of the package."""
+    def test_invalid_paths(self, odd: Any, tmp_path: Path) -> None:
+        """A path that cannot be a file raises the package's error."""
         path = tmp_path / odd if isinstance(odd, str) and odd[:1] != "~" else odd
         with pytest.raises(InvalidInputError, match="Nothing was sent"):
             opened(path)
 
     def test_a_pipe(self, path: Path) -> None:
-        """A pipe or device is rejected at once."""
+        """A pipe is rejected without waiting for it."""
         os.mkfifo(path)
         with pytest.raises(InvalidInputError, match=r"not a regular file.*Nothing was sent"):
             opened(path)
@@ -768,7 +768,7 @@ class TestPaths:
     def test_a_relative_path_after_the_working_folder_changed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The same relative path in another folder does not start a second journal."""
+        """A relative path is rejected after the working folder has changed."""
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
         monkeypatch.chdir(tmp_path / "a")
@@ -782,7 +782,7 @@ class TestPaths:
 
 
 class Resumed(RuleBasedStateMachine):
-    """Any order of begin, finish and reopening keeps each row's last outcome."""
+    """Each row's last outcome is kept in any order of begin, finish and reopen."""
 
     @initialize()
     def open(self) -> None:
@@ -814,7 +814,7 @@ class Resumed(RuleBasedStateMachine):
     @precondition(lambda self: self.sendable)
     @rule(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        """Begin any rows that may be sent, also repeatedly."""
+        """Begin any rows that may be sent, even rows that were begun before."""
         rows = data.draw(st.lists(st.sampled_from(self.sendable), min_size=1, unique=True))
         self.number += 1
         self.journal.begin(self.number, rows)
@@ -835,16 +835,16 @@ class Resumed(RuleBasedStateMachine):
 
     @rule(again=st.booleans())
     def reopen(self, again: bool) -> None:
-        """Close and reopen it, and compare."""
+        """Close and reopen the journal, and compare it with the model."""
         self.journal.close()
         self.open_again(again=again)
 
     def bare(self, entry: Entry) -> tuple[str, int | None, int]:
-        """Drop the details."""
+        """Return an entry's status, chunk and attempts."""
         return entry.outcome.status, entry.chunk, entry.attempts
 
     def teardown(self) -> None:
-        """Compare a last time."""
+        """Reopen the journal and compare it a last time."""
         if hasattr(self, "journal"):
             self.reopen(again=False)
             self.journal.close()

@@ -1,4 +1,4 @@
-"""A submission that is killed again and again loses no row, sends none twice, and reports truly."""
+"""A submission that is killed repeatedly loses no row, sends none twice and reports correctly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.scripted import Received, Reply, scripted
 pytestmark = pytest.mark.long
 
 CHUNK_SIZE = 25
-# So many of a submission's kills are left for the runs that send what is unknown again.
+# The number of a submission's kills that are reserved for runs that resend unknown rows.
 RETRIES_KILLED = 2
 RUNNER = Path(__file__).with_name("runner.py")
 
@@ -47,7 +47,7 @@ FAULTS = (
 
 
 def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFrame:
-    """Return rows of every kind; `expected` has the possible outcomes of each."""
+    """Return rows of every kind; the column `expected` has each row's correct outcome."""
     rows = [
         {"email": f"lead{row}@example.com", "profnet_url": None, "expected": "here"}
         for row in range(number)
@@ -69,11 +69,11 @@ def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFram
     return pd.DataFrame([row | {"key": key(row)} for row in rows])
 
 
-class Between:
-    """A proxy between runs and the sandbox: records the leads, and decides when to kill.
+class KillingProxy:
+    """A proxy between the runs and the sandbox, which records leads and requests kills.
 
-    It adds the event "kill" when the given request has arrived, and is then lost or passed on; or
-    when the request was handled, before the response is sent. Then it waits for the kill.
+    It puts "kill" into `events` when the fatal request arrives, or before its response is sent, and
+    waits for the kill. A request that arrived is then lost or passed on.
     """
 
     def __init__(self, sandbox: Sandbox, events: queue.Queue[str], rng: random.Random) -> None:
@@ -83,19 +83,19 @@ class Between:
         self._lock = threading.Lock()
         self.killed = threading.Event()
         self.sent: list[str] = []
-        # Whose last request may have been acted on: it was not clearly refused.
+        # Leads that may have been added: their last request was not refused.
         self.perhaps_added: set[str] = set()
         self.fatal: tuple[int, str] = (0, "")
         self._requests = 0
 
     def expect(self, fatal: tuple[int, str]) -> None:
-        """Prepare for the next run, in which this request is the last."""
+        """Prepare for the next run; the run is killed in its `fatal` request."""
         with self._lock:
             self.sent, self.fatal, self._requests = [], fatal, 0
             self.killed.clear()
 
     def __call__(self, received: Received) -> Reply:
-        """Respond like the sandbox."""
+        """Pass a request on to the sandbox."""
         names = {key(lead) for lead in received.json["leads"]} if received.body else set()
         with self._lock:
             self.sent += names
@@ -131,21 +131,21 @@ def key(lead: Mapping[str, Any]) -> str:
 
 
 class Submission:
-    """One submission in many runs, and the outcomes that must not change between them."""
+    """A submission in many runs, with the outcomes that later runs must not change."""
 
     def __init__(self, rows: int, sandbox: Sandbox, folder: Path, rng: random.Random) -> None:
         self.sandbox, self.folder, self.rng = sandbox, folder, rng
         self.frame = make_leads(rows, sandbox, rng)
         self.sequence_id = sandbox.sequence_ids["needs_email"]
         self.events: queue.Queue[str] = queue.Queue()
-        self.between = Between(sandbox, self.events, rng)
+        self.between = KillingProxy(sandbox, self.events, rng)
         self.known: dict[int, str] = {}
         self.ended: Counter[str] = Counter()
         leads = self.frame.drop(columns=["expected", "key"])
         leads.to_json(folder / "leads.json", orient="records")
 
     def run_to_the_end(self, kills: int) -> int:
-        """Kill up to a number of runs, then let the others end; return the number of kills."""
+        """Run until no row is left; kill up to `kills` runs and return the number killed."""
         killed = 0
         with scripted(self.between) as service, self._runner(service.url) as runner:
             self.plan = self._plan(service.url)
@@ -184,14 +184,14 @@ class Submission:
         for line in lines:
             self.events.put(line.strip())
 
-    def _tell(self, runner: subprocess.Popen[str], what: str) -> str:
+    def _command(self, runner: subprocess.Popen[str], what: str) -> str:
         assert runner.stdin is not None
         runner.stdin.write(f"{what}\n")
         runner.stdin.flush()
         return self.events.get(timeout=200)
 
     def _run(self, runner: subprocess.Popen[str], what: str, *, kill: bool) -> bool:
-        """Start a run, kill it at some moment or not, and check it against earlier outcomes."""
+        """Start a run, kill it if requested, and check it; return whether it was killed."""
         moment, delay = "", 60.0
         if kill:
             moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "handled"])
@@ -199,7 +199,7 @@ class Submission:
             delay = self.rng.uniform(0, longest) if moment == "time" else 60.0
         number = self.rng.randint(1, 12 if what == "submit" else 2)
         self.between.expect((number if moment not in ("", "time") else 0, moment))
-        pid = int(self._tell(runner, what))
+        pid = int(self._command(runner, what))
         try:
             ended = self.events.get(timeout=delay)
         except queue.Empty:
@@ -208,7 +208,7 @@ class Submission:
         assert kill or ended == "ended", ended
         os.kill(pid, signal.SIGKILL)
         self.between.killed.set()
-        reply = self._tell(runner, "reap")
+        reply = self._command(runner, "reap")
         while not reply.startswith("reaped"):
             reply = self.events.get(timeout=200)
         self.ended[f"{what}: {ended if ended != 'kill' else moment}"] += 1
@@ -216,7 +216,7 @@ class Submission:
         return kill and reply == f"reaped {int(signal.SIGKILL)}"
 
     def _check(self, what: str) -> None:
-        """Check the journal and the requests of a run against the outcomes before it."""
+        """Check a run's journal and requests against the earlier outcomes."""
         submission = {"service": self.url, **self.plan.fingerprint}
         with Journal(JournalPlace(self.folder / "journal"), submission) as journal:
             found = journal.resume(self.plan, resend_unknown=False)
@@ -239,7 +239,7 @@ class Submission:
         self.known = now
 
     def _is_complete(self, what: str) -> bool:
-        """Whether a run that ended left no work for another run of this kind."""
+        """Whether a run has ended and left no rows for another run of this kind."""
         if not (self.folder / "report.json").exists():
             return False
         report = json.loads((self.folder / "report.json").read_text())
@@ -254,7 +254,7 @@ class Submission:
         return left == 0
 
     def _stays_unknown(self, row: int) -> bool:
-        """Whether a row is always refused or skipped, which proves nothing about the first send."""
+        """Whether an unknown row cannot become known: the service never adds it."""
         return bool(self.frame["expected"].iloc[row] != "here")
 
     def check_the_end(self) -> None:
@@ -283,10 +283,7 @@ class Submission:
     ],
 )
 def test_killed_at_any_moment(kills: int, rows: int, tmp_path: Path) -> None:
-    """No row is lost or falsely added, and no recorded row is sent again, whatever is killed.
-
-    The service has faults; results are checked against its database.
-    """
+    """Kills and faults at any time lose no row, report none falsely, and resend no recorded row."""
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")
     rng = random.Random(seed)

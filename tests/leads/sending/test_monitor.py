@@ -1,4 +1,4 @@
-"""A monitor may end a run between two requests, or at once; no row is lost."""
+"""A monitor may end a run after the current request or at once, without losing a row."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tests.scripted import Script, Service
 
 pytestmark = pytest.mark.long
 
-# Longer than a wish needs to arrive.
+# Seconds; enough time for a monitor's directive to take effect.
 SLOW = 0.25
 
 
 def slow_added(received: script.Received) -> script.Reply:
-    """Respond, after a while, that all leads were added."""
+    """Reply after a delay that all leads were added."""
     return script.delayed(SLOW, added(received))
 
 
 def slow_refused(received: script.Received) -> script.Reply:
-    """Respond, after a while, that these leads cannot be added."""
+    """Reply after a delay that the request is invalid."""
     return script.delayed(SLOW, script.json({"error": "no"}, 400))
 
 
 @contextmanager
 def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
-    """Plan six leads in three requests for a service that sends the replies in turn."""
+    """Plan six leads in three requests; the service sends these replies, then adds all."""
     assert not callable(turns)
     frame = pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(6)]})
     with script.scripted(only_posts(chain(turns, repeat(added)))) as service:
@@ -51,9 +51,9 @@ def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
             yield service, make_plan(frame, "s1", chunk_size=2, client=client)
 
 
-def wishing(*wishes: Directive) -> Monitor:
-    """Return one directive after the other from the first request on, then repeat the last."""
-    rest = list(wishes)
+def directing(*directives: Directive) -> Monitor:
+    """Make a monitor that returns these directives in turn from the first request on."""
+    rest = list(directives)
 
     def watch(run: Run) -> Directive:
         if not run.requests:
@@ -76,36 +76,36 @@ def statuses(report: SubmissionReport) -> list[str]:
 
 @pytest.mark.parametrize("word", ["drain", "finish"])
 def test_drain_ends_between_two_requests(word: Directive) -> None:
-    """The current request is finished, nothing follows, and the other rows have the reason."""
+    """After the current request, nothing is sent, and the remaining rows have the reason."""
     with planned([slow_added]) as (service, plan):
-        report = ended(plan, wishing(word))
+        report = ended(plan, directing(word))
     assert sent(service) == [["lead0", "lead1"]]
     assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
 
-@pytest.mark.parametrize("wish", ["drain", "abort"])
-def test_a_wish_from_before_the_first_request_sends_nothing(wish: Directive) -> None:
-    """A request to stop before the first request gives a report of rows that were not sent."""
+@pytest.mark.parametrize("directive", ["drain", "abort"])
+def test_a_stop_before_the_first_request_sends_nothing(directive: Directive) -> None:
+    """If the monitor stops a run before its first request, all rows are `not_sent`."""
     with planned([]) as (service, plan):
-        report = ended(plan, lambda _run: wish)
+        report = ended(plan, lambda _run: directive)
         assert sent(service) == []
     assert statuses(report) == ["not_sent"] * 6
     assert report.error is not None
 
 
-def test_drain_is_not_taken_back() -> None:
+def test_drain_cannot_be_cancelled() -> None:
     """A run that was drained ends, even if the monitor then returns "continue"."""
     with planned([slow_added]) as (service, plan):
-        report = ended(plan, wishing("drain", "continue"))
+        report = ended(plan, directing("drain", "continue"))
     assert len(sent(service)) == 1
     assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
 
 
 def test_drain_in_the_last_request_cancels_nothing() -> None:
-    """If nothing remained to be sent, all rows are sent and there is no error."""
+    """A drain during the last request has no effect: all rows are sent, without an error."""
 
     def watch(run: Run) -> Directive:
         return "drain" if run.requests == 3 else "continue"
@@ -118,17 +118,17 @@ def test_drain_in_the_last_request_cancels_nothing() -> None:
 
 
 @pytest.mark.parametrize("word", ["abort", "break off"])
-def test_abort_leaves_the_request_under_way_unknown(word: Directive) -> None:
-    """An aborted request may have arrived: its rows are unknown, later ones not sent."""
+def test_abort_leaves_the_current_request_unknown(word: Directive) -> None:
+    """Rows of an aborted request are unknown, as it may have arrived; later rows are not sent."""
     with planned([lambda received: script.delayed(30, added(received))]) as (service, plan):
-        report = ended(plan, wishing("drain", word))
+        report = ended(plan, directing("drain", word))
     assert sent(service) == [["lead0", "lead1"]]
     assert statuses(report) == ["unknown"] * 2 + ["not_sent"] * 4
     assert "Interrupted" in str(report.error)
 
 
-def test_abort_when_all_is_done_loses_nothing() -> None:
-    """An abort that comes with the last response changes nothing."""
+def test_abort_after_the_last_response() -> None:
+    """An abort after the last response has no effect."""
 
     def watch(run: Run) -> Directive:
         return "abort" if run.done.is_set() else "continue"
@@ -139,34 +139,34 @@ def test_abort_when_all_is_done_loses_nothing() -> None:
     assert report.error is None
 
 
-def test_a_wait_is_broken_off_with_nothing_sent() -> None:
-    """While the service asks to wait, no request is open, so no row is unknown."""
+def test_abort_during_a_wait() -> None:
+    """An abort during a wait before a retry leaves no row unknown."""
     busy = script.json({"error": "slowly"}, 429, {"Retry-After": "30"})
     with planned([busy]) as (_, plan):
-        report = ended(plan, wishing("continue", "continue", "continue", "abort"))
+        report = ended(plan, directing("continue", "continue", "continue", "abort"))
     assert statuses(report) == ["not_sent"] * 6
 
 
-def test_what_stopped_the_run_is_not_hidden() -> None:
-    """The error that ended the run is reported, whatever the monitor requested."""
+def test_the_run_s_error_is_reported() -> None:
+    """The error that stopped the run is reported, even after a drain."""
     refused = script.json({"error": "who are you?"}, 401)
     with planned([script.delayed(SLOW, refused)]) as (_, plan):
-        report = ended(plan, wishing("drain"))
+        report = ended(plan, directing("drain"))
     assert isinstance(report.error, AuthenticationError)
     assert statuses(report) == ["not_sent"] * 6
 
 
 def test_notes_are_kept() -> None:
-    """The service's messages of earlier requests are in the report."""
+    """A report of a drained run has the service's messages."""
     said = script.json({"validation_errors": [{"error_code": "new", "message": "told"}]}, 422)
     with planned([script.delayed(SLOW, said)]) as (_, plan):
-        report = ended(plan, wishing("drain"))
+        report = ended(plan, directing("drain"))
     assert report.notes == ["Chunk 1: new: told"]
     assert statuses(report) == ["rejected"] * 2 + ["not_sent"] * 4
 
 
-def test_who_watches_sees_every_request() -> None:
-    """The counts and the current rows can be read at any time, and once more at the end."""
+def test_a_monitor_sees_every_request() -> None:
+    """A monitor can read the counts and the current rows during each request and at the end."""
     seen: list[tuple[int, list[int]]] = []
 
     def watch(run: Run) -> Directive:
@@ -179,8 +179,8 @@ def test_who_watches_sees_every_request() -> None:
     assert seen[-1] == (6, [])
 
 
-def test_a_monitor_that_raises_loses_no_report() -> None:
-    """After an error of the monitor, the current request is the last, and is in the report."""
+def test_a_monitor_that_raises() -> None:
+    """If the monitor raises an error, the run ends after the current request with a report."""
 
     def watch(run: Run) -> Directive:
         if run.requests:
@@ -195,10 +195,10 @@ def test_a_monitor_that_raises_loses_no_report() -> None:
     assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
 
 
-def test_a_journal_goes_on_after_drain(tmp_path: Path) -> None:
-    """The same call with the same journal sends the cancelled rows, and no row twice."""
+def test_a_journal_resumes_after_drain(tmp_path: Path) -> None:
+    """After a drain, the same call with the same journal sends only the remaining rows."""
     with planned([slow_added]) as (service, plan):
-        ended(plan, wishing("drain"), journal=tmp_path / "journal")
+        ended(plan, directing("drain"), journal=tmp_path / "journal")
         report = submit(plan, journal=tmp_path / "journal", progress=False)
     assert statuses(report) == ["added"] * 6
     assert sorted(name for chunk in sent(service) for name in chunk) == [
@@ -207,8 +207,8 @@ def test_a_journal_goes_on_after_drain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", [None, "journal"])
-def test_unknown_rows_are_sent_again_under_watch(journal: str | None, tmp_path: Path) -> None:
-    """Resending unknown rows can be ended between two requests, too."""
+def test_a_retry_of_unknown_rows_can_be_drained(journal: str | None, tmp_path: Path) -> None:
+    """A monitor can also end a retry of unknown rows between two requests."""
     lost = script.hang_up()
     options = {} if journal is None else {"journal": tmp_path / journal}
     with planned([lost, lost, added, slow_added]) as (service, plan):
@@ -216,6 +216,6 @@ def test_unknown_rows_are_sent_again_under_watch(journal: str | None, tmp_path: 
             report = submit(plan, progress=False, **options)
         assert statuses(report) == ["unknown"] * 4 + ["added"] * 2
         with pytest.warns(OutreachWarning, match="Cancelled"):
-            again = report.retry_unknown(watch=wishing("drain"))
+            again = report.retry_unknown(watch=directing("drain"))
     assert len(sent(service)) == 4
     assert statuses(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 2

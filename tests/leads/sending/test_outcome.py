@@ -1,4 +1,4 @@
-"""The outcome of each lead by a success response: consistent, inconsistent or invalid."""
+"""The outcomes of leads after a success response: consistent, inconsistent or invalid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DUPLICATE_LISTS = ["duplicate_emails", "duplicate_profnet_urls", "duplicate_netw
 
 
 def outcome(response: object, leads: list[Lead] = THREE) -> ChunkOutcome:
-    """Read a response, and check that each lead has one status."""
+    """Read a response into outcomes, and check that each lead has one."""
     read = read_response(leads, response)
     assert len(read.rows) == len(leads)
     assert all(row.status and isinstance(row.status, str) for row in read.rows)
@@ -38,7 +38,7 @@ def outcome(response: object, leads: list[Lead] = THREE) -> ChunkOutcome:
 
 
 def found(response: object, leads: list[Lead] = THREE) -> list[str]:
-    """Return only the statuses."""
+    """Return each lead's status."""
     return [row.status for row in outcome(response, leads).rows]
 
 
@@ -48,7 +48,7 @@ def success(added: object, total: object = 3, **fields: object) -> dict[str, Any
 
 
 def test_all_added() -> None:
-    """If nothing is listed and all leads are counted, all are added, without notes."""
+    """If no lead is listed and all are counted as added, all are `added`, without notes."""
     empty = {field.name: [] for field in spec.ADD_LEADS_RESULT[2:]}
     assert found(success(3, **empty)) == ["added"] * 3
     assert outcome(success(3, **empty)).notes == ()
@@ -56,8 +56,8 @@ def test_all_added() -> None:
 
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
-def test_every_list_gives_its_status(name: str) -> None:
-    """A lead in a list of skipped leads has the list's name as status, documented or not."""
+def test_each_skip_list_is_a_status(name: str) -> None:
+    """A lead in a skip list, documented or not, has the list's name as its status."""
     listed = success(2, **{name: [{"email": BO, "profnet_url": BO_URL}]})
     assert found(listed) == ["added", name.removesuffix("_and_skipped"), "added"]
     assert outcome(listed).notes == ()
@@ -76,8 +76,8 @@ def test_every_list_gives_its_status(name: str) -> None:
         BO_URL,
     ],
 )
-def test_an_entry_names_its_row_by_either_identifier(entry: object) -> None:
-    """An entry matches its row by email or by URL, in another case or with a trailing slash."""
+def test_an_entry_matches_by_either_identifier(entry: object) -> None:
+    """An entry matches its lead by email or URL, in any spelling."""
     read = outcome(success(2, recently_contacted_and_skipped=[entry]))
     assert [row.status for row in read.rows] == ["added", "recently_contacted", "added"]
     assert read.notes == ()
@@ -85,8 +85,8 @@ def test_an_entry_names_its_row_by_either_identifier(entry: object) -> None:
     assert bool(read.rows[1].detail) is foreign
 
 
-def test_what_an_entry_says_besides_is_in_the_detail() -> None:
-    """The detail has an entry's other fields, and identifiers of other leads."""
+def test_other_fields_of_an_entry_are_in_the_detail() -> None:
+    """A lead's detail has the other fields of its entry, and identifiers that were not sent."""
     entry = {"email": BO, "profnet_url": "https://profnet.example/in/x", "reason": "asked us to"}
     (_, row, _) = outcome(success(2, recently_contacted_and_skipped=[entry])).rows
     assert json.dumps(entry) in row.detail
@@ -101,8 +101,8 @@ def test_the_name_of_a_new_list_is_in_the_detail() -> None:
 
 
 @pytest.mark.parametrize("word", sorted(set(statuses.STATUSES) - set(statuses.SKIPPED)))
-def test_no_list_speaks_with_our_own_words(word: str) -> None:
-    """A list named like a status of this package keeps its whole name as status."""
+def test_a_list_named_like_a_package_status(word: str) -> None:
+    """A list that is named like one of the package's statuses keeps its full name as status."""
     name = f"{word}_and_skipped"
     assert found(success(2, **{name: [{"email": ADA}]}))[0] == name
 
@@ -128,15 +128,15 @@ def test_no_list_speaks_with_our_own_words(word: str) -> None:
         "recently_contacted ",
     ],
 )
-def test_no_list_looks_like_another_status(word: str) -> None:
-    """A list whose name resembles a known status keeps its whole name as status."""
+def test_a_list_named_similar_to_a_status(word: str) -> None:
+    """A list whose name resembles a known status keeps its full name as status."""
     (status, *_) = found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))
     assert status.endswith("_and_skipped")
     assert status.isprintable()
 
 
 def test_a_list_name_is_made_printable() -> None:
-    """Control characters in a list's name are not printed."""
+    """Control characters in a list's name are escaped."""
     (status, *_) = found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))
     assert status == r"a\x1b[31m_and_skipped"
 
@@ -160,22 +160,22 @@ def test_a_list_name_is_made_printable() -> None:
         ({"total_added_to_sequence": 3}, "reports null received leads"),
     ],
 )
-def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
-    """If the counts disagree, unlisted leads are unknown, and the detail has the reason."""
+def test_inconsistent_counts(response: dict[str, Any], says: str) -> None:
+    """If counts are inconsistent or invalid, leads are unknown, and their detail has the reason."""
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert all(says in row.detail for row in read.rows)
     assert says in read.notes[-1]
 
 
-def test_true_is_not_one() -> None:
-    """A count of `true` proves nothing, though Python treats it as 1."""
+def test_a_count_of_true_is_invalid() -> None:
+    """A count of `true` is invalid, though Python treats it as 1."""
     assert found(success(True, total=1), [(ADA, None)]) == ["unknown"]
     assert found(success(1, total=True), [(ADA, None)]) == ["unknown"]
 
 
-def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
-    """A listed lead keeps its list's status; only the unlisted ones are unknown."""
+def test_too_few_added_leads_are_counted() -> None:
+    """If too few leads are counted as added, only unlisted leads are unknown."""
     response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
     assert found(response) == ["already_in_sequence", "unknown", "unknown"]
     assert "1 added leads, but 2 leads" in outcome(response).rows[1].detail
@@ -183,7 +183,7 @@ def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
 
 @pytest.mark.parametrize("added", [0, 1, 2])
 def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
-    """A stray entry may be a sent row in another form, so all rows are unknown."""
+    """An entry that matches no lead may be any lead, so all leads are unknown."""
     stray = {"email": "never@example.org", "profnet_url": None}
     response = success(added, in_exclusion_list_and_skipped=[stray])
     assert found(response) == ["unknown"] * 3
@@ -191,8 +191,8 @@ def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
 
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS[:1], *NEW_LISTS[:1], *DUPLICATE_LISTS[:1]])
-def test_a_response_about_others_proves_nothing(name: str) -> None:
-    """A response that names leads that were not sent may belong to another request."""
+def test_a_response_that_lists_other_leads(name: str) -> None:
+    """If a response lists leads that were not sent, all leads are unknown."""
     read = outcome(success(3, **{name: ["never@example.org"]}))
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert f"{name} names leads that were not sent: never@example.org" in read.notes
@@ -201,10 +201,8 @@ def test_a_response_about_others_proves_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS, *DUPLICATE_LISTS])
 @pytest.mark.parametrize("counts", [{"total": 4}, {"total": 2}, {"total": None}, {"added": 5}])
-def test_a_list_that_the_counts_contradict_is_not_believed(
-    name: str, counts: dict[str, Any]
-) -> None:
-    """If the counts cannot be those of this request, listed leads are unknown too."""
+def test_a_list_that_contradicts_the_counts(name: str, counts: dict[str, Any]) -> None:
+    """If the counts cannot be those of this request, listed leads are unknown, too."""
     values = {"added": 2, "total": 3, **counts}
     read = outcome(success(values["added"], values["total"], **{name: [ADA]}))
     assert [row.status for row in read.rows] == ["unknown"] * 3
@@ -213,13 +211,13 @@ def test_a_list_that_the_counts_contradict_is_not_believed(
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
 def test_a_skipped_lead_that_is_counted_as_added(name: str) -> None:
-    """If more leads are added than are unlisted, the listed ones are unknown too."""
+    """If listed leads are also counted as added, all leads are unknown."""
     assert found(success(3, **{name: [ADA]})) == ["unknown"] * 3
 
 
 @pytest.mark.parametrize("name", DUPLICATE_LISTS)
 def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
-    """A duplicate is added if all leads are counted, as a plan sends each person once."""
+    """A lead in a list of duplicates is `added` if all leads are counted as added."""
     read = outcome(success(3, **{name: [ADA, ADA_URL]}))
     assert [row.status for row in read.rows] == ["added"] * 3
     assert any(ADA in note and "contradict" in note for note in read.notes)
@@ -228,8 +226,8 @@ def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
 @pytest.mark.parametrize(
     "entry", [7, None, [], {}, [ADA], {"email": 3}, {"email": [ADA]}, "", ADA + "x"]
 )
-def test_an_entry_that_is_no_lead(entry: object) -> None:
-    """An entry of any other form matches no lead, and is noted."""
+def test_an_invalid_entry(entry: object) -> None:
+    """An invalid entry matches no lead, and is noted."""
     response = success(2, in_exclusion_list_and_skipped=[entry])
     assert found(response) == ["unknown"] * 3
     shown = entry if isinstance(entry, str) else json.dumps(entry)
@@ -237,7 +235,7 @@ def test_an_entry_that_is_no_lead(entry: object) -> None:
 
 
 def test_an_entry_of_two_rows() -> None:
-    """An entry with the email of one row and the URL of another matches neither, and is noted."""
+    """An entry with one lead's email and another lead's URL matches neither, and is noted."""
     torn = {"email": ADA, "profnet_url": BO_URL}
     response = success(2, recently_contacted_and_skipped=[torn])
     assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
@@ -258,14 +256,14 @@ WEAK = "https://profnet.example/profile/view?id=1"
         ({"email": "zed@example.org", "profnet_url": WEAK}, ["unknown"] * 3),
     ],
 )
-def test_a_url_that_says_little(entry: object, statuses_: list[str]) -> None:
-    """Leads may share a weak URL; their addresses distinguish them."""
+def test_a_weak_url(entry: object, statuses_: list[str]) -> None:
+    """An entry's weak URL, which leads may share, matches no lead; its address does."""
     leads: list[Lead] = [(ADA, WEAK), (BO, WEAK), (CY, None)]
     assert found(success(2, recently_contacted_and_skipped=[entry]), leads) == statuses_
 
 
 @pytest.mark.parametrize("junk", ["", "?", "not a url", "https://"])
-def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
+def test_an_identifier_without_a_key(junk: str) -> None:
     """An identifier without a key matches only the same text."""
     leads: list[Lead] = [(None, "odd one"), (BO, None)]
     listed = {"recently_contacted_and_skipped": [{"profnet_url": junk}]}
@@ -275,7 +273,7 @@ def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
 
 
 def test_a_lead_in_two_lists() -> None:
-    """The first list in the interface's order counts, and the other is noted."""
+    """A lead in several lists has the status of the first documented list; the others are noted."""
     response = success(
         2,
         in_other_active_sequences_and_skipped=[{"email": ADA}],
@@ -288,7 +286,7 @@ def test_a_lead_in_two_lists() -> None:
 
 
 def test_a_lead_twice_in_one_list() -> None:
-    """A lead that one list names twice counts once, with the details of both entries."""
+    """A lead that is twice in one list counts once, and its detail has both entries."""
     twice = [{"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}]
     response = success(2, in_exclusion_list_and_skipped=twice)
     assert found(response) == ["in_exclusion_list", "added", "added"]
@@ -299,7 +297,7 @@ def test_a_lead_twice_in_one_list() -> None:
 
 @pytest.mark.parametrize("name", DUPLICATE_LISTS)
 def test_duplicates(name: str) -> None:
-    """A lead in a list of duplicates has that status, under either name of the list of URLs."""
+    """A lead in any list of duplicates is `duplicate_in_request`, and is noted."""
     named = ADA.upper() if name == "duplicate_emails" else f"{ADA_URL}/"
     read = outcome(success(2, **{name: [named]}))
     assert read.rows[0].status == "duplicate_in_request"
@@ -309,15 +307,15 @@ def test_duplicates(name: str) -> None:
 @pytest.mark.parametrize(
     ("added", "status"), [(0, "duplicate_in_request"), (1, "unknown"), (2, "duplicate_in_request")]
 )
-def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
-    """A duplicate of a lead that was sent once may be any other lead: the others are unknown."""
+def test_duplicates_leave_other_leads_unknown(added: int, status: str) -> None:
+    """If duplicates are listed and not all leads are counted, unlisted leads are unknown."""
     response = success(added, duplicate_emails=[ADA])
     assert found(response) == [status, "unknown", "unknown"]
     assert "1 of them only as a duplicate" in outcome(response).rows[1].detail
 
 
-def test_a_duplicate_that_a_check_skipped_too() -> None:
-    """A lead listed as skipped is not added, even if it is also listed as a duplicate."""
+def test_a_duplicate_that_is_also_skipped() -> None:
+    """A lead in both a skip list and a list of duplicates is not `added`."""
     response = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
     assert found(response) == ["duplicate_in_request", "added", "added"]
 
@@ -326,8 +324,8 @@ def test_a_duplicate_that_a_check_skipped_too() -> None:
     "response",
     [None, [], "queued", 7, True, {}, {"status": "processing"}, {"total": 3}, [success(3)]],
 )
-def test_a_response_that_makes_no_sense(response: object) -> None:
-    """A response that is not a result leaves every lead unknown, and is noted."""
+def test_an_invalid_response(response: object) -> None:
+    """After a response that is not a result, all leads are unknown, and the response is noted."""
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     (note,) = read.notes
@@ -335,15 +333,15 @@ def test_a_response_that_makes_no_sense(response: object) -> None:
     assert (response if isinstance(response, str) else json.dumps(response)) in note
 
 
-def test_a_long_response_that_makes_no_sense() -> None:
-    """The note on an invalid response has its first 200 characters."""
+def test_a_long_invalid_response() -> None:
+    """The note on an invalid response has some 200 characters of the response."""
     (note,) = outcome({"page": "x" * 10_000}).notes
     assert "x" * 180 in note
     assert len(note) < 260
 
 
 def test_a_deep_response() -> None:
-    """A response that is nested too deeply to show is still read."""
+    """A response that is nested too deeply to print is still read."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -373,8 +371,8 @@ def test_empty_fields_are_not_noted(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["all of them", 3, {"email": ADA}, True])
-def test_a_list_that_is_none(value: object) -> None:
-    """Any other value in place of a list matches no lead, and is noted."""
+def test_a_value_in_place_of_a_list(value: object) -> None:
+    """A value in place of a list matches no lead, and is noted."""
     read = outcome(success(2, recently_contacted_and_skipped=value))
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert "recently_contacted_and_skipped" in read.notes[0]
@@ -403,7 +401,7 @@ URL_ECHOES: list[Callable[[str], str]] = [
 
 @st.composite
 def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
-    """Draw the forms in which a service may return a lead."""
+    """Draw a form in which a service may return a lead."""
     email, url = lead
     email = email and draw(st.sampled_from(ECHOES))(email)
     url = url and draw(st.sampled_from(URL_ECHOES))(url)
@@ -415,7 +413,7 @@ def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
 
 @st.composite
 def consistent(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[str]]:
-    """Draw a request, a correct response, and the true outcomes."""
+    """Draw a request, a correct response and the leads' statuses."""
     leads = draw(LEADS)
     response: dict[str, Any] = {name: [] for name in SKIP_LISTS if draw(st.booleans())}
     truth = []
@@ -474,10 +472,10 @@ def any_response(draw: st.DrawFn) -> tuple[list[Lead], object]:
 
 @share_of_examples(2)
 @given(consistent())
-def test_consistent_responses_are_read_as_they_are(
+def test_correct_responses_give_correct_statuses(
     case: tuple[list[Lead], dict[str, Any], list[str]],
 ) -> None:
-    """The statuses of a correct response are the true ones, whatever the form of its leads."""
+    """Statuses read from a correct response are correct, in any spelling of its leads."""
     leads, response, truth = case
     assert found(response, leads) == truth
     assert outcome(response, leads).notes == ()
@@ -486,7 +484,7 @@ def test_consistent_responses_are_read_as_they_are(
 @share_of_examples(2)
 @given(any_response())
 def test_never_more_added_than_counted(case: tuple[list[Lead], object]) -> None:
-    """Any response gives each lead one status, and `added` at most as often as it counts."""
+    """No more leads are `added` than the response counts."""
     leads, response = case
     added = found(response, leads).count("added")
     count = response.get("total_added_to_sequence") if isinstance(response, dict) else None
@@ -511,8 +509,8 @@ def _names(entry: object, lead: Lead) -> bool:
 
 @share_of_examples(2)
 @given(any_response())
-def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], object]) -> None:
-    """Skipped rows and counted additions are together at most the leads that were sent."""
+def test_skipped_and_counted_leads_do_not_overlap(case: tuple[list[Lead], object]) -> None:
+    """The skipped leads and the count of added leads do not exceed the sent leads."""
     leads, response = case
     read = found(response, leads)
     count = response.get("total_added_to_sequence") if isinstance(response, dict) else None
@@ -522,8 +520,8 @@ def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], objec
 
 @share_of_examples(2)
 @given(any_response())
-def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
-    """Every entry and every other field is a row's status or in the notes."""
+def test_no_part_of_a_response_is_lost(case: tuple[list[Lead], object]) -> None:
+    """Every entry and every other field of a response becomes a status or a note."""
     leads, response = case
     read = outcome(response, leads)
     notes = "\n".join(read.notes)
@@ -544,10 +542,10 @@ def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None
 
 @st.composite
 def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[bool]]:
-    """Draw a request, the response of a service that counts correctly, and the added leads.
+    """Draw a request, the response of a service that counts correctly, and whether leads are added.
 
-    It treats leads as equal that this package distinguishes, keeps any of them, lists any of their
-    spellings, and lists skipped leads in its stored spelling.
+    The service compares leads in its own way, adds at most one of several equal leads, lists any of
+    them as duplicates, and may list skipped leads with other identifiers.
     """
     leads = draw(LEADS)
     person = [draw(st.integers(0, 5)) if draw(st.booleans()) else 10 + n for n in range(len(leads))]
@@ -577,7 +575,7 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
 @share_of_examples(2)
 @given(peculiar_services())
 def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
-    """No lead is falsely `added`, however the service compares and spells leads."""
+    """No lead is falsely `added`, even if the service compares and spells leads in its own way."""
     leads, response, added = case
     for status, true in zip(found(response, leads), added, strict=True):
         assert true or status != "added"

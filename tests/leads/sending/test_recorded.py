@@ -1,4 +1,4 @@
-"""Reports of journals, and tables without the people that a journal's submission reached."""
+"""Reports from a journal, and tables without the people that a journal's submission reached."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def email(name: str) -> str:
 
 
 def url(name: str) -> str:
-    """Return a person's certain profile URL; a weak one for the last names."""
+    """Return a person's profile URL; it is weak for the names f to h."""
     return f"https://profnet.example/{'in' if name < 'f' else 'company'}/{name}"
 
 
-def fate(received: Received) -> Reply:
-    """Choose the outcome of a request's only lead by its first identifier."""
+def reply(received: Received) -> Reply:
+    """Reply to a request for one lead; the last letter of its identifier decides the outcome."""
     if received.method == "GET":
         return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
     (lead,) = received.json["leads"]
@@ -59,7 +59,7 @@ def fate(received: Received) -> Reply:
     if last in "ag":
         return refused("other", status=400)
     if last == "b":
-        return script.json([])  # no proof of anything
+        return script.json([])  # proves no outcome
     if last == "c":
         listed = {key: lead.get(key) for key in ("email", "profnet_url")}
         return script.json(
@@ -70,8 +70,8 @@ def fate(received: Received) -> Reply:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Connect to a service that chooses outcomes by name."""
-    with scripted(fate) as service, connected(service) as connection:
+    """Connect to a service whose outcomes depend on the person's name."""
+    with scripted(reply) as service, connected(service) as connection:
         yield connection
 
 
@@ -125,7 +125,7 @@ ROWS = st.lists(
 def test_against_brute_force(
     before: list[Row], after: list[Row], client: Client, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A report equals that of the run, and exactly the people it may have reached are excluded."""
+    """The journal's report equals the run's; `without` excludes exactly the people reached."""
     path = tmp_path_factory.mktemp("campaign") / "spring.journal"
     made = add(frame_of(before), client, path)
     content = path.read_bytes() if path.exists() else b""
@@ -161,8 +161,8 @@ def path(client: Client, tmp_path: Path) -> Path:
     return path
 
 
-def test_what_it_shows(path: Path) -> None:
-    """Status, time, text, summary and files are the journal's, and new rows are `not_sent`."""
+def test_report(path: Path) -> None:
+    """A journal's report has the recorded outcomes and times; new rows are `not_sent`."""
     rows = [*((email(name), None) for name in "dcbaz"), (email("z").upper(), None)]
     read = frame_of(rows).outreach.report(journal=path)
     expected = ["added", "recently_contacted", "unknown", "rejected", "not_sent", "not_sent"]
@@ -180,8 +180,8 @@ def test_what_it_shows(path: Path) -> None:
             one.retry_unknown()
 
 
-def test_it_leaves_everything_as_it_is(path: Path) -> None:
-    """No file is created, changed or locked, also in a read-only folder; nothing is requested."""
+def test_reading_changes_no_file(path: Path) -> None:
+    """Reading a journal creates, changes and locks no file, and works in a read-only folder."""
     path.with_name(f"{path.name}.lock").unlink()
     before = path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())
     path.parent.chmod(0o500)
@@ -197,7 +197,7 @@ def test_it_leaves_everything_as_it_is(path: Path) -> None:
 
 @pytest.mark.long
 def test_during_a_run(tmp_path: Path) -> None:
-    """Reading a journal in use is rejected, and does not disturb the run or its lock."""
+    """Reading a journal that is in use is an error, and leaves the run and its lock alone."""
     path, seen = tmp_path / "spring.journal", []
     frame = frame_of([(email(name), None) for name in "xy"])
 
@@ -220,8 +220,8 @@ def test_during_a_run(tmp_path: Path) -> None:
     assert statuses(frame.outreach.report(journal=path)) == ["added"] * 2
 
 
-def test_a_transaction_that_a_killed_run_left(path: Path, tmp_path: Path) -> None:
-    """Data that was written and not committed is not read."""
+def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
+    """An uncommitted transaction in a journal is not read."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("BEGIN")
@@ -236,8 +236,8 @@ def test_a_transaction_that_a_killed_run_left(path: Path, tmp_path: Path) -> Non
         assert statuses(frame.outreach.report(journal=one)) == expected
 
 
-def test_the_first_time_that_may_have_acted_counts(path: Path, client: Client) -> None:
-    """A resend of unknown rows keeps the time, in the reports of the run and of the journal."""
+def test_the_time_of_the_first_request_is_kept(path: Path, client: Client) -> None:
+    """Resending an unknown row keeps the time of the first request."""
     frame = frame_of([(email("b"), None), (email("a"), None)])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE leads SET sent_at = '2026-03-02T09:30:00+00:00'")
@@ -249,8 +249,8 @@ def test_the_first_time_that_may_have_acted_counts(path: Path, client: Client) -
         assert times[1] != times[0]
 
 
-def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
-    """Missing, foreign and damaged files are errors, for a report and for a filter."""
+def test_invalid_journals(path: Path, tmp_path: Path) -> None:
+    """A missing file, another file or a damaged journal is an error."""
     frame = frame_of([(email("a"), None)])
     (tmp_path / "spring.csv").write_text("email\na@example.com\n")
     (tmp_path / "empty.journal").touch()
@@ -275,7 +275,7 @@ def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
 
 
 def test_journals_among_tables(path: Path, client: Client) -> None:
-    """Journals and frames can be mixed; each key is compared, and rows without one are counted."""
+    """`without` accepts journals and frames together, and compares them by every key."""
     urls = path.with_name("urls.journal")
     add(frame_of([(None, url("d")), (None, url("a"))]), client, urls)
     rows: list[Row] = [
@@ -303,8 +303,8 @@ def test_journals_among_tables(path: Path, client: Client) -> None:
         frame.outreach.without(path, domain="Mail")
 
 
-def test_an_unreached_person_is_compared_with_anything(client: Client, tmp_path: Path) -> None:
-    """A journal that reached nobody excludes nobody, by any key."""
+def test_a_rejected_lead_is_not_excluded(client: Client, tmp_path: Path) -> None:
+    """A journal whose only lead was refused excludes no row."""
     path = tmp_path / "refused.journal"
     add(frame_of([(email("a"), None)]), client, path)
     for rows in ([(email("a"), None)], [(None, url("a"))]):

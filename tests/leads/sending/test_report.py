@@ -72,7 +72,7 @@ def people(index: Any = None) -> pd.DataFrame:
 
 
 def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs: Any) -> Any:
-    """Make a report with these statuses; `detail` may have the detail of each row."""
+    """Make a report with these statuses; `detail` may hold a detail per row."""
     details = kwargs.pop("detail", [""] * len(row_statuses))
     if frame is None:
         frame = pd.DataFrame({"number": range(len(row_statuses))})
@@ -91,7 +91,7 @@ def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs:
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 def test_rows_of_a_plan(index: Any) -> None:
-    """Every row has an outcome by its position: recorded, from the plan, or else `not_sent`."""
+    """Each row has its recorded outcome, else the plan's outcome, else `not_sent`."""
     frame = people(index)
     plan = make_plan(frame, "seq_1")
     rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
@@ -113,7 +113,7 @@ def test_rows_of_a_plan(index: Any) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 4])
 def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
-    """`rows` has the same columns, dtypes and positions with no rows and with many."""
+    """The columns and dtypes of `rows` do not depend on the number of rows."""
     frame = people().iloc[:size]
     rows = make_rows(make_plan(frame, "seq_1"), {})
     made = SubmissionReport(frame, rows, sequence_id="seq_1")
@@ -126,15 +126,15 @@ def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
     }
 
 
-def test_rows_that_do_not_fit_are_refused() -> None:
-    """A report without an outcome for every row is rejected."""
+def test_outcomes_of_other_rows_are_an_error() -> None:
+    """A report without one outcome per row is an error."""
     with pytest.raises(ValueError, match="one row"):
         SubmissionReport(people(), pd.DataFrame({"status": ["added"]}), sequence_id="seq_1")
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 def test_frame_is_the_input_with_outcomes(index: Any) -> None:
-    """`frame` has the input's cells, labels and names, and the outcome of each row."""
+    """`frame` is the unchanged input frame with the outcome of each row."""
     frame = people(index)
     frame.columns.name = "fields"
     frame.attrs["source"] = "fair"
@@ -147,8 +147,8 @@ def test_frame_is_the_input_with_outcomes(index: Any) -> None:
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_no_column_is_lost_to_a_name() -> None:
-    """An input column keeps its name, also with the prefix."""
+def test_input_columns_keep_their_names() -> None:
+    """Input columns keep their names; outcome columns get a prefix if a name is in use."""
     frame = pd.DataFrame([[1, 2, 3, 4]], columns=["status", "outreach_status", "detail", "chunk"])
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [
@@ -175,10 +175,10 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
     [
         (["email", *OUTCOMES], ["email"], OUTCOMES),
         (["email", *OUTCOMES[:3]], ["email"], OUTCOMES),
-        # As to_excel has them, and in a table whose columns were moved.
+        # The column order of to_excel, and of a table whose columns were moved.
         (["email", "status", "error_code", "detail"], ["email"], OUTCOMES),
         (["error_code", "status", "email", "detail"], ["email"], OUTCOMES),
-        # The status is the analyst's own.
+        # The analyst has an own status column.
         (
             ["status", "outreach_status", *OUTCOMES[1:]],
             ["status"],
@@ -189,13 +189,13 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
             ["status"],
             ["outreach_status", *OUTCOMES[1:]],
         ),
-        # What was added since is kept, even under a name that a report has.
+        # A column that was added later is kept, even if a report has its name.
         (
             [*OUTCOMES[:3], "note", "attempts"],
             ["note", "attempts"],
             [*OUTCOMES[:4], "outreach_attempts", "sent_at"],
         ),
-        # Neither of these is all that a report appends.
+        # Incomplete sets of a report's columns.
         (
             ["status", "detail"],
             ["status", "detail"],
@@ -212,15 +212,15 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
 def test_an_earlier_report_s_columns_are_replaced(
     columns: list[str], kept: list[str], appended: list[str]
 ) -> None:
-    """A complete set of a report's columns is replaced; any other column stays."""
+    """A complete set of an earlier report's columns is replaced; other columns stay."""
     frame = pd.DataFrame([["old"] * len(columns)], columns=columns)
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [*kept, *appended]
     assert made.iloc[0].to_list()[: len(kept) + 1] == ["old"] * len(kept) + ["added"]
 
 
-def test_an_earlier_report_s_columns_of_several_levels() -> None:
-    """Names of two levels are recognised; a column group with such a name is not."""
+def test_an_earlier_report_s_columns_with_two_levels() -> None:
+    """An earlier report's columns with two levels are replaced; others of similar names stay."""
     own = [("status", "of us"), ("detail", "of us"), ("error_code", "of us")]
     frame = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples(own))
     once = report(["rejected"], frame).frame
@@ -229,14 +229,14 @@ def test_an_earlier_report_s_columns_of_several_levels() -> None:
     assert twice.iloc[0].to_list()[:4] == [1, 2, 3, "added"]
 
 
-def through_a_file(made: SubmissionReport) -> pd.DataFrame:
-    """Return the failed rows after writing and reading them."""
+def write_and_read(made: SubmissionReport) -> pd.DataFrame:
+    """Write the report's files and read the failed rows."""
     with tempfile.TemporaryDirectory() as folder:
         return of.read_prospects(made.to_csv(folder) / "failed.csv")
 
 
 def is_complete(columns: list[str]) -> bool:
-    """Whether a report could have appended three of the columns."""
+    """Whether the columns may include a report's first three columns."""
     return all(any(each.endswith(name) for each in columns) for name in OUTCOMES[:3])
 
 
@@ -250,14 +250,14 @@ def is_complete(columns: list[str]) -> bool:
     ).filter(lambda columns: not is_complete(columns)),
     by_file=st.lists(st.booleans(), min_size=2, max_size=4),
 )
-def test_any_columns_survive_any_number_of_runs(columns: list[str], by_file: list[bool]) -> None:
-    """Input columns are kept, and each run's outcomes replace those of the last run only."""
+def test_input_columns_survive_any_number_of_runs(columns: list[str], by_file: list[bool]) -> None:
+    """Input columns are kept, and each run's outcomes replace the previous run's."""
     own = pd.DataFrame([[f"own {name}" for name in columns]] * 2, columns=columns, dtype="str")
     frame, names = own, {}
     for number, is_file in enumerate(by_file):
         status = ["rejected", "not_sent", "unknown", "invalid"][number]
         made = report([status] * 2, frame)
-        frame = through_a_file(made) if is_file else made.frame
+        frame = write_and_read(made) if is_file else made.frame
         pd.testing.assert_frame_equal(frame[columns], own, check_column_type=False)
         assert frame.columns.to_list() == names.setdefault(is_file, frame.columns.to_list())
         assert frame.iloc[:, len(columns)].to_list() == [status] * 2
@@ -281,8 +281,8 @@ def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
     assert made.iloc[0, 2] == "added"
 
 
-def test_rows_with_labels_of_their_own() -> None:
-    """Rows with any labels are numbered from 0, and matched by position."""
+def test_outcomes_are_matched_by_position() -> None:
+    """Outcomes are matched by position, whatever their labels."""
     rows = pd.DataFrame({"status": ["added", "unknown"]}, index=[7, 7])
     made = SubmissionReport(people().iloc[:2], rows, sequence_id="seq_1")
     assert made.rows.index.equals(pd.RangeIndex(2))
@@ -290,7 +290,7 @@ def test_rows_with_labels_of_their_own() -> None:
 
 
 def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
-    """The report keeps the input as it was."""
+    """Later changes of the input frame do not change the report."""
     frame = people()
     made = report(["added"] * 4, frame)
     frame.loc[0, "email"] = "changed@example.com"
@@ -300,7 +300,7 @@ def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
 
 
 def test_summary() -> None:
-    """The summary has the statuses that occur, in their order, and the counts add up."""
+    """The summary counts each status that occurs, in the documented order."""
     made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "alpha"])
     assert made.summary().to_dict("list") == {
         "status": ["added", "in_exclusion_list", "unknown", "zeta", "alpha"],
@@ -310,20 +310,20 @@ def test_summary() -> None:
 
 
 def test_summary_of_no_rows() -> None:
-    """The summary of no rows has the same columns."""
+    """A summary without rows has the same columns."""
     summary = report([]).summary()
     assert summary.empty
     assert summary.dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
 
 
-def test_summary_knows_every_status() -> None:
-    """The summary has the order of the interface for all documented statuses."""
+def test_summary_of_every_status() -> None:
+    """The summary can have every documented status, in the documented order."""
     shuffled = sorted(statuses.STATUSES, reverse=True)
     assert report(shuffled).summary()["status"].to_list() == list(statuses.STATUSES)
 
 
 def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
-    """Each status has its file; an undocumented status is in the skipped one."""
+    """Each row is in its status's file; rows with an undocumented status are in skipped.csv."""
     assert set(statuses.STATUSES) < set(EVERY_STATUS)
     folder = tmp_path / "new" / "folder"
     assert report(EVERY_STATUS * 2).to_csv(folder) == folder
@@ -338,7 +338,7 @@ def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
 
 
 def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
-    """Files without rows are written too, and replace those of an earlier report."""
+    """Files without rows are written, too, and replace an earlier report's files."""
     report(EVERY_STATUS).to_csv(tmp_path)
     report([]).to_csv(tmp_path)
     for name in FILES:
@@ -346,15 +346,15 @@ def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
         assert of.read_prospects(tmp_path / name).empty
 
 
-def test_to_csv_has_no_live_formula(tmp_path: Path) -> None:
-    """Formulas are escaped, in the input and in the service's messages."""
+def test_to_csv_escapes_formulas(tmp_path: Path) -> None:
+    """Formulas in the input and in the service's messages are escaped."""
     frame = pd.DataFrame({"name": ["=1+1"]})
     report(["added"], frame, detail=["=2+2"]).to_csv(tmp_path)
     assert '"\'=1+1","added","\'=2+2"' in (tmp_path / "added.csv").read_text()
 
 
 def test_to_csv_keeps_labels(tmp_path: Path) -> None:
-    """Labels other than row numbers come first."""
+    """An index that is not the default one is written as the first columns."""
     report(["added", "unknown", "added", "added"], people(INDEXES["levels"])).to_csv(tmp_path)
     written = of.read_prospects(tmp_path / "added.csv")
     assert written.index.to_list() == [("a", 1), ("b", 1), ("b", 2)]
@@ -373,7 +373,7 @@ def test_to_csv_keeps_labels(tmp_path: Path) -> None:
     ],
 )
 def test_to_csv_with_any_column_names(tmp_path: Path, columns: Any, expected: list[str]) -> None:
-    """Column names that a file cannot hold are converted."""
+    """Column names in a file are unique text."""
     frame = pd.DataFrame([[1, 2, 3]], columns=columns)
     report(["added"], frame).to_csv(tmp_path)
     written = of.read_prospects(tmp_path / "added.csv")
@@ -382,14 +382,14 @@ def test_to_csv_with_any_column_names(tmp_path: Path, columns: Any, expected: li
 
 
 def test_to_csv_into_a_file(tmp_path: Path) -> None:
-    """A folder that cannot be created is a clear error."""
+    """A folder that cannot be created is an error that names it."""
     (tmp_path / "taken").write_text("")
     with pytest.raises(InvalidInputError, match=r"The folder .*taken cannot be created"):
         report(["added"]).to_csv(tmp_path / "taken")
 
 
 def test_raise_for_error() -> None:
-    """The error that stopped the run is raised on request, else the report is returned."""
+    """`raise_for_error` raises the error that stopped the run, or returns the report."""
     stopped = AuthenticationError("The token is not accepted.")
     with pytest.raises(AuthenticationError) as caught:
         report(["not_sent"], error=stopped).raise_for_error()
@@ -399,45 +399,45 @@ def test_raise_for_error() -> None:
 
 
 def test_retry_unknown() -> None:
-    """The unknown rows are resent by the function that the report was made with."""
+    """`retry_unknown` calls the function that the report was made with."""
     after = report(["present", "added"])
     assert report(["unknown", "added"], retry=lambda: after).retry_unknown() is after
 
 
 def test_retry_unknown_with_nothing_unknown() -> None:
-    """If no row is unknown, nothing is resent."""
+    """`retry_unknown` raises an error if no row is unknown."""
     calls: list[str] = []
     with pytest.raises(InvalidInputError, match="nothing to resend"):
         report(["added", "not_sent"], retry=lambda: calls.append("sent")).retry_unknown()
     assert calls == []
 
 
-def test_retry_unknown_of_a_report_that_cannot_send() -> None:
-    """The error of a report that cannot send has advice."""
+def test_retry_unknown_without_a_function() -> None:
+    """`retry_unknown` raises an error if the report has no function to resend rows."""
     with pytest.raises(InvalidInputError, match="cannot send"):
         report(["unknown"]).retry_unknown()
 
 
-def test_notes_are_said_once() -> None:
-    """A note that many requests repeat is one note."""
+def test_repeated_notes() -> None:
+    """A note that several requests repeat is reported once."""
     made = report(["added"], notes=["slow", "odd", "slow"])
     assert made.notes == ["slow", "odd"]
 
 
-def sent_text(markup: str) -> str:
+def visible_text(markup: str) -> str:
     """Return the visible text of HTML."""
     return html.unescape(re.sub(r"<[^>]+>", " ", markup))
 
 
-def test_both_views_say_what_happened() -> None:
-    """Terminal and notebook show counts, meanings, advice, the error and the notes."""
+def test_text_and_html() -> None:
+    """Text and HTML show counts, meanings, advice, the error and the notes."""
     made = report(
         ["added"] * 1200 + ["unknown", "in_exclusion_list", "of_tomorrow"],
         detail=[""] * 1200 + ["No response.", "", ""],
         error=AuthenticationError("The token is not accepted."),
         notes=[f"note {number}" for number in range(13)],
     )
-    for view in (repr(made), sent_text(made._repr_html_())):
+    for view in (repr(made), visible_text(made._repr_html_())):
         assert "1,203 rows for sequence seq_1, sent in 1 chunk" in view
         assert re.search(r"added\s+1,200\s+In the sequence", view)
         assert re.search(r"unknown\s+1\s+Sent, but no response", view)
@@ -451,8 +451,8 @@ def test_both_views_say_what_happened() -> None:
         assert "and 3 more, in report.notes" in view
 
 
-def test_a_report_says_whether_the_run_stopped() -> None:
-    """The error is said to have stopped the run only if rows were not sent."""
+def test_stopped_early() -> None:
+    """The text says that an error stopped the run only if rows were not sent."""
     error = AuthenticationError("No.")
     assert "Stopped early: No." in repr(report(["added", "not_sent"], error=error))
     assert "Stopped early" not in repr(report(["added", "rejected"], error=error))
@@ -471,10 +471,10 @@ def test_a_report_can_be_pickled() -> None:
         back.retry_unknown()
 
 
-def test_a_dry_run_says_that_nothing_was_sent() -> None:
-    """A dry run's text begins with that, and gives `not_sent` rows no other reason."""
+def test_text_of_a_dry_run() -> None:
+    """A dry run's text begins with "Nothing was sent", and calls `not_sent` rows ready."""
     made = report(["not_sent", "invalid"], dry_run=True)
-    for view in (repr(made), sent_text(made._repr_html_()).strip()):
+    for view in (repr(made), visible_text(made._repr_html_()).strip()):
         assert view.startswith("Nothing was sent")
         assert "Ready to be sent." in view
         assert "ended before their turn" not in view
@@ -483,7 +483,7 @@ def test_a_dry_run_says_that_nothing_was_sent() -> None:
 
 
 def test_only_the_most_frequent_details_are_shown() -> None:
-    """The two most frequent details are shown, and the number of the others."""
+    """The two most frequent details are shown, then the number of other details."""
     details = ["a", "b", "b", "c", "c", "c", "d"]
     for view in ((made := report(["invalid"] * 7, detail=details)).__repr__(), made._repr_html_()):
         assert "c (3 rows)" in view
@@ -492,8 +492,8 @@ def test_only_the_most_frequent_details_are_shown() -> None:
         assert "and 2 other details" in view
 
 
-def test_markup_is_text() -> None:
-    """Texts of the service and the frame are escaped in a notebook."""
+def test_html_is_escaped() -> None:
+    """Texts of the service and the frame are escaped in HTML."""
     bad = "<script>alert(1)</script>&"
     made = report(
         [bad, "unknown"],
@@ -506,14 +506,14 @@ def test_markup_is_text() -> None:
     assert made._repr_html_().count(html.escape(bad)) == 6
 
 
-def test_html_takes_the_colours_around_it() -> None:
-    """The HTML sets no colours, so that it is readable on light and dark pages."""
+def test_html_sets_no_colours() -> None:
+    """The HTML sets no colours, to be readable on light and dark pages."""
     page = report(EVERY_STATUS, notes=["note"])._repr_html_()
     assert "color:" not in page.replace("color:inherit", "")
 
 
-def test_every_status_has_a_meaning() -> None:
-    """Each status has one meaning; those of a check name the override that skips it."""
+def test_every_status_has_an_explanation() -> None:
+    """Each status has an explanation; that of a check's status names the check's override."""
     assert set(MEANINGS) == set(statuses.STATUSES)
     assert all(meaning.means.endswith(".") for meaning in MEANINGS.values())
     for name, override in spec.CHECK_OVERRIDES.items():
@@ -521,6 +521,6 @@ def test_every_status_has_a_meaning() -> None:
 
 
 def test_views_of_no_rows() -> None:
-    """A report without rows can be shown."""
+    """Text and HTML of a report without rows."""
     assert repr(report([])).startswith("0 rows for sequence seq_1, no row was sent")
     assert "0 rows" in report([])._repr_html_()

@@ -1,4 +1,4 @@
-"""Once sending has begun there is a report, despite signals, warnings or a full disk."""
+"""Once sending has begun, there is a report despite signals, warnings and write errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 
 
 def leads(rows: int) -> pd.DataFrame:
-    """Make leads."""
+    """Make leads with addresses."""
     return pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(rows)]})
 
 
@@ -60,9 +60,9 @@ def run(code: str, url: str, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def test_warnings_that_are_errors() -> None:
-    """Warnings that are turned into errors do not lose the report."""
+    """The report is returned even if warnings are errors."""
     with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
-        # The suite turns every warning into an error.
+        # pytest turns every warning into an error.
         report = add(leads(4), client)
     assert column(report) == ["unknown"] * 2 + ["added"] * 2
     with pytest.raises(OutreachError):
@@ -72,7 +72,7 @@ def test_warnings_that_are_errors() -> None:
 @pytest.mark.parametrize("moment", ["in a request", "after the last response"])
 @pytest.mark.parametrize("times", [1, 3])
 def test_signals_in_a_request(moment: str, times: int) -> None:
-    """Ctrl-C, repeated or at the very end, ends the run and keeps the report."""
+    """Ctrl-C, once or repeated, during a request or at the end, leaves a report."""
     code = f"""
         import os, threading
         def press(run):
@@ -95,8 +95,8 @@ def test_signals_in_a_request(moment: str, times: int) -> None:
     assert done.stdout.splitlines() == ["added added added added", "as before"], done.stderr
 
 
-def test_another_signal_is_heard_at_the_end() -> None:
-    """A signal with a handler ends the run; the handler is called once the report exists."""
+def test_a_signal_with_a_handler() -> None:
+    """A signal with a handler ends the run, and the handler is called when the report exists."""
     code = """
         import os
         signal.signal(signal.SIGTERM, lambda *_: print("term", *of.last_report().rows["status"]))
@@ -117,7 +117,7 @@ def test_another_signal_is_heard_at_the_end() -> None:
 
 @pytest.mark.parametrize("stream", ["closed", "broken", "none"])
 def test_a_stderr_that_cannot_be_written(stream: str) -> None:
-    """A progress bar and a warning that cannot be written do not end the run."""
+    """A run continues if its progress bar and warnings cannot be written."""
     code = """
         stream = {stream!r}
         if stream == "closed":
@@ -137,8 +137,8 @@ def test_a_stderr_that_cannot_be_written(stream: str) -> None:
     assert done.stdout.split() == ["added"] * 2 + ["unknown"] * 2
 
 
-def test_a_caller_who_lost_the_report() -> None:
-    """If the caller ends by an error, `last_report` has the outcomes."""
+def test_last_report_after_an_error_in_the_caller() -> None:
+    """If an error in the caller interrupts the call, `last_report` has the outcomes."""
 
     def leave(*_: object) -> None:
         raise TimeoutError("enough")
@@ -158,8 +158,8 @@ def test_a_caller_who_lost_the_report() -> None:
         assert len(sent(service)) == 1
 
 
-def test_the_last_report_is_that_of_the_last_run() -> None:
-    """A run that sent something is remembered; a dry run or a failed start is not."""
+def test_last_report() -> None:
+    """`last_report` is of the last run that sent rows, not of a dry run or a failed start."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         report = add(leads(2), client)
         assert of.last_report() is report
@@ -170,8 +170,8 @@ def test_the_last_report_is_that_of_the_last_run() -> None:
 
 
 @pytest.mark.parametrize("levels", [1000, 100_000])
-def test_a_deep_error_body(levels: int) -> None:
-    """An error body of a thousand levels is a refusal like any other."""
+def test_a_deeply_nested_error_body(levels: int) -> None:
+    """An error body with a thousand levels of nesting rejects the rows as usual."""
     deep = b"[" * levels + b"]" * levels
 
     def refuse(received: Received) -> Reply:
@@ -184,9 +184,9 @@ def test_a_deep_error_body(levels: int) -> None:
     assert column(report) == ["rejected"] * 3
 
 
-def test_a_deep_count() -> None:
-    """A count that is not a number makes rows unknown, and is shown unless nested too deeply."""
-    # From Python 3.12 on, nothing is nested too deeply to be cut.
+def test_a_count_that_is_a_nested_list() -> None:
+    """A count that is a nested list makes rows unknown, and their detail has a short form of it."""
+    # From Python 3.12 on, deeply nested values are shortened, too.
     deep = r"(\(nested too deeply to show\)|\[+…)"
     for levels, shown in ((1, r"\[\]"), (1000, deep)):
         count = b"[" * levels + b"]" * levels
@@ -204,8 +204,8 @@ def test_a_deep_count() -> None:
         (pd.DataFrame({"email": ["unknown", "-"]}), "2 are invalid"),
     ],
 )
-def test_rows_that_were_not_added_are_told_once(frame: pd.DataFrame, said: str) -> None:
-    """One warning counts the rows neither added nor skipped, and scripts can raise it."""
+def test_one_warning_counts_the_rows_not_added(frame: pd.DataFrame, said: str) -> None:
+    """One warning counts the rows neither added nor skipped; `raise_for_error` raises it."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning) as caught:
             report = add(frame, client)

@@ -1,4 +1,4 @@
-"""Later runs with one journal send each person once, however their rows have changed."""
+"""Runs with one journal send each person once, even if the rows change between runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = tuple[str | None, str | None]
 
 A, A2, B, C = (f"{name}@example.com" for name in ("a", "a2", "b", "c"))
 U, V = (f"https://profnet.example/in/{name}" for name in ("u", "v"))
-# A company's page, which colleagues may share.
+# A weak URL: a company's page, which colleagues may share.
 W = "https://profnet.example/company/w"
 
 
@@ -33,7 +33,7 @@ def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def sent(service: Service) -> list[list[Row]]:
-    """Return the identifiers of each request."""
+    """Return the identifiers of each request's leads."""
     return [
         [(lead.get("email"), lead.get("profnet_url")) for lead in each.json["leads"]]
         for each in service.requests
@@ -42,7 +42,7 @@ def sent(service: Service) -> list[list[Row]]:
 
 
 def skipped(name: str) -> Any:
-    """Return a reply that lists all leads as skipped."""
+    """Return a function that replies that all leads are in this skip list."""
 
     def reply(received: Received) -> Reply:
         leads = received.json["leads"]
@@ -56,7 +56,7 @@ def skipped(name: str) -> Any:
 def add(
     client: Client, rows: Iterable[Row], path: Path, go: Any = None, **options: Any
 ) -> SubmissionReport:
-    """Add rows to a sequence; `go` is an additional column."""
+    """Add rows to a sequence; `go` is an additional column for overrides."""
     frame = frame_of(rows)
     if go is not None:
         frame["go"] = go
@@ -85,7 +85,7 @@ EMAILS: list[Row] = [(f"p{n}@example.com", None) for n in MANY]
 URLS: list[Row] = [(None, f"https://profnet.example/in/p{n}") for n in MANY]
 BOTH: list[Row] = [(email, url) for (email, _), (_, url) in zip(EMAILS, URLS, strict=True)]
 
-# First runs, later runs that send nobody, and the statuses of the last one.
+# Rows of the first run, rows of later runs, which send no row, and the last run's statuses.
 HISTORIES: dict[str, tuple[list[Row], list[list[Row]], list[str]]] = {
     "reversed": (
         [(A, None), (A, U), (None, U)],
@@ -120,10 +120,10 @@ HISTORIES: dict[str, tuple[list[Row], list[list[Row]], list[str]]] = {
 
 
 @pytest.mark.parametrize(("first", "later", "expected"), HISTORIES.values(), ids=HISTORIES)
-def test_nobody_is_sent_by_another_row(
+def test_a_recorded_person_is_not_sent_again(
     first: list[Row], later: list[list[Row]], expected: list[str], path: Path
 ) -> None:
-    """A recorded person is not sent again by a row that this or an earlier run links to them."""
+    """A recorded person is not sent again by a row that any run links to the person."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, first, path)
         for rows in later:
@@ -138,7 +138,7 @@ def test_nobody_is_sent_by_another_row(
 def test_an_invalid_row_links_its_person(
     wrong: str, order: list[int], journals: list[str | None], tmp_path: Path
 ) -> None:
-    """A row with an invalid text still links two other rows to one person."""
+    """A row whose data or override is invalid still links two other rows to one person."""
     rows = frame_of([(A, None), (A, U), (None, U)])
     rows["note"] = ["fits", "z" * 2_000, "fits"]
     rows["skip"] = [True, "perhaps", True]
@@ -157,8 +157,8 @@ def test_an_invalid_row_links_its_person(
         assert sorted(statuses(report)) == ["added", "duplicate_in_frame", "invalid"]
 
 
-def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
-    """A repeated run reports the rows of a person as the first one did, in any order."""
+def test_an_invalid_row_keeps_its_own_outcome(path: Path) -> None:
+    """A repeated run reports the invalid and the valid row as the first run did, in any order."""
     rows = frame_of([(A, None), (A, None)]).assign(note=["z" * 2_000, "fits"])
     options: dict[str, Any] = {"data": ["note"], "journal": path, "progress": False}
     with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
@@ -168,7 +168,7 @@ def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
                 return frame.outreach.add_to_sequence("s1", client=client, **options)
 
         assert statuses(run(rows)) == ["invalid", "unknown"]
-        # Its text no longer fits, so that nothing but its outcome is known.
+        # The row matches an unknown lead, but is invalid now, so it cannot be resent.
         with pytest.warns(OutreachWarning, match="1 is unknown"):
             report = rows[:1].outreach.add_to_sequence("s1", client=client, **options)
         with pytest.warns(OutreachWarning, match="1 is unknown"):
@@ -182,8 +182,8 @@ def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_dry", [True, False])
-def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, path: Path) -> None:
-    """Links that a dry run finds are unknown to the next run."""
+def test_a_dry_run_records_no_links(is_dry: bool, path: Path) -> None:
+    """A run records the links between rows that it finds; a dry run does not."""
     with scripted(only_posts([added, added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
         assert statuses(add(client, [(A, U)], path, dry_run=is_dry)) == ["added"]
@@ -191,8 +191,8 @@ def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, pa
         assert len(sent(service)) == 1 + is_dry
 
 
-def test_colleagues_who_share_a_page(path: Path) -> None:
-    """A weak URL does not match a person who has an address, in either order of the runs."""
+def test_a_shared_weak_url(path: Path) -> None:
+    """A weak URL does not match a person with an address, in either order of the runs."""
     alone, with_email = [(None, W)], [(A, W), (B, W), (None, W)]
     with scripted(only_posts([added] * 6)) as service, connected(service) as client:
         add(client, alone, path)
@@ -217,16 +217,16 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
         ((A, V), "The row was sent with another profnet_url and is not resent."),
     ],
 )
-def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
-    """The detail names the kind of identifier if the outcome is of another email or URL."""
+def test_the_detail_names_a_different_identifier(row: Row, detail: str, path: Path) -> None:
+    """The detail names the identifier that differs from the one that was sent."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, U)], path)
         report = add(client, [row], path)
     assert (statuses(report), details(report)) == (["added"], [detail])
 
 
-def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
-    """The detail names the identifier that the row's lead was sent without."""
+def test_the_detail_names_a_missing_identifier(path: Path) -> None:
+    """The detail names the identifier that was missing when the lead was sent."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None), (A, U)], path)
         report = add(client, [(None, U)], path)
@@ -241,7 +241,7 @@ def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
         (("A@example.com", U), "email and profnet_url"),
     ],
 )
-def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: Path) -> None:
+def test_a_changed_unknown_row_is_not_resent(row: Row, changed: str, path: Path) -> None:
     """A row whose text changed stays unknown, and its detail names the change."""
     turns = [script.reset(), skipped("already_in_sequence_and_skipped")]
     with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -261,8 +261,8 @@ def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: 
         assert sent(service)[1:] == [[(A, None)]]
 
 
-def test_an_unknown_row_of_a_person_with_another_lead_is_not_sent_again(path: Path) -> None:
-    """If two leads turn out to be one person, the unknown one is not resent."""
+def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> None:
+    """If a new row links two leads to one person, the unknown lead is not resent."""
     with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
             add(client, [(A, None)], path)
@@ -285,7 +285,7 @@ SKIPS = {
 
 @pytest.mark.parametrize("status", SKIPS)
 def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path: Path) -> None:
-    """It is sent once with that override, and not with another one or a second time."""
+    """A skipped row is sent again once with that override, and never with another override."""
     skip = skipped(f"{status}_and_skipped")
     right, wrong = {SKIPS[status]: "go"}, dict.fromkeys(SKIPS.values(), "go")
     del wrong[SKIPS[status]]
@@ -307,8 +307,8 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
         assert sent(service)[2:] == [[(B, None)]]
 
 
-def test_an_override_sends_no_person_who_was_added_by_another_row(path: Path) -> None:
-    """A skipped row is not sent if its person has another lead that may have been added."""
+def test_an_override_sends_no_person_added_by_another_row(path: Path) -> None:
+    """An override does not send a skipped row if its person has an added lead."""
     skip = skipped("recently_contacted_and_skipped")
     with scripted(only_posts([skip, added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
@@ -320,7 +320,7 @@ def test_an_override_sends_no_person_who_was_added_by_another_row(path: Path) ->
 
 
 def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
-    """After a run with URLs shifted by one row, the correct frame has its earlier outcomes."""
+    """After a run with URLs shifted by one row, the correct frame has its first outcomes."""
     turns = [added, skipped("in_exclusion_list_and_skipped"), script.reset(), added]
     first = BOTH[:9]
     shifted = [
@@ -335,14 +335,14 @@ def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
             after = add(client, [*first, BOTH[20], BOTH[21]], path, chunk_size=3)
         assert statuses(after)[:9] == statuses(before)
         assert details(after)[:9] == details(before)
-        # Seen in the shifted frame alone: withheld, and the detail says so.
+        # This URL was only in the shifted frame, which links its row to row 0.
         assert statuses(after)[9:] == ["duplicate_in_frame", "added"]
         assert details(after)[9] == "same person, linked by other rows or the journal, as row 0"
         assert sent(service)[3:] == [[BOTH[21]]]
 
 
 def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
-    """If a run ends early, duplicates of unsent rows are `not_sent`, too."""
+    """If a run ends early, duplicates of rows that were not sent are `not_sent`, too."""
     refused = script.json({"error": "who?"}, 401)
     with scripted(only_posts([refused, added])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
@@ -355,10 +355,8 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["report", "plan"])
 @pytest.mark.parametrize("loss", ["removed", "another", "older"])
-def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
-    moment: str, loss: str, path: Path
-) -> None:
-    """A plan and a report that used a journal reject a missing or another one."""
+def test_a_replaced_journal_is_rejected(moment: str, loss: str, path: Path) -> None:
+    """A plan or report that has used a journal rejects a missing, older or other journal."""
     turns = [script.reset(), added, added, added, added]
     with scripted(only_posts(turns)) as service, connected(service) as client:
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
@@ -386,8 +384,8 @@ def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
             assert statuses(new) == ["added"]
 
 
-def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None:
-    """The warning counts the people that this process sent to the sequence, by any row."""
+def test_without_a_journal_a_warning_counts_sent_people() -> None:
+    """The warning counts the people that this process has sent to the sequence before."""
     refused = script.json({"error": "no"}, 400)
     turns = [added, added, added, refused, added]
     with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -405,8 +403,8 @@ def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None
         assert len(sent(service)) == 5
 
 
-def test_rows_that_a_wrong_url_links_keep_their_own_outcomes(path: Path) -> None:
-    """One URL in all rows by mistake changes no outcome, and hides no unknown lead."""
+def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
+    """A wrong URL in all rows changes no outcome and hides no unknown lead."""
     wrong = "https://profnet.example/in/wrong"
     rows: list[Row] = [(A, None), (B, None), (C, None)]
     turns = [added, skipped("recently_contacted_and_skipped"), script.reset()]
@@ -417,12 +415,12 @@ def test_rows_that_a_wrong_url_links_keep_their_own_outcomes(path: Path) -> None
                 report = add(client, [(email, url) for email, _ in rows], path, chunk_size=1)
             assert statuses(report) == expected
         assert len(sent(service)) == 3
-        # The wrong URL alone is whoever is certainly in the sequence.
+        # A row with only the wrong URL has the outcome of the added lead.
         assert statuses(add(client, [(None, wrong)], path)) == ["added"]
 
 
-def test_an_override_sends_no_person_who_is_in_the_sequence_already(path: Path) -> None:
-    """A lead that the service found in the sequence keeps its person from being sent again."""
+def test_an_override_sends_no_person_in_the_sequence(path: Path) -> None:
+    """An override does not send a person whom the service found in the sequence."""
     turns = [
         skipped("already_in_sequence_and_skipped"),
         skipped("recently_contacted_and_skipped"),
@@ -439,8 +437,8 @@ def test_an_override_sends_no_person_who_is_in_the_sequence_already(path: Path) 
         assert len(sent(service)) == 2
 
 
-def test_a_copy_made_during_the_run_is_an_older_one(path: Path) -> None:
-    """A plan rejects a copy of the journal that was made while the plan was being sent."""
+def test_a_copy_made_during_the_run_is_rejected(path: Path) -> None:
+    """A plan rejects a copy of the journal that was made while the plan was sent."""
     copies: list[bytes] = []
 
     def copied(received: Received) -> Reply:
@@ -458,8 +456,8 @@ def test_a_copy_made_during_the_run_is_an_older_one(path: Path) -> None:
         assert len(sent(service)) == 2
 
 
-def test_a_dry_run_leaves_the_folder_as_it_is(path: Path) -> None:
-    """It creates no file, also in a read-only folder, and needs no connection."""
+def test_a_dry_run_creates_no_file(path: Path) -> None:
+    """A dry run creates no file, works in a read-only folder and needs no connection."""
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None)], path)
         path.with_name(f"{path.name}.lock").unlink()
@@ -475,8 +473,8 @@ def test_a_dry_run_leaves_the_folder_as_it_is(path: Path) -> None:
     assert statuses(plan.submit(journal=path, dry_run=True)) == ["added"]
 
 
-def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: Path) -> None:
-    """A dry run is rejected if the real submission would be."""
+def test_a_dry_run_of_a_sent_plan_is_rejected(path: Path) -> None:
+    """A dry run is rejected if the same submission would be rejected."""
     with scripted(only_posts([added, added])) as service, connected(service) as client:
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
         plan.submit()
@@ -489,8 +487,8 @@ def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: P
             other.submit(dry_run=True)
 
 
-def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
-    """A second run, in another thread, counts the people that the first one has sent so far."""
+def test_a_warning_counts_leads_of_a_current_run() -> None:
+    """The warning of a second run also counts leads that another thread is sending."""
     begun, go_on = threading.Event(), threading.Event()
 
     def held(received: Received) -> Reply:
@@ -514,15 +512,15 @@ def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
 
 @pytest.mark.parametrize("url", ["https://p.example/in/m%65", "https://a.\u3164/in/x"])
 def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
-    """A row with a URL that later runs could not recognise has a problem."""
+    """A row is invalid if later runs could not recognise its URL."""
     with scripted(only_posts([])) as service, connected(service) as client:
         with pytest.warns(OutreachWarning, match="invalid"):
             assert statuses(add(client, [(None, url)], path)) == ["invalid"]
         assert sent(service) == []
 
 
-def test_a_skipped_person_stays_one_when_the_override_is_refused(path: Path) -> None:
-    """Rows that a skip linked to one person stay linked after a refused second try."""
+def test_rows_stay_linked_after_a_refused_override(path: Path) -> None:
+    """Rows of a skipped person stay linked after a second request was refused."""
     skip = skipped("recently_contacted_and_skipped")
     refused = script.json({"error": "no"}, 400)
     rows: list[Row] = [(A, U), (A, None), (None, U)]

@@ -1,4 +1,4 @@
-"""The people that this process sent to a sequence before, without a journal that records it."""
+"""Finding people that this process has already sent to a sequence, without a journal."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ def client() -> Iterator[Client]:
 
 
 def frame_of(*rows: Row) -> pd.DataFrame:
-    """Make rows of an address and a profile."""
+    """Make a frame of pairs of address and profile."""
     return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def planned(*rows: Row, sequence_id: str = "s1") -> SubmissionPlan:
-    """Plan rows of an address and a profile."""
+    """Plan rows that are pairs of address and profile."""
     return make_plan(frame_of(*rows), sequence_id)
 
 
 def add(client: Client, plan: SubmissionPlan, rows: np.ndarray[Any, Any]) -> None:
-    """Record that a run has sent rows of a plan."""
+    """Record these rows of a plan as sent."""
     with sent_before.recording(client, plan, lambda: rows):
         pass
 
 
 def remember(client: Client, *rows: Row) -> None:
-    """Record rows as sent."""
+    """Record all of these rows as sent."""
     add(client, planned(*rows), np.arange(len(rows)))
 
 
 def known(client: Client, *rows: Row) -> list[bool]:
-    """Return which rows were sent before."""
+    """Return whether each row was sent before."""
     return sent_before.are_sent(client, planned(*rows), np.arange(len(rows))).tolist()
 
 
 def test_by_sequence_and_account(client: Client) -> None:
-    """For another sequence, service or token, no person was sent."""
+    """People are remembered per sequence, service and token."""
     add(client, planned((A, None), (B, None)), np.array([0]))
     assert known(client, (A, None), (B, None)) == [True, False]
     rows = np.arange(1)
@@ -75,7 +75,7 @@ def test_by_sequence_and_account(client: Client) -> None:
 
 
 def test_in_any_spelling(client: Client) -> None:
-    """Addresses and profiles are compared by key, not by spelling."""
+    """Addresses and profiles are matched in any spelling."""
     remember(client, (A, None), (None, PROFILE))
     assert known(client, ("A@X.example ", None), (None, "de.profnet.example/in/U/?trk=x")) == [
         True,
@@ -83,8 +83,8 @@ def test_in_any_spelling(client: Client) -> None:
     ]
 
 
-def test_persons_over_several_steps(client: Client) -> None:
-    """Earlier and current rows link each other; a weak URL links no row that has an address."""
+def test_persons_of_several_runs(client: Client) -> None:
+    """Earlier and current rows form persons together; a weak URL links no row with an address."""
     remember(client, (A, PROFILE), (C, WEAK))
     assert known(client, (B, None), (None, OTHER_PROFILE), (B, OTHER_PROFILE)) == [False] * 3
     assert known(client, (B, None), (B, PROFILE)) == [True, True]
@@ -93,8 +93,8 @@ def test_persons_over_several_steps(client: Client) -> None:
     assert known(client, (None, WEAK), ("d@x.example", WEAK)) == [False, False]
 
 
-def test_by_columns_of_an_earlier_plan(client: Client) -> None:
-    """A row is recognised by the columns of an earlier plan of its frame, too."""
+def test_identifiers_of_an_earlier_plan(client: Client) -> None:
+    """A row also matches by the identifiers that an earlier plan of its frame used."""
     frame = frame_of((A, None), (B, None)).assign(home=["home@x.example", C])
     plan = make_plan(frame, "s1", earlier_keys=(make_plan(frame, "s1", email="home").keys,))
     add(client, plan, np.array([0]))
@@ -105,15 +105,15 @@ def test_by_columns_of_an_earlier_plan(client: Client) -> None:
 
 
 def test_some_rows_in_any_order(client: Client) -> None:
-    """The result is in the order of the requested rows."""
+    """Results are in the order of the requested rows."""
     remember(client, (B, None))
     plan = planned((A, None), (B, None), (C, None))
     assert sent_before.are_sent(client, plan, np.array([2, 1])).tolist() == [False, True]
     assert sent_before.are_sent(client, plan, np.array([], dtype=np.int64)).tolist() == []
 
 
-def test_sending(client: Client) -> None:
-    """One sender at a time uses a sequence of an account, until it ends or fails."""
+def test_one_run_at_a_time(client: Client) -> None:
+    """One run at a time may send to an account's sequence; a failed run makes it free again."""
     plan, other = planned((A, None)), planned((A, None), sequence_id="s2")
     with ExitStack() as first, Client("https://service.example", "other", cache=None) as account:
         assert first.enter_context(sent_before.sending(client, plan))
@@ -136,11 +136,11 @@ def test_sending(client: Client) -> None:
 
 
 class TestWarning:
-    """The warning of a call without a journal, or with a new one, after an earlier call."""
+    """The warning of a later call without the earlier call's journal."""
 
     @staticmethod
     def add(client: Client, *rows: Row, journal: Path | None = None) -> list[str]:
-        """Add rows; return the warnings before the first request."""
+        """Add rows; return the warnings about rows that this process sent before."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", OutreachWarning)
             frame_of(*rows).outreach.add_to_sequence(
@@ -150,8 +150,8 @@ class TestWarning:
         return [words.partition(".")[0] for words in said if "Python process" in words]
 
     @pytest.mark.parametrize("name", ["", "already_in_sequence_and_skipped"])
-    def test_what_may_have_arrived(self, name: str) -> None:
-        """Added rows, their duplicates and unknown rows count."""
+    def test_rows_that_may_have_arrived(self, name: str) -> None:
+        """The warning counts added rows, their duplicates and unknown rows."""
 
         def reply(received: Received) -> Reply:
             if not name:
@@ -175,13 +175,13 @@ class TestWarning:
     @pytest.mark.parametrize(
         "reply", [script.json({}, 400), script.json({}, 401)], ids=["rejected", "not sent"]
     )
-    def test_what_cannot_have_arrived(self, reply: Reply) -> None:
-        """Rejected rows and rows that were never sent are sent without a warning."""
+    def test_rows_that_did_not_arrive(self, reply: Reply) -> None:
+        """Resending rejected or unsent rows causes no warning."""
         with scripted(only_posts([reply, added])) as service, connected(service) as client:
             assert self.add(client, (A, None)) == self.add(client, (A, None)) == []
 
     def test_with_a_journal(self, tmp_path: Path) -> None:
-        """Rows that the journal records cause no warning; other rows do."""
+        """Rows in the call's journal cause no warning."""
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             assert self.add(client, (A, None), journal=tmp_path / "j") == []
             assert self.add(client, (A, None), (B, None), journal=tmp_path / "j") == []
@@ -189,8 +189,8 @@ class TestWarning:
                 "This Python process sent 1 of 1 lead to this sequence before"
             ]
 
-    def test_unknown_rows_that_are_sent_again(self) -> None:
-        """Resending unknown rows on request causes no warning."""
+    def test_a_retry_of_unknown_rows(self) -> None:
+        """`retry_unknown` causes no warning."""
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
             with pytest.warns(OutreachWarning, match="1 is unknown"):
                 report = frame_of((A, None)).outreach.add_to_sequence("s1", client=client)

@@ -1,4 +1,4 @@
-"""Resuming with a journal after rows have changed, and the service of a plan."""
+"""Resuming with a journal after rows or the journal have changed, and a plan's own client."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def column(report: SubmissionReport, name: str = "status") -> list[Any]:
 
 
 def people(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
-    """Make leads of an address and a profile."""
+    """Make a frame of pairs of address and profile."""
     return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def emails(*names: str) -> pd.DataFrame:
-    """Make leads of these names."""
+    """Make leads with addresses of these names."""
     return pd.DataFrame({"email": [f"{name}.x@example.com" for name in names]})
 
 
-class TestCorrectedRows:
-    """Correcting failed rows and running again with the same journal is safe."""
+class TestChangedRows:
+    """A run with corrected rows and the same journal sends no person twice."""
 
-    def test_failed_rows_from_their_file(self, tmp_path: Path) -> None:
-        """The corrected rows of failed.csv are sent; people that the service added are not."""
+    def test_corrected_rows_of_failed_csv(self, tmp_path: Path) -> None:
+        """Corrected rows of failed.csv are sent; added and unknown rows are not sent again."""
         odd = script.json({"error": "odd"}, 400)
         turns = [added, odd, script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -72,7 +72,7 @@ class TestCorrectedRows:
             assert sent(service)[-1] == ["c", "d", "g"]
 
     def test_added_and_reordered_rows(self, tmp_path: Path) -> None:
-        """The leads of a frame that has grown and was sorted are recognised."""
+        """Recorded leads are recognised in a frame with new rows in another order."""
         with scripted(only_posts([added, added])) as service, connected(service) as client:
             add(emails("b", "d"), client, journal=tmp_path / "j")
             report = add(emails("a", "b", "c", "D"), client, journal=tmp_path / "j")
@@ -80,8 +80,8 @@ class TestCorrectedRows:
         assert column(report, "chunk") == [2, 1, 2, 1]
         assert sent(service)[1:] == [["a", "c"]]
 
-    def test_a_corrected_row_is_unknown(self, tmp_path: Path) -> None:
-        """A corrected row whose request was lost is resent as corrected."""
+    def test_a_corrected_row_that_becomes_unknown(self, tmp_path: Path) -> None:
+        """A corrected row that becomes unknown can be resent."""
         turns = [script.json({"error": "odd"}, 400), script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             add(
@@ -106,7 +106,7 @@ class TestCorrectedRows:
     def test_an_unknown_row_that_changed(
         self, row: tuple[str, str | None], changed: str, tmp_path: Path
     ) -> None:
-        """It stays unknown, and its detail names the kind of identifier that differs."""
+        """A changed unknown row stays unknown, and its detail names the changed identifier."""
         before = ("a.x@example.com", "https://profnet.example/in/a")
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
             add(people(before), client, journal=tmp_path / "j")
@@ -121,7 +121,7 @@ class TestCorrectedRows:
             assert column(report) == ["added"]
 
     def test_after_a_new_token(self, tmp_path: Path) -> None:
-        """A journal does not depend on the token: a new token continues after a 401."""
+        """After a 401, a run with a new token resumes with the same journal."""
         turns = [added, script.json({"error": "who?"}, 401), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
@@ -131,8 +131,8 @@ class TestCorrectedRows:
         assert column(report) == ["added"] * 3
         assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
 
-    def test_one_person_in_two_rows(self, tmp_path: Path) -> None:
-        """Rows that are one person only by the journal are sent once, exactly as before."""
+    def test_two_rows_that_the_journal_links(self, tmp_path: Path) -> None:
+        """Two rows that the journal links are resent only as the one row that was sent."""
         sent_row = ("a@example.com", "https://profnet.example/in/a")
         apart = [("a@example.com", None), (None, "https://de.profnet.example/in/a/")]
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
@@ -150,10 +150,10 @@ class TestCorrectedRows:
 
 
 class TestLostJournal:
-    """A lost journal must not make the next run send everybody again."""
+    """After a journal is lost, the next run does not send people again."""
 
-    def test_removed_in_mid_run(self, tmp_path: Path) -> None:
-        """The run ends, the journal is restored, and the same call sends only remaining rows."""
+    def test_removed_during_a_run(self, tmp_path: Path) -> None:
+        """If the journal is removed during a run, the run ends, and the next run resumes."""
         journal = tmp_path / "j"
 
         def remove(received: Received) -> Reply:
@@ -168,8 +168,8 @@ class TestLostJournal:
             assert column(add(frame, client, journal=journal)) == ["added"] * 6
             assert sent(service) == [["a", "b"], ["c", "d"], ["e", "f"]]
 
-    def test_replaced_in_mid_run(self, tmp_path: Path) -> None:
-        """The advice is not to submit again with that journal, and submitting sends nothing."""
+    def test_replaced_during_a_run(self, tmp_path: Path) -> None:
+        """If the journal is replaced during a run, later runs with its path send nothing."""
         journal = tmp_path / "j"
 
         def replace(received: Received) -> Reply:
@@ -187,10 +187,10 @@ class TestLostJournal:
                 add(emails("a", "b", "c"), client, journal=journal)
             assert len(sent(service)) == 1
 
-    def test_another_working_folder_in_mid_run(
+    def test_another_working_folder_during_a_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A relative path stays relative to its first working folder, in retries too."""
+        """A relative path stays relative to the folder in which the run began."""
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
         monkeypatch.chdir(tmp_path / "a")
@@ -218,12 +218,12 @@ class TestReplacedJournal:
 
     @staticmethod
     def put_older(journal: Path, _client: Client) -> None:
-        """Replace it by a copy from before the last run."""
+        """Replace the journal by a copy from before the last run."""
         journal.with_name("copy").replace(journal)
 
     @staticmethod
     def put_other(journal: Path, client: Client) -> None:
-        """Replace it by a journal of other leads to the same sequence."""
+        """Replace the journal by one of other leads for the same sequence."""
         for name in ("x", "y", "z"):
             add(emails(name), client, journal=journal.with_name("other"))
         journal.with_name("other").replace(journal)
@@ -237,10 +237,10 @@ class TestReplacedJournal:
         ],
         ids=["removed", "older", "other"],
     )
-    def test_the_same_plan_and_report(
+    def test_rejected(
         self, change: Callable[[Path, Client], None], words: str, tmp_path: Path
     ) -> None:
-        """Both are rejected, a dry run too, and nothing is sent or written."""
+        """Plan, dry run and retry are rejected; nothing is sent or written."""
         journal = tmp_path / "j"
         turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 4]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -261,8 +261,8 @@ class TestReplacedJournal:
             assert (journal.exists() and journal.read_bytes()) == before
             assert len(sent(service)) == requests
 
-    def test_the_right_one_again(self, tmp_path: Path) -> None:
-        """Once the journal is restored, plan and report resume with it."""
+    def test_right_journal_again(self, tmp_path: Path) -> None:
+        """When the right journal is back, plan and report resume with it."""
         journal = tmp_path / "j"
         turns = [script.reset(), script.json({"error": "odd"}, 400), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -277,7 +277,7 @@ class TestReplacedJournal:
             assert sent(service)[2:] == [["a", "b"], ["c"]]
 
     def test_a_new_plan(self, tmp_path: Path) -> None:
-        """It may start a new journal, with a warning of the people this process sent before."""
+        """A new plan may start a new journal, with a warning that counts the people sent before."""
         journal = tmp_path / "j"
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             add(emails("a", "b"), client, journal=journal)
@@ -288,8 +288,8 @@ class TestReplacedJournal:
             assert sent(service)[1:] == [["c", "B"], ["a"]]
 
 
-def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
-    """People in a journal of today's format stay recognised, whatever changes later."""
+def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
+    """Leads in a stored journal of the current format are recognised."""
     url = "https://profnet.example/"
     rows = [
         ("a2.x@example.com", None),
@@ -314,11 +314,11 @@ def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
         assert sent(service) == [["c", "f"], ["d"], ["e"]]
 
 
-class TestOwnClient:
-    """Plans and reports send by the client that they were made with."""
+class TestClient:
+    """Plans and reports send with the client that they were made with."""
 
     def test_another_default_client(self) -> None:
-        """A plan for one service is sent there, whatever was connected since."""
+        """A plan is sent to its own service after another client has become the default."""
         with (
             scripted(only_posts([script.reset(), added])) as ours,
             scripted(only_posts([])) as theirs,
@@ -332,7 +332,7 @@ class TestOwnClient:
             assert sent(theirs) == []
 
     def test_an_explicit_client_of_another_service(self) -> None:
-        """A client with another address is an error before anything is sent."""
+        """Passing another service's client is an error, and nothing is sent."""
         with (
             scripted(only_posts([script.reset()])) as ours,
             scripted(only_posts([])) as theirs,
@@ -348,7 +348,7 @@ class TestOwnClient:
             assert sent(theirs) == []
 
     def test_an_explicit_client_of_the_same_service(self) -> None:
-        """A new connection to the same service may resend the unknown rows."""
+        """Another client of the same service can resend the unknown rows."""
         turns = [script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = emails("a").outreach.plan("s1", client=client).submit()
@@ -359,8 +359,8 @@ class TestOwnClient:
                 assert column(report.retry_unknown(client=other)) == ["added"]
 
 
-def test_a_late_second_response_is_not_taken_for_the_next(tmp_path: Path) -> None:
-    """A second response on one connection proves nothing for the next request."""
+def test_a_second_response_is_ignored(tmp_path: Path) -> None:
+    """A second response to one request is not used for the next request."""
 
     def twice(received: Received) -> Reply:
         reply = added(received)

@@ -1,4 +1,4 @@
-"""Sending a plan: one outcome per row, whatever the service, the network or the caller does."""
+"""Sending a plan gives one outcome per row, despite faults of service, network and caller."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _numbers = count()
 
 
 def leads(rows: int) -> pd.DataFrame:
-    """Return leads that no other test uses."""
+    """Make leads that no other test uses."""
     run = next(_numbers)
     return pd.DataFrame({"email": [f"lead{row}.of{run}@example.com" for row in range(rows)]})
 
@@ -60,7 +60,7 @@ def planned(
 
 
 def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> SubmissionReport:
-    """Submit a plan that warns and reports an error."""
+    """Submit a plan; require a warning and an error in the report."""
     with pytest.warns(OutreachWarning, match=match):
         report = submit(plan, **options)
     assert report.error is not None
@@ -68,7 +68,7 @@ def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> Submission
 
 
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
-    """Return a column of a report's rows; None where it is missing."""
+    """Return a column of a report's rows, with None for missing values."""
     return report.rows[name].astype(object).where(report.rows[name].notna(), None).tolist()
 
 
@@ -77,7 +77,7 @@ class TestSending:
 
     @pytest.mark.usefixtures("client")
     def test_all_rows_in_chunks(self, sandbox: Sandbox) -> None:
-        """Every row arrives once, in order, in chunks; each row has the number of its request."""
+        """Each row arrives once and in order, and the report has the number of its request."""
         sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(5)
         before = len(sandbox.leads(sequence_id))
         report = submit(make_plan(frame, sequence_id, chunk_size=2))
@@ -88,8 +88,8 @@ class TestSending:
         there = [lead["email"] for lead in sandbox.leads(sequence_id)[before:]]
         assert there == frame["email"].tolist()
 
-    def test_exactly_the_plan(self) -> None:
-        """The bodies that arrive are the plan's payloads, settings included."""
+    def test_payloads_of_the_plan(self) -> None:
+        """The service receives exactly the plan's payloads, including the settings."""
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             plan = planned(
                 client,
@@ -104,8 +104,8 @@ class TestSending:
         assert {each.path for each in posts} == {"/sequences/s1/leads"}
 
     @pytest.mark.usefixtures("client")
-    def test_invalid_and_duplicate_rows_stay_behind(self, sandbox: Sandbox) -> None:
-        """Rows that the plan excludes are in the report and never sent."""
+    def test_invalid_and_duplicate_rows_are_not_sent(self, sandbox: Sandbox) -> None:
+        """Invalid and duplicate rows are in the report and never sent."""
         frame = leads(3)
         frame.loc[1, "email"] = "unknown"
         frame.loc[2, "email"] = frame.loc[0, "email"]
@@ -124,7 +124,7 @@ class TestSending:
         assert set(column(report)[:-1]) <= set(statuses.SKIPPED)
 
     def test_nothing_to_send(self) -> None:
-        """Without rows to send, no request is made and no connection needed."""
+        """Without rows to send, no request and no connection is needed."""
         for frame, expected in (
             (leads(0), []),
             (pd.DataFrame({"email": ["unknown", None]}), ["invalid"] * 2),
@@ -141,7 +141,7 @@ class TestSending:
         assert list(tmp_path.iterdir()) == []
 
     def test_no_connection(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Without a connection, or with a closed client, it raises first."""
+        """Submitting without a connection or with a closed client is an error."""
         monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
         of.connect("http://localhost:1", "token", cache=None).close()
         with pytest.raises(ConfigurationError, match="connect"):
@@ -151,8 +151,8 @@ class TestSending:
             with pytest.raises(ConfigurationError, match=r"closed.*Nothing was sent"):
                 submit(planned(client, leads(1)))
 
-    def test_nothing_is_sent_that_nobody_hears_of(self) -> None:
-        """If the monitor raises, the current request is the last one."""
+    def test_an_error_in_a_signal_handler(self) -> None:
+        """If a signal handler raises an error, no request follows the current one."""
         begun, left = threading.Event(), threading.Event()
 
         def slow(received: Received) -> Reply:
@@ -180,7 +180,7 @@ class TestSending:
 
     @pytest.mark.usefixtures("client")
     def test_progress(self, sandbox: Sandbox, capsys: Any) -> None:
-        """The bar counts rows, and shows the added, skipped and failed ones."""
+        """The progress bar shows the number of sent, added, skipped and failed rows."""
         plan = make_plan(leads(3), sandbox.sequence_ids["accepts_any"])
         submit(plan, progress=True)
         shown = capsys.readouterr().err
@@ -193,13 +193,13 @@ class TestSending:
 class TestRefusals:
     """Responses that refuse a request."""
 
-    def test_the_table_is_the_interface_s(self) -> None:
-        """Each code of the interface has its next step, and no other code has."""
+    def test_documented_codes(self) -> None:
+        """Exactly the documented error codes have a next step."""
         assert NEXT_STEP_BY_CODE.keys() == spec.ADD_LEADS_ERRORS.keys()
 
     @pytest.mark.parametrize("code", [*spec.ADD_LEADS_ERRORS, "a_code_of_tomorrow"])
     def test_each_code(self, code: str) -> None:
-        """A code about the sequence or the account stops the run; another rejects one chunk."""
+        """An error code of the sequence or account stops the run; other codes reject one chunk."""
         stops = NEXT_STEP_BY_CODE.get(code) in {NextStep.STOP, NextStep.DROP_MAILBOX}
         turns = [added, refused(code), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -219,7 +219,7 @@ class TestRefusals:
     @pytest.mark.filterwarnings("ignore:The sequence")
     @pytest.mark.parametrize("code", sorted(spec.ADD_LEADS_ERRORS))
     def test_each_code_of_the_sandbox(self, code: str, sandbox: Sandbox) -> None:
-        """The sandbox's responses are understood."""
+        """Each error code of the sandbox is reported for its rows."""
         sequence_id = sandbox.sequence_ids[code]
         before = len(sandbox.leads(sequence_id))
         plan = make_plan(leads(4), sequence_id, chunk_size=2)
@@ -229,7 +229,7 @@ class TestRefusals:
         assert len(sandbox.leads(sequence_id)) == before
 
     def test_several_codes(self) -> None:
-        """One code that stops is enough; all codes are kept, the decisive one first."""
+        """All codes of a response are reported; one that stops the run decides and comes first."""
         turns = [refused("brand_new", "missing_lead_field", "mailbox_unusable")]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(4)))
@@ -250,8 +250,8 @@ class TestRefusals:
             refused("brand_new"),
         ],
     )
-    def test_refused_for_no_known_reason(self, reply: Reply) -> None:
-        """An unexplained refusal rejects its chunk; three in a row stop the run."""
+    def test_refused_without_a_known_code(self, reply: Reply) -> None:
+        """A refusal without a known code rejects its chunk; three in a row stop the run."""
         turns = [reply, reply, added, reply, reply, reply]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(
@@ -262,7 +262,7 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("client")
     def test_split_in_the_sandbox(self, sandbox: Sandbox) -> None:
-        """Leads with an address are added although others of their request lack one."""
+        """Leads with an address are added although other leads of the request have none."""
         frame = leads(4).assign(profnet_url=None)
         run = next(_numbers)
         frame.loc[1, ["email", "profnet_url"]] = [None, f"https://profnet.example/in/split-{run}"]
@@ -271,7 +271,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("status", [400, 413])
     def test_a_malformed_chunk(self, status: int) -> None:
-        """A 400 or 413 rejects only that chunk, and the report has an error."""
+        """A 400 or 413 rejects only its chunk, and the report has the error."""
         no = script.json({"error": {"code": "bad", "message": "too odd"}}, status)
         with scripted(only_posts([no, no, added])) as service, connected(service) as client:
             report = stopped(planned(client, leads(3), chunk_size=1), "2 are rejected")
@@ -281,7 +281,7 @@ class TestRefusals:
             report.raise_for_error()
 
     @pytest.mark.parametrize("status", [400, 413])
-    def test_refused_alike(self, status: int) -> None:
+    def test_three_refusals_in_a_row(self, status: int) -> None:
         """Three equal refusals in a row stop the run; other responses reset the count."""
         odd, even = (script.json({"error": word}, status) for word in ("odd", "even"))
         turns = [odd, odd, even, even, added, even, even, even]
@@ -291,8 +291,8 @@ class TestRefusals:
         assert column(report) == ["rejected"] * 4 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
 
     @pytest.mark.parametrize("status", [401, 403, 404, 405, 425])
-    def test_nothing_was_done(self, status: int) -> None:
-        """A token that is not accepted, or an unknown sequence, stops the run; nothing is added."""
+    def test_statuses_that_stop_the_run(self, status: int) -> None:
+        """A status such as 401 or 404 stops the run, and its rows are `not_sent`."""
         turns = [added, script.json({"error": "no"}, status)]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)), "To resume")
@@ -310,19 +310,19 @@ NOT_SENT = {401, 403, 404, 405, 425, 429}
 
 
 class TestEveryStatus:
-    """What an HTTP error status proves."""
+    """Outcomes of rows after each HTTP error status."""
 
     @pytest.mark.parametrize(
         "codes",
         [
-            # All that prove something, and others of each hundred.
+            # All statuses that prove an outcome, and some others.
             sorted({*REJECTED, *NOT_SENT, 101, 103, 302, 307, *range(309, 600, 30), 503, 600, 999}),
             pytest.param(range(300, 600), marks=pytest.mark.slow),
         ],
         ids=["some", "all"],
     )
-    def test_without_a_time_to_wait(self, codes: Iterable[int]) -> None:
-        """Only statuses that prove a refusal leave rows rejected or not sent."""
+    def test_without_retry_after(self, codes: Iterable[int]) -> None:
+        """Rows are unknown unless the status proves that the request was refused."""
 
         def reply(received: Received) -> Reply:
             is_first = b"lead0" in received.body
@@ -337,7 +337,7 @@ class TestEveryStatus:
                 elif status in NOT_SENT:
                     expected = ["not_sent", "not_sent"]
                 else:
-                    # Where one request is redirected, all are.
+                    # A redirect stops the run, as it would apply to all requests.
                     expected = ["unknown", "not_sent" if 300 <= status < 400 else "added"]
                 assert (status, column(report)) == (status, expected)
                 says_so = "may have added the lead" in column(report, "detail")[0]
@@ -346,16 +346,16 @@ class TestEveryStatus:
     @pytest.mark.parametrize(
         ("status", "expected"), [(429, "not_sent"), (503, "not_sent"), (500, "unknown")]
     )
-    def test_with_a_time_to_wait(self, status: int, expected: str) -> None:
-        """A busy service certainly did nothing if it sends Retry-After."""
+    def test_with_retry_after(self, status: int, expected: str) -> None:
+        """With Retry-After, a 429 or 503 proves that no lead was added."""
         busy = script.json({}, status, {"Retry-After": "0"})
         with scripted(only_posts(repeat(busy))) as service, connected(service) as client:
             report = stopped(planned(client, leads(1)))
         assert column(report) == [expected]
 
 
-class TestDoubt:
-    """Responses that are missing or invalid."""
+class TestUnknown:
+    """Missing or invalid responses leave rows unknown."""
 
     @pytest.mark.parametrize(
         "reply",
@@ -373,8 +373,8 @@ class TestDoubt:
             script.json({"total": 1, "total_added_to_sequence": 0}),
         ],
     )
-    def test_unknown_and_on(self, reply: Reply) -> None:
-        """Rows that may have arrived are unknown, never resent, and the run continues."""
+    def test_unknown_rows_are_not_resent(self, reply: Reply) -> None:
+        """Rows that may have arrived are unknown and not resent, and the run continues."""
         with scripted(only_posts([added, reply, added])) as service, connected(service) as client:
             report = stopped(planned(client, leads(3), chunk_size=1), r"retry_unknown\(\)")
             assert sent(service) == [["lead0"], ["lead1"], ["lead2"]]
@@ -383,7 +383,7 @@ class TestDoubt:
 
     @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "duplicate_profnet_urls"])
     def test_a_host_of_a_thousand_labels(self, name: str) -> None:
-        """An odd URL in a list matches no lead that was sent, and ends nothing."""
+        """A URL with a thousand labels in a list matches no lead, and the run continues."""
         url = f"https://{'m.' * 1000}x.example/in/a"
 
         entry = url if name.startswith("duplicate_") else {"profnet_url": url}
@@ -394,16 +394,16 @@ class TestDoubt:
         assert any("m.m.m." in note for note in report.notes)
 
     def test_no_response_in_time(self) -> None:
-        """The rows of a request that times out are unknown."""
+        """Rows of a request that times out are unknown."""
         slow = script.delayed(script.FOREVER, script.json({}))
         with scripted(only_posts([slow])) as service, connected(service, timeout=0.3) as client:
             report = stopped(planned(client, leads(1)))
         assert column(report) == ["unknown"]
 
-    def test_a_run_goes_on_after_a_lost_response(self) -> None:
-        """After a request that timed out, the next one is sent and its response is used."""
+    def test_a_run_continues_after_a_timeout(self) -> None:
+        """After a request that timed out, the next request is sent and its response is used."""
         slow = script.delayed(script.FOREVER, script.json({}))
-        # The second one has as much time as the first, of which a busy machine may need a lot.
+        # The timeout also holds for the second request, which may be slow on a busy machine.
         with (
             scripted(only_posts([slow, added])) as service,
             connected(service, timeout=3) as client,
@@ -412,7 +412,7 @@ class TestDoubt:
         assert column(report) == ["unknown", "added"]
 
     def test_three_in_a_row(self) -> None:
-        """If the service is evidently down, the remaining rows are not sent."""
+        """After three unknown outcomes in a row, the remaining rows are not sent."""
         down = script.json({"error": "oops"}, 500)
         odd = script.json({"error": "odd"}, 400)
         turns = [down, down, added, down, down, odd, down, down, script.reset()]
@@ -430,8 +430,8 @@ class TestDoubt:
             report = stopped(planned(client, leads(2), chunk_size=1), "redirects")
         assert column(report) == ["unknown", "not_sent"]
 
-    def test_nobody_there(self) -> None:
-        """If no server is listening, nothing is sent, and the report says so."""
+    def test_no_server(self) -> None:
+        """If no server is listening, all rows are `not_sent`."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         with Client(f"http://127.0.0.1:{port}", "token", cache=None, backoff=0) as client:
@@ -439,8 +439,8 @@ class TestDoubt:
             report = stopped(dataclasses.replace(plan, client=client), "no response")
         assert column(report) == ["not_sent"] * 2
 
-    def test_asked_to_wait(self) -> None:
-        """After a 429, the request is sent again later; too long a wait sends nothing."""
+    def test_429(self) -> None:
+        """After a 429, the request is retried; a wait beyond `max_wait` stops the run."""
         busy = script.json({}, 429, {"Retry-After": "0.1"})
         later = script.json({}, 429, {"Retry-After": "100"})
         turns = [busy, busy, added, later]
@@ -451,8 +451,8 @@ class TestDoubt:
             report = stopped(planned(client, leads(3), chunk_size=1), "100 s")
         assert column(report) == ["added", "not_sent", "not_sent"]
 
-    def test_a_fault_of_the_package(self) -> None:
-        """An internal error leaves a report of the outcomes so far."""
+    def test_an_internal_error(self) -> None:
+        """After an internal error, the report has the outcomes so far."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             whole = planned(client, leads(3), chunk_size=1)
             first = whole.checked.overrides[:1]
@@ -466,11 +466,11 @@ class TestDoubt:
 
 
 class TestRetryUnknown:
-    """Resending the unknown rows, on request."""
+    """`retry_unknown` resends the unknown rows."""
 
     @pytest.mark.usefixtures("client")
-    def test_by_what_the_first_send_did(self, sandbox: Sandbox) -> None:
-        """Rows that had arrived are present, others are added, and no other row is sent."""
+    def test_outcomes_of_a_retry(self, sandbox: Sandbox) -> None:
+        """Rows that had arrived become `present`, and the other unknown rows are added."""
         sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(6)
         sandbox.faults = (
             Fault("drop_after_commit", endpoint="add_leads", after=1, times=1),
@@ -500,8 +500,8 @@ class TestRetryUnknown:
             *(script.json({}, status) for status in (400, 401, 404, 413, 500)),
         ],
     )
-    def test_refused_the_second_time(self, reply: Reply, tmp_path: Path) -> None:
-        """A refusal does not prove that the first send failed: the row is not sent a third time."""
+    def test_refused_in_a_retry(self, reply: Reply, tmp_path: Path) -> None:
+        """A row whose second request is refused stays unknown, and is not sent a third time."""
         journal = tmp_path / "journal"
         with scripted(only_posts([script.reset(), reply])) as service, connected(service) as client:
             frame = leads(2)
@@ -514,8 +514,8 @@ class TestRetryUnknown:
             assert column(stopped(planned(client, frame), journal=journal)) == ["unknown"] * 2
             assert len(sent(service)) == 2
 
-    def test_the_same_requests_again(self) -> None:
-        """Rows are sent in their first requests' groups, and only those that are still unknown."""
+    def test_same_chunks_in_a_retry(self) -> None:
+        """Unknown rows are resent in the same chunks as before."""
         turns = [script.reset(), added, script.hang_up(), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)))
@@ -530,8 +530,8 @@ class TestRetryUnknown:
             "unknown_and_skipped",
         ],
     )
-    def test_skipped_the_second_time(self, name: str, tmp_path: Path) -> None:
-        """A lead that is skipped now may have been added by the first send."""
+    def test_skipped_in_a_retry(self, name: str, tmp_path: Path) -> None:
+        """A lead that is skipped in a retry stays unknown, unless it was in the sequence."""
         journal = tmp_path / "journal"
         is_duplicate = name.startswith("duplicate_")
 
@@ -557,7 +557,7 @@ class TestRetryUnknown:
             assert len(sent(service)) == 2
 
     def test_twice(self) -> None:
-        """One report resends unknown rows once; the report of the resend has their outcomes."""
+        """A report resends its unknown rows once; only the new report can resend again."""
         turns = [script.reset(), script.reset(), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             first = stopped(planned(client, leads(2)))
@@ -568,8 +568,8 @@ class TestRetryUnknown:
             assert column(second.retry_unknown()) == ["added"] * 2
         assert len(sent(service)) == 3
 
-    def test_after_one_that_sent_nothing(self) -> None:
-        """A retry that could not start does not count."""
+    def test_after_a_failed_start(self) -> None:
+        """A retry that could not start may be repeated."""
         with scripted(only_posts([script.reset()])) as service:
             with connected(service) as client:
                 report = stopped(planned(client, leads(2)))
@@ -579,7 +579,7 @@ class TestRetryUnknown:
 
 
 class TestOnePlanTwice:
-    """A plan is sent to a service once, unless its journal records the sent rows."""
+    """A plan is sent once, unless each submission uses the same journal."""
 
     @pytest.mark.parametrize(
         ("first", "second", "says"),
@@ -593,7 +593,7 @@ class TestOnePlanTwice:
     def test_refused(
         self, first: str | None, second: str | None, says: str, tmp_path: Path
     ) -> None:
-        """A second submission of a plan is rejected, and sends nothing."""
+        """A second submission without the same journal is rejected and sends nothing."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             plan = planned(client, leads(2))
             assert column(submit(plan, journal=first and tmp_path / first)) == ["added"] * 2
@@ -603,7 +603,7 @@ class TestOnePlanTwice:
         assert not (tmp_path / "b").exists()
 
     def test_at_the_same_time(self) -> None:
-        """If many threads submit one plan, one of them sends it."""
+        """If several threads submit a plan, exactly one thread sends it."""
 
         def attempt(plan: SubmissionPlan) -> bool:
             try:
@@ -618,8 +618,8 @@ class TestOnePlanTwice:
                 assert sum(pool.map(attempt, [plan] * 8)) == 1
         assert len(sent(service)) == 1
 
-    def test_after_one_that_sent_nothing(self, tmp_path: Path) -> None:
-        """A dry run and a submission that could not start do not count."""
+    def test_after_a_failed_start(self, tmp_path: Path) -> None:
+        """After a dry run or a failed start, the plan can be sent."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             plan = planned(client, leads(2))
             plan.submit(dry_run=True)
@@ -628,7 +628,7 @@ class TestOnePlanTwice:
             assert column(plan.submit()) == ["added"] * 2
 
     def test_to_another_service(self) -> None:
-        """A plan that was sent to one service is not sent to another."""
+        """A plan that was sent to one service cannot be sent to another."""
         plan = make_plan(leads(2), "s1")
         with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
             assert column(plan.submit()) == ["added"] * 2
@@ -641,8 +641,8 @@ class TestOnePlanTwice:
 class TestJournal:
     """Resuming with a journal."""
 
-    def test_going_on(self, tmp_path: Path) -> None:
-        """Rejected and unsent rows are sent again in order; recorded and unknown ones are not."""
+    def test_resuming(self, tmp_path: Path) -> None:
+        """A later run sends rejected and unsent rows in order, but no added and no unknown rows."""
         journal = tmp_path / "journal"
         frame = leads(9)
         first = [added, script.reset(), script.json({}, 400), script.json({}, 401)]
@@ -665,8 +665,8 @@ class TestJournal:
             assert column(report) == ["added"] * 9
             assert len(sent(service)) == 8
 
-    def test_notes_stay(self, tmp_path: Path) -> None:
-        """The service's other messages are in the next run's report too."""
+    def test_notes_are_kept(self, tmp_path: Path) -> None:
+        """Notes of the service are also in later runs' reports."""
         turns = [refused("brand_new"), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = planned(client, leads(2))
@@ -675,8 +675,8 @@ class TestJournal:
         assert report.notes == ["Chunk 1: brand_new: because of brand_new"]
         assert column(report) == ["added"] * 2
 
-    def test_another_run_went_on(self, tmp_path: Path) -> None:
-        """An old report's retry skips rows that another run has recorded since."""
+    def test_an_old_report(self, tmp_path: Path) -> None:
+        """An old report's retry resends no row whose outcome a later run has recorded."""
         journal = tmp_path / "journal"
         turns = [script.reset(), script.json({}, 401), added, added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
@@ -689,7 +689,7 @@ class TestJournal:
 
     @pytest.mark.parametrize("change", ["settings", "sequence", "service"])
     def test_another_submission(self, change: str, tmp_path: Path) -> None:
-        """A journal of other settings, sequence or service is rejected, and nothing is sent."""
+        """A journal of other settings, another sequence or service is rejected; nothing is sent."""
         frame = leads(2)
         with scripted(only_posts([added])) as service, connected(service) as client:
             submit(planned(client, frame), journal=tmp_path / "j")
@@ -706,7 +706,7 @@ class TestJournal:
             assert len(sent(service)) == 1
 
     def test_a_journal_that_cannot_be_used(self, tmp_path: Path) -> None:
-        """A file that is not a journal, or is in use, is rejected, and nothing is sent."""
+        """A path that cannot be a journal is rejected, and nothing is sent."""
         (tmp_path / "notes").write_text("my notes")
         with scripted(only_posts([])) as service, connected(service) as client:
             for path in (tmp_path / "notes", tmp_path, tmp_path / "missing" / "journal"):
@@ -714,8 +714,8 @@ class TestJournal:
                     submit(planned(client, leads(1)), journal=path)
             assert sent(service) == []
 
-    def test_two_at_once(self, tmp_path: Path) -> None:
-        """While one run uses the journal, a second is rejected; later, the next may start."""
+    def test_two_runs_at_once(self, tmp_path: Path) -> None:
+        """A second run with the same journal is rejected while the first run lasts."""
         with scripted(only_posts([script.delayed(1, script.json({}, 400))])) as service:
             with connected(service) as client:
                 frame = leads(1)
@@ -742,14 +742,14 @@ class TestJournal:
 
     @pytest.mark.parametrize("room", [100, 20_000])
     def test_a_full_disk_at_first(self, room: int, tmp_path: Path) -> None:
-        """A disk that is full before the first request is an error, and nothing is sent."""
+        """If the disk is full before the first request, an error is raised and nothing is sent."""
         with scripted(only_posts(repeat(added))) as service:
             said = run_script(self.LIMITED, service, tmp_path / "j", more=room, chunk_size=250)
             assert said.communicate()[0].startswith("raised")
             assert sent(service) == []
 
     def test_a_full_disk_later(self, tmp_path: Path) -> None:
-        """A disk that is full later stops the run, and the outcomes so far are reported."""
+        """If the disk becomes full, the run stops, and the report has the outcomes so far."""
         with scripted(only_posts(repeat(added))) as service:
             said = run_script(self.LIMITED, service, tmp_path / "j", more=50_000, chunk_size=20)
             rows, error = said.communicate()[0].splitlines()
@@ -786,7 +786,7 @@ def run_script(
 
 
 class TestInterrupting:
-    """Ctrl-C while leads are added."""
+    """Ctrl-C ends a run and leaves a report."""
 
     CODE = """
         report = submit(plan, journal=journal)
@@ -801,7 +801,7 @@ class TestInterrupting:
     def interrupted(
         self, turns: list[Any], journal: Path, requests: int, times: int = 1
     ) -> tuple[Counter[str], str]:
-        """Interrupt a process during a request; return statuses and the error."""
+        """Interrupt a process during its last request; return counts of statuses, and the error."""
         with scripted(only_posts(turns)) as service:
             process = run_script(self.CODE, service, journal)
             while len(sent(service)) < requests:
@@ -809,14 +809,14 @@ class TestInterrupting:
             for _ in range(times):
                 process.send_signal(signal.SIGINT)
                 self.pressed.set()
-                time.sleep(0.2)  # else they would count as one
+                time.sleep(0.2)  # signals in quick succession may be merged
             said, _ = process.communicate()
             assert len(sent(service)) == requests
         rows, error = said.splitlines()
         return Counter(rows.split()), error
 
-    def test_the_response_comes(self, tmp_path: Path) -> None:
-        """The current request gets time for its response, and no other is sent."""
+    def test_with_a_response(self, tmp_path: Path) -> None:
+        """The run waits for the current response, and sends no other request."""
 
         def later(received: Received) -> Reply:
             assert self.pressed.wait(60)
@@ -827,8 +827,8 @@ class TestInterrupting:
         assert rows == {"added": 40, "not_sent": 1960}
         assert "Interrupted" in error
 
-    def test_no_response_comes(self, tmp_path: Path) -> None:
-        """Without a response, the rows are unknown, and the report comes soon."""
+    def test_without_a_response(self, tmp_path: Path) -> None:
+        """Without a response, the current rows are unknown."""
         turns = [added, script.delayed(script.FOREVER, script.json({}))]
         rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
@@ -841,7 +841,7 @@ class TestInterrupting:
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
 
     def test_while_waiting(self, tmp_path: Path) -> None:
-        """Rows that were still waiting were not sent."""
+        """Ctrl-C during a wait before a retry leaves the rows `not_sent`."""
         turns = [added, script.json({}, 429, {"Retry-After": "60"})]
         rows, _ = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "not_sent": 1980}
