@@ -1,4 +1,4 @@
-"""The maximum numbers of companies in one search and in a row's detail."""
+"""Limits: 500 companies per search, and three names per detail."""
 
 from __future__ import annotations
 

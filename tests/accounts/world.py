@@ -1,4 +1,4 @@
-"""A service with invented companies, made to be searched company by company."""
+"""A simulated service with invented companies, which is searched company by company."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Firm:
         return f"https://profnet.example/company/{self.number}"
 
     def is_meant(self, filters: Mapping[str, Any]) -> bool:
-        """Whether a search's filters name this company."""
+        """Return whether a search's filters name this company."""
         for name, attribute in FILTERS.items():
             known = [getattr(self, attribute), *(self.found_by if attribute == "domain" else ())]
             if name in filters and not set(known) & set(filters[name]):
@@ -59,7 +59,7 @@ class Firm:
 
 @dataclass
 class World:
-    """Companies, and the order in which a search gives their people."""
+    """The companies, and the order in which a search returns their people."""
 
     firms: Sequence[Firm]
     shuffle: Callable[[list[Any]], None] = lambda people: None
@@ -82,7 +82,7 @@ class World:
         ]
 
     def search(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return everybody who matches, in the service's order."""
+        """Return all matching people in the service's order."""
         key = repr([(name, filters[name]) for name in sorted(filters) if "page" not in name])
         if key not in self._found:
             meant = {firm.number for firm in self.firms if firm.is_meant(filters)}
@@ -104,7 +104,7 @@ class World:
 
 
 def world_of(sizes: Mapping[str, int]) -> World:
-    """Make companies of these sizes, with their people in mixed order."""
+    """Make companies of these sizes and shuffle their people."""
     firms = [
         Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
         for number, (domain, size) in enumerate(sizes.items(), 1)
