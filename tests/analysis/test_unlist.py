@@ -20,7 +20,7 @@ LISTS = st.lists(st.none() | st.lists(SCALARS, max_size=4), max_size=5)
 
 @given(LISTS, st.text(max_size=2))
 def test_entries_are_joined_in_order(lists: list[Any], sep: str) -> None:
-    """Text joins the non-missing entries; an empty list is empty text, a missing list is missing."""
+    """Text joins the non-missing entries; an empty list is empty text, a missing one is missing."""
     array = pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(array)})
     texts = frame.outreach.unlist(sep)["a"]
