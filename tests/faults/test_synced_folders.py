@@ -1,4 +1,4 @@
-"""Folders are synced after files move into them, as the tests of power failures need a compiler."""
+"""Folders are synced after files move into them, checked without a C compiler."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ print(*done, sep="\\n")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows syncs no folders")
-def test_what_moves_is_synced(tmp_path: Path) -> None:
-    """A new folder is synced before it moves, and the folder that it moves to afterwards."""
+def test_moves_are_synced(tmp_path: Path) -> None:
+    """A new folder is synced before it moves, and its parent folder afterwards."""
     done = forked.run(CODE, cwd=tmp_path)
     folder = tmp_path.name
     assert done.stdout.split("\n")[3:] == [
