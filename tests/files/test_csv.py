@@ -1,4 +1,4 @@
-"""CSV files restore every value, dtype and missing cell, and hold no formula."""
+"""CSV files restore every value, dtype and missing cell, and contain no formula."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TRICKY = [
 
 
 def cells(path: Path) -> list[str]:
-    """List every cell of a CSV, header included, as a spreadsheet sees it."""
+    """Return every cell of a CSV, header included, as a spreadsheet reads it."""
     text = path.read_bytes().decode("utf-8-sig")
     return [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
 
@@ -68,7 +68,7 @@ def is_live(text: str) -> bool:
     return text[:1] in {"\t", "\r", "\n", "\x00"} or start[:1] in set(f"=+-@{FULL_WIDTH}")
 
 
-def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
+def test_a_search_needs_no_metadata_file(tmp_path):
     """A frame of a search is restored without its metadata file, and so are small resources."""
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
@@ -87,7 +87,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
 
 @share_of_examples(2)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
-def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
+def test_every_text_is_restored_and_none_is_a_formula(tmp_path, texts, name, excel):
     """Any text is restored as a cell and as a column name; no cell of the file is a formula."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
@@ -130,7 +130,7 @@ def test_a_tricky_text_alone_comes_back(tmp_path, text):
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
 
 
-def test_live_text_has_one_apostrophe_in_front(tmp_path):
+def test_formulas_get_an_apostrophe(tmp_path):
     """Formulas in cells, headers and an index get one apostrophe, also after white space."""
     frame = pd.DataFrame(
         {"=h": ["=1", "'=1", " +x", "plain"]}, index=pd.Index(["@i", "j", "-", "'"])
@@ -206,7 +206,7 @@ def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
         ["\ud800"],
     ],
 )
-def test_what_csv_cannot_hold_is_refused(tmp_path, values):
+def test_unsupported_columns_are_an_error(tmp_path, values):
     """A column that could not be restored is an error that names it, and no file is written."""
     series = pd.Series(values, dtype=object if isinstance(values, list) else None)
     with pytest.raises(InvalidInputError, match="'odd column'"):
@@ -241,8 +241,8 @@ def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
     assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
 
 
-def test_the_file_beside_the_csv_is_that_of_its_content(tmp_path):
-    """The metadata file has the dtypes of columns that need them, and the content's checksum."""
+def test_the_metadata_file_matches_the_content(tmp_path):
+    """The metadata file has the dtypes of columns that need them, and the CSV's checksum."""
     path = tmp_path / "x.csv"
     write_csv(pd.DataFrame({"n": [1]}), path)
     assert "models" in json.loads(metadata_of(path).read_text())
@@ -261,7 +261,7 @@ def test_without_the_metadata_other_columns_are_text(tmp_path):
     assert_same(read_prospects(path), prospects(2).assign(score=pd.Series(["1", "2"], dtype="str")))
 
 
-def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
+def test_a_csv_of_another_program_is_read(tmp_path):
     """Another program's CSV file has typed documented columns, text and missing cells."""
     path = tmp_path / "x.csv"
     path.write_bytes(b"id,name,company_followers,zip\r\n1,Ada,12,00123\r\n2,,,NA\r\n")
@@ -283,7 +283,7 @@ def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
         b"name\n\xff\n",
     ],
 )
-def test_what_cannot_be_read_is_a_clear_error(tmp_path, content):
+def test_an_unreadable_file_is_an_error(tmp_path, content):
     """A CSV file that cannot be read is an error that names the file."""
     path = tmp_path / "odd.csv"
     path.write_bytes(content)
@@ -299,8 +299,8 @@ def test_a_row_of_any_length_is_read(tmp_path):
 
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
-def test_rows_come_back_by_their_columns(people):
-    """Rows without a header, of people with any values, are read as the table that they were."""
+def test_rows_without_a_header_are_read(people):
+    """Rows without a header, with any values of people, are read as the original table."""
     sent = orjson.dumps({"results": people, "_pagination": {}})
     table = read_people_page(sent).people
     assert read_csv_rows(pa.py_buffer(csv_rows(table)), table.schema).equals(table)
@@ -323,14 +323,14 @@ def test_separators_of_other_programs_are_seen(tmp_path, sep):
     }
 
 
-def test_other_separators_are_refused(tmp_path):
+def test_invalid_separators_are_an_error(tmp_path):
     """A separator that could be part of a number or word is rejected."""
     with pytest.raises(InvalidInputError, match="sep="):
         write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
 
 
 def test_index_can_be_left_out_or_asked_for(tmp_path):
-    """index=False drops labels, index=True writes row numbers too; the default depends on them."""
+    """index=False drops labels, index=True also writes row numbers; the default depends on them."""
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     assert_same(round_trip(frame, tmp_path / "x.csv", index=False), frame.reset_index(drop=True))
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
@@ -378,14 +378,14 @@ def test_excel_limits_are_warned_of(tmp_path):
 
 
 @pytest.mark.parametrize("formulas", ["", "none", None, True])
-def test_other_ways_with_formulas_are_refused(tmp_path, formulas):
-    """Only "escape" and "keep" are known."""
+def test_unknown_formulas_options_are_an_error(tmp_path, formulas):
+    """Only "escape" and "keep" are valid for formulas=."""
     with pytest.raises(InvalidInputError, match="escape"):
         write_csv(pd.DataFrame(), tmp_path / "x.csv", formulas=formulas)
 
 
-def test_names_that_no_file_holds_are_refused(tmp_path):
-    """Half a surrogate pair in the name of a column, index or axis is an error that shows it."""
+def test_lone_surrogates_in_names_are_an_error(tmp_path):
+    """A lone surrogate in the name of a column, index or axis is an error that shows it."""
     names = pd.Index(["\ud800"], dtype=object)
     frames = [
         pd.DataFrame([[1]], columns=names),
@@ -398,22 +398,22 @@ def test_names_that_no_file_holds_are_refused(tmp_path):
 
 
 class NamelessZone(datetime.tzinfo):
-    """A zone one hour ahead of UTC, without a name."""
+    """A time zone without a name, one hour ahead of UTC."""
 
     def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
         """Return one hour."""
         return datetime.timedelta(hours=1)
 
     def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return no time."""
+        """Return a zero offset."""
         return datetime.timedelta(0)
 
     def tzname(self, _moment: datetime.datetime | None) -> None:
         """Return no name."""
 
 
-def test_a_time_zone_without_a_name_is_refused(tmp_path):
-    """Times whose zone has no name to write are an error, not an unreadable file."""
+def test_a_time_zone_without_a_name_is_an_error(tmp_path):
+    """Times with a zone that has no name are an error, not an unreadable file."""
     moments = pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone()))
     with pytest.raises(InvalidInputError, match="time zone"):
         write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")

@@ -1,4 +1,4 @@
-"""Whatever a file's notes on dtypes are, reading it gives a frame or one clear error."""
+"""Any content of a file's notes on dtypes gives a frame or one clear error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DTYPES = st.sampled_from(
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every container with every key or position in it."""
+    """Yield every container and each of its keys or positions."""
     keys = (
         range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
     )
@@ -155,7 +155,7 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     ],
 )  # fmt: skip
 def test_damaged_metadata_is_an_error(tmp_path, content):
-    """The error names notes that are damaged or not ours."""
+    """Damaged or foreign notes are an error that names them."""
     path = write_csv(pd.DataFrame({"n": [1]}), tmp_path / "x.csv")
     metadata_of(path).write_text(content, encoding="latin-1")
     with pytest.raises(InvalidInputError, match="metadata"):

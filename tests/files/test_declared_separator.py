@@ -33,7 +33,7 @@ def test_a_declared_separator(text: str, encoding: str | None, tmp_path: Path) -
     assert [cell.lower() for cell in found.iloc[0]] == ["ada", "ada@x.example"]
 
 
-def test_a_column_may_be_called_so(tmp_path: Path) -> None:
+def test_only_the_exact_line_declares_a_separator(tmp_path: Path) -> None:
     """Only the exact line declares a separator; it counts in the line numbers of errors."""
     path = tmp_path / "x.csv"
     pd.DataFrame({"sep=x": ["a"], "b": ["c"]}).to_csv(path, index=False)

@@ -1,4 +1,4 @@
-"""Excel workbooks: the sheets show what the frame holds."""
+"""Excel workbooks: the sheets show the values of the frame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRICKY = [
 
 
 def sheet_of(path: Path, name: str | None = None) -> Any:
-    """Open one sheet as another program reads it."""
+    """Open one sheet as another program does."""
     book = openpyxl.load_workbook(path)
     return book[name] if name else book.worksheets[0]
 
@@ -53,14 +53,14 @@ def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
     cells = [row[0] for row in sheet_of(path).iter_rows(min_row=2)]
     assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
     shown = ["" if cell.value is None else cell.value for cell in cells]
-    # The library that reads it here does not know this escape of Excel's.
+    # The library that reads the workbook here does not support this escape of Excel.
     assert [text.replace("_x005F_", "_") for text in shown] == TRICKY
     assert not any(cell.hyperlink for cell in cells)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))))
-def test_any_text_makes_a_sound_workbook(tmp_path: Path, texts: list[str]) -> None:
-    """No text breaks the workbook's XML or changes."""
+def test_any_text_makes_a_valid_workbook(tmp_path: Path, texts: list[str]) -> None:
+    """Any text is restored and gives valid XML."""
     texts = [text.replace("\ufffe", "").replace("\uffff", "") for text in texts]
     shown = column_of(pd.DataFrame({"a": pd.Series(texts, dtype="str")}), tmp_path / "x.xlsx")
     assert [text.replace("_x005F_", "_") for text in shown] == texts
@@ -139,7 +139,7 @@ def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:
-    """A cell holds the value, or text if the cell would round or cannot hold the value."""
+    """A cell has the value, or text if a cell would round or cannot hold the value."""
     assert column_of(pd.DataFrame({"a": values}), tmp_path / "x.xlsx", index=False) == cells
 
 
@@ -150,7 +150,7 @@ def test_durations_are_hours(tmp_path: Path) -> None:
     assert (cell.value, cell.number_format) == (datetime.timedelta(hours=36), "[h]:mm:ss")
 
 
-def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
+def test_control_characters_are_replaced_with_a_warning(tmp_path: Path) -> None:
     """Characters that XML cannot hold become symbols, and a warning counts them per column."""
     frame = pd.DataFrame({"a": ["x\x0by", "fine", "\x00\uffff"], "b": ["a\r\nb\rc", "\t", "\x7f"]})
     with pytest.warns(OutreachWarning, match="2 in 'a', 1 in 'b'"):
@@ -162,7 +162,7 @@ def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
     ]
 
 
-def test_long_cells_are_cut_and_said(tmp_path: Path) -> None:
+def test_long_cells_are_cut_with_a_warning(tmp_path: Path) -> None:
     """A cell of more than 32,767 characters, as Excel counts, is cut, and a warning says so."""
     fits, long, wide = "x" * EXCEL_MAX_CELL, "x" * (EXCEL_MAX_CELL + 1), "😀" * 16_384
     with pytest.warns(OutreachWarning, match="2 in 'a'"):
@@ -200,7 +200,7 @@ def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
 
 
 def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
-    """A cell of several lines is wrapped in a row that shows them; ids have no green corner."""
+    """A cell of several lines is wrapped in a row that shows them; ids have no warning mark."""
     frame = pd.DataFrame({"id": ["00123", "2"], "text": ["one", "one\ntwo\nthree"]})
     path = write_excel(frame, tmp_path / "x.xlsx")
     sheet = sheet_of(path)
@@ -248,7 +248,7 @@ def test_empty_frames(tmp_path: Path) -> None:
     assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
 
 
-def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
+def test_sheet_names_become_valid(tmp_path: Path) -> None:
     """Sheets keep their order; names that Excel rejects become similar, unique names."""
     frame = pd.DataFrame({"a": [1]})
     names = ["a/b", "A_B", "x" * 40, "x" * 50, "History", "'", ""]
@@ -268,7 +268,7 @@ def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
         (pd.DataFrame(), {"tz": "../etc"}, "not a time zone"),
     ],
 )
-def test_what_a_sheet_cannot_hold_is_an_error(
+def test_frames_beyond_the_limits_of_excel_are_an_error(
     tmp_path: Path, frame: pd.DataFrame, options: Any, message: str
 ) -> None:
     """Too many rows or columns and unknown zones are rejected, and the old file stays."""
@@ -300,7 +300,7 @@ def test_an_ending_of_another_format_is_an_error(tmp_path: Path, method: str, na
     assert not list(tmp_path.iterdir())
 
 
-def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
+def test_a_workbook_is_valid_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
     """Every part of a workbook parses, and none names the machine or its user."""
     boxes = of.mailboxes(client=client, progress=False)
     with zipfile.ZipFile(boxes.outreach.to_excel(tmp_path / "x.xlsx")) as book:
@@ -334,7 +334,7 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
     ]
 
 
-def test_report_keeps_labels_that_say_something(tmp_path: Path) -> None:
+def test_report_keeps_custom_labels(tmp_path: Path) -> None:
     """Labels of the input come first on each sheet; row numbers from 0 are not written."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])
     rows = pd.DataFrame({"index": ["k", "l"], "status": ["added", "invalid"]})
