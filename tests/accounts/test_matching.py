@@ -124,9 +124,7 @@ def test_excluded_rows_equal_a_nested_loop(
         (("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), True),
     ],
 )
-def test_a_weak_url_matches_only_without_addresses(
-    ours: Any, theirs: Any, matches: bool
-) -> None:
+def test_a_weak_url_matches_only_without_addresses(ours: Any, theirs: Any, matches: bool) -> None:
     """A weak URL identifies a person only if neither row has an address."""
     one, other = (pd.DataFrame([row], columns=KINDS[:2]) for row in (ours, theirs))
     assert one.outreach.match(other)["match_row"].notna().tolist() == [matches]

@@ -314,9 +314,7 @@ def test_a_plan_of_many_leads_over_years_is_fast() -> None:
         ({"holidays": pd.date_range(MONDAY, periods=60_000)}, "36,525 days.*or holidays"),
     ],
 )
-def test_invalid_steps_are_an_error(
-    arguments: dict[str, Any], says: str
-) -> None:
+def test_invalid_steps_are_an_error(arguments: dict[str, Any], says: str) -> None:
     """Invalid or contradictory steps, limits and holidays are errors that say what to pass."""
     with pytest.raises(InvalidInputError, match=says):
         of.sending_capacity(mailboxes(5), **{"leads": 10, "start": MONDAY, **arguments})

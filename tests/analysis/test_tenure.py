@@ -159,9 +159,7 @@ def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any])
 @share_of_examples(1)
 @example(MONTHS, "2024-01-02", "numpy_nullable")
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
-def test_tenure_equals_a_brute_force(
-    people: list[dict[str, Any]], day: str, backend: Any
-) -> None:
+def test_tenure_equals_a_brute_force(people: list[dict[str, Any]], day: str, backend: Any) -> None:
     """Start, previous position and change of employer equal those of reading row by row."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Comparison:
-    """This package and an alternative, measured in one run.
+    """The measurements of this package and an alternative in one run.
 
     `ours`, `other` and `floor` are in `unit`. `goal` is the minimum of other / ours, or with
     `at_most` the maximum of ours / other. `floor` is the cost that no implementation can avoid,

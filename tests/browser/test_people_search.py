@@ -125,9 +125,7 @@ def test_tags_by_enter_tab_comma_and_backspace(notebook: Notebook, sandbox: Sand
     assert tags(notebook, "Titles") == ["CEO", "VP", "Head"]
 
 
-def test_a_tag_is_removed_while_another_is_typed(
-    notebook: Notebook, sandbox: Sandbox
-) -> None:
+def test_a_tag_is_removed_while_another_is_typed(notebook: Notebook, sandbox: Sandbox) -> None:
     """A tag's button works at the first click while text is typed, and Tab reaches it."""
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
@@ -517,7 +515,9 @@ def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sa
     ],
     ids=["401", "429"],
 )
-def test_errors_and_waits_of_the_service_are_shown(notebook: Notebook, reply: Reply, words: str) -> None:
+def test_errors_and_waits_of_the_service_are_shown(
+    notebook: Notebook, reply: Reply, words: str
+) -> None:
     """A rejected token and a wait are shown at the total and during a search."""
     with scripted(lambda _: reply) as service:
         notebook.run(connect_to(service), BUILDER)
@@ -531,9 +531,7 @@ def test_errors_and_waits_of_the_service_are_shown(notebook: Notebook, reply: Re
             check(widget.get_by_text("Cancelled.")).to_be_visible()
 
 
-def test_an_unreachable_service_is_an_error(
-    notebook: Notebook, sandbox: Sandbox
-) -> None:
+def test_an_unreachable_service_is_an_error(notebook: Notebook, sandbox: Sandbox) -> None:
     """Without a service the widget shows an error; once the service is back, it counts again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

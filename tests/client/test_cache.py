@@ -102,9 +102,7 @@ def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
     assert set(LIFETIMES.values()) == {60, 3600}
 
 
-def test_a_response_expires(
-    service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After its lifetime, a response is requested again."""
     lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
     monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", lifetimes)
@@ -411,7 +409,9 @@ def test_a_file_that_is_not_a_database_disables_the_cache(service: Service, file
     assert file.read_text() == "name,email\n" * 100
 
 
-def test_a_folder_that_cannot_be_created_disables_the_cache(service: Service, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_disables_the_cache(
+    service: Service, tmp_path: Path
+) -> None:
     """If the file cannot be created, a warning says that responses are not cached."""
     (tmp_path / "file").touch()
     with pytest.warns(OutreachWarning, match="not cached"):
@@ -427,9 +427,7 @@ def test_a_folder_is_an_error(service: Service, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("when", ["opening", "reading"])
-def test_a_locked_file_blocks_nothing(
-    when: str, service: Service, file: Path
-) -> None:
+def test_a_locked_file_blocks_nothing(when: str, service: Service, file: Path) -> None:
     """If another process locks the file, the service is used after a moment, with a warning."""
     connected(service, cache=file).close()
     other = sqlite3.connect(file, isolation_level=None)

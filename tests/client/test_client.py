@@ -147,9 +147,7 @@ def test_invalid_values_in_the_path_are_an_error(endpoint: spec.Endpoint, value:
         ({"name": None}, ""),
     ],
 )
-def test_queries_are_encoded_as_documented(
-    query: Mapping[str, Any], sent: str
-) -> None:
+def test_queries_are_encoded_as_documented(query: Mapping[str, Any], sent: str) -> None:
     """None is omitted, lists repeat their parameter, booleans are lowercase."""
     with scripted([json({})]) as service, connected(service) as client:
         client.read(spec.GET_CONTACTS, query=query)

@@ -90,7 +90,9 @@ def test_a_closed_client_is_not_used_silently(sandbox: Sandbox) -> None:
         of.sequences(client=client)
 
 
-def test_a_closed_sandbox_does_not_fall_back_to_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_sandbox_does_not_fall_back_to_the_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After a sandbox is closed, functions do not fall back to the account of the environment."""
     with scripted([json({"sequences": []})] * 2) as account:
         monkeypatch.setenv("OUTREACH_BASE_URL", account.url)

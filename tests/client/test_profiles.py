@@ -83,9 +83,7 @@ def token_of(service: Service) -> str | None:
     return service.requests[-1].headers["Authorization"]
 
 
-def test_login_asks_once(
-    sandbox: Sandbox, person: Person, ring: MemoryKeyring
-) -> None:
+def test_login_asks_once(sandbox: Sandbox, person: Person, ring: MemoryKeyring) -> None:
     """The first login asks and stores; a second login, connect and functions do not ask."""
     person.answers = [f" {sandbox.url}/ ", f"{sandbox.api_key} "]
     with of.login() as client:

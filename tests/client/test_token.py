@@ -185,9 +185,7 @@ TEXT_SPELLINGS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("spelling", TEXT_SPELLINGS)
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
-def test_a_token_is_removed_from_addresses_and_markup(
-    token: str, spelling: str
-) -> None:
+def test_a_token_is_removed_from_addresses_and_markup(token: str, spelling: str) -> None:
     """A link or HTML snippet in the service's data does not show the token either."""
     echoed = TEXT_SPELLINGS[spelling](token)
     with scripted([json_reply({"a": f"x {echoed} y"})]) as service:

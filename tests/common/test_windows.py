@@ -60,9 +60,7 @@ print(max(calls.values()), *folder.iterdir())
 """
 
 
-def test_a_file_open_elsewhere_is_replaced_on_retry(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_a_file_open_elsewhere_is_replaced_on_retry(sandbox: Sandbox, tmp_path: Path) -> None:
     """All writers retry renames and deletions that fail once, and leave no other file."""
     done = forked.run(BUSY + WRITE, tmp_path, 32, 1, sandbox.url, sandbox.api_key)
     names = "folder x.csv x.csv-metadata.json x.json x.parquet y.csv y.csv-metadata.json "

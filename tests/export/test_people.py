@@ -233,7 +233,9 @@ def test_a_field_of_late_pages_is_a_column(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_export_without_people_has_all_columns(client: Client, tmp_path: Path, name: str) -> None:
+def test_an_export_without_people_has_all_columns(
+    client: Client, tmp_path: Path, name: str
+) -> None:
     """An export without people reads back as a frame without rows and with all columns."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         path = of.export_people(tmp_path / name, person_name="nobody has this name")

@@ -83,7 +83,9 @@ def test_some_texts_have_no_domain(text: str | None) -> None:
     st.sampled_from(SUFFIXES) | st.sampled_from(["example", "de", "intern"]),
     st.sampled_from(["", "https://", "anna@"]),
 )
-def test_the_domain_follows_the_public_suffix_list(labels: list[str], suffix: str, before: str) -> None:
+def test_the_domain_follows_the_public_suffix_list(
+    labels: list[str], suffix: str, before: str
+) -> None:
     """Every host has the domain that the Public Suffix List defines."""
     host = ".".join([*labels, suffix.replace("*", "x").lstrip("!")])
     found = LIBRARY.extract_str(host)

@@ -354,7 +354,9 @@ LIKE_URLS = (
 
 
 @given(st.lists(LIKE_ADDRESSES, max_size=4), st.lists(LIKE_URLS, max_size=4))
-def test_the_keys_of_a_column_equal_those_of_its_texts(addresses: list[str], urls: list[str]) -> None:
+def test_the_keys_of_a_column_equal_those_of_its_texts(
+    addresses: list[str], urls: list[str]
+) -> None:
     """The keys of a column equal the keys of its texts, whatever these are."""
     kinds: list[tuple[list[str], Callable[[pa.Array], pa.Array], Callable[[str], str]]] = [
         (addresses, email_keys, email_key),
