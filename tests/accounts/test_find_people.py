@@ -353,7 +353,7 @@ DOMAINS = ["one.example", "two.example", "stranger.example"]
 
 
 def test_a_summary_has_the_statuses_that_occur() -> None:
-    """If all accounts have one status, the summary has one row, with all their people."""
+    """The summary has one row per status that occurs, with the people of its accounts."""
     with scripted(world_of({"one.example": 2, "two.example": 1}).reply) as service:
         with connected(service):
             accounts = pd.DataFrame({"site": ["one.example", "two.example"]})

@@ -1,4 +1,4 @@
-"""Match and exclude rows of other tables."""
+"""Matching and exclusion of rows that other tables have."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_the_keys_define_which_rows_are_one_person() -> None:
     assert by_url.index.tolist() == [2]
 
 
-def test_the_columns_are_those_promised() -> None:
+def test_the_columns_have_the_documented_dtypes() -> None:
     """The dtypes are the same with no rows and with many rows."""
     crm = pd.DataFrame({"email": ["a@x.example"]}, index=[17])
     frame = pd.DataFrame({"email": ["b@x.example", "A@x.example"]})
@@ -240,7 +240,7 @@ def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
 
 @pytest.mark.parametrize("cell", ["a@gmail.com; b@y.example", ["a@gmail.com", "b@y.example"]])
 def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None:
-    """If a cell has several addresses, those of free mail providers match nobody."""
+    """If a cell has several addresses, those at free mail providers do not match by domain."""
     ours = pd.DataFrame({"email": ["c@gmail.com", "d@y.example", "e@z.example"]})
     crm = pd.DataFrame({"email": [cell]})
     with pytest.warns(OutreachWarning) as caught:
@@ -258,7 +258,7 @@ def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> 
 
 
 def test_columns_like_emails_in_both_tables_are_proposed() -> None:
-    """A warning proposes the email columns if both tables have one but only URLs are compared."""
+    """If both tables have emails but only URLs are compared, a warning names the email columns."""
     ours = pd.DataFrame({"Email Address": ["a@x.example"], "profnet_url": ["x.example/in/b"]})
     crm = pd.DataFrame({"Work Mail": ["a@x.example"], "profnet_url": ["x.example/in/c"]})
     with pytest.warns(OutreachWarning, match="Pass email=.'Email Address', 'Work Mail'."):

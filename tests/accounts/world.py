@@ -35,12 +35,12 @@ class Firm:
 
     @property
     def id(self) -> str:
-        """The company's id."""
+        """Return the company's id."""
         return str(uuid.UUID(int=self.number))
 
     @property
     def profnet_url(self) -> str:
-        """The company's profile."""
+        """Return the company's profile URL."""
         return f"https://profnet.example/company/{self.number}"
 
     def is_meant(self, filters: Mapping[str, Any]) -> bool:
@@ -52,7 +52,7 @@ class Firm:
         return True
 
     def resource(self) -> dict[str, Any]:
-        """Return the company as part of a person."""
+        """Return the company's fields for a person."""
         site = f"https://www.{self.domain}/" if self.domain else None
         return {"id": self.id, "name": self.name, "website": site, "profnet_url": self.profnet_url}
 
@@ -95,7 +95,7 @@ class World:
         return self._found[key]
 
     def reply(self, request: Received) -> Reply:
-        """Respond to a people search."""
+        """Return the response to a people search."""
         found = self.search(request.json)
         size, page = request.json["page_size"], request.json["page"]
         told = {"page": page, "page_size": size, "total": len(found)}

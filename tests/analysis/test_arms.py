@@ -59,7 +59,7 @@ def test_an_arm_depends_on_seed_key_and_shares_alone(
         found = arms(pd.Series(keys, dtype="str"), shares, seed)
         reordered = dict(reversed(shares.items()))
         assert arms(pd.Series(keys[::-1], dtype="str"), reordered, seed) == found[::-1]
-    words = {"--", "...", ".."}  # placeholders
+    words = {"--", "...", ".."}  # These are placeholders.
     assert found == [None if key in words else expected(key, shares, seed) for key in keys]
 
 

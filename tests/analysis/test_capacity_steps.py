@@ -191,7 +191,7 @@ def test_follow_ups_come_first_and_late_ones_delay_the_next() -> None:
         "03-06": (2, 2, 0),
         "03-09": (2, 4, 0),
         "03-10": (2, 4, 2),
-        # The second email of the last two leads is a day late, and so is their third.
+        # The second and third emails of the last two leads are a day late.
         "03-11": (2, 4, 2),
         "03-13": (2, 4, 4),
     }

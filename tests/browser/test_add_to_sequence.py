@@ -84,7 +84,7 @@ class Gate:
         self._opened.release()
 
     def __call__(self, received: Received) -> Reply:
-        """Respond to a request."""
+        """Respond to a request when the gate opens."""
         self.arrived.release()
         assert self._opened.acquire(timeout=60)
         return added(received)
@@ -108,7 +108,7 @@ def button(widget: Locator, name: str | re.Pattern[str]) -> Locator:
 
 
 def check(widget: Locator, sequence: str = "The active one") -> None:
-    """Choose a sequence and check the rows."""
+    """Choose a sequence and press "Check rows"."""
     widget.get_by_label("Sequence", exact=True).select_option(label=sequence)
     button(widget, "Check rows").click()
 

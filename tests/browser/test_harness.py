@@ -44,7 +44,7 @@ def test_a_click_reaches_python(notebook: Notebook, sandbox: Sandbox) -> None:
 
 
 def test_a_cell_that_raises_fails_the_test(notebook: Notebook) -> None:
-    """A failing cell fails the test, with the kernel's own traceback."""
+    """A cell with an error fails the test with the kernel's traceback."""
     with pytest.raises(CellFailedError, match=r"(?s)1 / 0.*ZeroDivisionError"):
         notebook.run("1 / 0")
     with pytest.raises(CellFailedError, match="NameError"):

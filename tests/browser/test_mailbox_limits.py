@@ -60,7 +60,7 @@ def mailbox(name: str, limit: int = 40) -> dict[str, Any]:
 
 
 def listing() -> Reply:
-    """Reply with the account's three mailboxes."""
+    """Respond with the account's three mailboxes."""
     return json({"mailboxes": [mailbox(name) for name in NAMES], "_links": {}})
 
 

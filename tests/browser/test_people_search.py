@@ -204,7 +204,7 @@ def test_composed_text_is_not_added(notebook: Notebook, sandbox: Sandbox) -> Non
 
 
 def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Arrows and Enter pick a suggestion; without arrows the typed text is kept."""
+    """Arrows and Enter choose a suggestion; Enter without arrows adds the typed text."""
     rows = "['VP, Sales', 'VP, Sales', 'Vet']"
     notebook.run(
         connect_to(sandbox),

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(autouse=True)
 def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start every test with no configuration and no default client."""
+    """Start every test without configuration or default client."""
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
     monkeypatch.delenv("OUTREACH_API_KEY", raising=False)
     monkeypatch.setattr(connect, "_default", None)

@@ -57,7 +57,7 @@ class Person:
 
 @pytest.fixture(autouse=True)
 def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start every test with no configuration and no default client."""
+    """Start every test without configuration or default client."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(connect, "_default", None)

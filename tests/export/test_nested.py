@@ -1,4 +1,4 @@
-"""Exports of people with nested undocumented fields of any type, including changing types."""
+"""Exports of people with nested undocumented fields, whose types may change between pages."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_filters_can_be_omitted_from_parquet(client: Client, tmp_path: Path, nam
 
 
 def test_the_csv_equals_to_csv(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:
-    """A CSV export has the bytes that to_csv writes for the same people."""
+    """A CSV export has the same bytes as to_csv of the same people."""
     exported = of.export_people(tmp_path / "exported.csv", page_size=90)
     written = people.outreach.to_csv(tmp_path / "written.csv")
     assert exported.read_bytes() == written.read_bytes()
@@ -200,7 +200,7 @@ def test_a_broken_response_is_an_error(body: bytes) -> None:
 
 
 def test_a_person_that_is_not_an_object_becomes_one(tmp_path: Path) -> None:
-    """An entry that is not an object becomes one, and the file reads back like the search."""
+    """An entry that is not an object is written as one, and reads back as in a search."""
     body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
     with scripted(lambda _: respond(body)) as service, connected(service):
         path = of.export_people(tmp_path / "people.ndjson")
@@ -306,7 +306,7 @@ def test_a_folder_is_restored_after_a_kill(client: Client, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
 def test_other_endings_are_an_error(client: Client, tmp_path: Path, name: str) -> None:
-    """A path with another ending is an error that names the four valid kinds; nothing is sent."""
+    """A path with another suffix is an error that names the four valid kinds; nothing is sent."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"\.csv, \.ndjson or \.parquet, or a folder"):
             of.export_people(tmp_path / name)
@@ -314,7 +314,7 @@ def test_other_endings_are_an_error(client: Client, tmp_path: Path, name: str) -
 
 
 def test_a_missing_folder_is_an_error_before_any_request(tmp_path: Path) -> None:
-    """If the file cannot be written, nothing is requested."""
+    """If the target folder is missing, nothing is requested."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"the folder .* does not exist"):
             of.export_people(tmp_path / "nowhere" / "people.csv")
@@ -457,7 +457,7 @@ def damage_nothing(folder: Path) -> None:
 
 
 def cut_rows(folder: Path) -> None:
-    """Cut off the end of the rows."""
+    """Truncate the stored rows."""
     rows = folder / "rows"
     os.truncate(rows, rows.stat().st_size - 100)
 
@@ -468,13 +468,13 @@ def lose_rows(folder: Path) -> None:
 
 
 def add_to_rows(folder: Path) -> None:
-    """Append half a page, as a kill in the middle of a write does."""
+    """Append half a page, like a kill during a write."""
     with (folder / "rows").open("ab") as rows:
         rows.write(b"half a page" * 100_000)
 
 
 def change_rows(folder: Path) -> None:
-    """Change bytes in the middle, as a power failure may."""
+    """Change bytes in the middle of the rows, as a power failure may."""
     with (folder / "rows").open("r+b") as rows:
         rows.seek((folder / "rows").stat().st_size // 2)
         rows.write(bytes(50))
@@ -721,7 +721,7 @@ def test_the_bar_starts_at_the_stored_people(
 
 
 def test_a_full_disk_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
-    """If the disk is full, the error says so with advice, and the checkpoint stays."""
+    """If the disk is full, the error gives advice, and the checkpoint is kept."""
     code = """if True:
         import resource, signal, sys, warnings
         import outreach_frames as of
@@ -794,7 +794,7 @@ def test_the_command_line_exports(
 def test_the_command_line_explains_how_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed `export` prints that the same command resumes."""
+    """The message of a failed `export` says that the same command resumes."""
     broken = failing_at(30, service_of(4000), json({}, 401))
     with scripted(broken) as service:
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
@@ -806,7 +806,7 @@ def test_the_command_line_explains_how_to_resume(
 
 
 def test_every_known_column_is_there(client: Client, tmp_path: Path) -> None:
-    """The header of a CSV export has the interface's columns in their order."""
+    """The header of a CSV export has all documented columns in their order."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         path = of.export_people(tmp_path / "people.csv", person_name="nobody has this name")
     header = path.read_text().strip().replace('"', "").split(",")

@@ -38,7 +38,7 @@ def page_of(request: Received) -> Reply:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_export_equals_a_split_search(client: Client, tmp_path: Path, name: str) -> None:
-    """People, order and values equal those of the frame; NDJSON has plain text."""
+    """People, order and values equal those of the search; NDJSON has unescaped text."""
     search: dict[str, Any] = {
         "person_titles": ["Head", "Manager", "of"],
         "split_by": "person_titles",

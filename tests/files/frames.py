@@ -1,4 +1,4 @@
-"""Frames of every kind, written to files and read back."""
+"""Frames of every kind for round trips through files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FULL_WIDTH = "".join(chr(ord(character) - 0x20 + 0xFF00) for character in "=+-@"
 
 
 def assert_same(read: pd.DataFrame, written: pd.DataFrame) -> None:
-    """Compare values, dtypes, missing cells and both axes."""
+    """Compare values, dtypes, missing cells, index and columns."""
     pd.testing.assert_frame_equal(read, written)
 
 

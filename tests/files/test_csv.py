@@ -79,7 +79,7 @@ def test_a_search_needs_no_metadata_file(tmp_path):
 
 
 def test_both_backends_write_the_same_bytes(tmp_path):
-    """Frames of both backends give the same CSV file."""
+    """Frames of both dtype backends give the same CSV file."""
     write_csv(prospects(3), tmp_path / "a.csv")
     write_csv(prospects(3, "pyarrow"), tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -88,7 +88,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
 @share_of_examples(2)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
 def test_every_text_is_restored_and_none_is_a_formula(tmp_path, texts, name, excel):
-    """Any text is restored as a cell and as a column name; no cell of the file is a formula."""
+    """Any text is restored as a cell and as a column name, and no cell of the file is a formula."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, excel=excel), frame)
@@ -125,7 +125,7 @@ def test_tricky_texts_come_back(tmp_path, dtype):
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_a_tricky_text_alone_comes_back(tmp_path, text):
-    """A text that fills a whole line of the file is restored, also a blank line."""
+    """A text that is a whole line of the file is restored, even if the line is blank."""
     frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
 
@@ -158,7 +158,7 @@ def test_every_dtype_comes_back_from_csv(tmp_path, kind, rows):
 
 
 def test_periods_come_back_as_text(tmp_path):
-    """Periods, whose dtype a CSV file does not record, become their text."""
+    """Periods are restored as text, because a CSV file does not record their dtype."""
     frame = pd.DataFrame({"x": COLUMNS["periods"]})
     text = pd.DataFrame({"x": pd.Series(["2024-01", None, "2024-03"], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "x.csv"), text)
@@ -167,7 +167,7 @@ def test_periods_come_back_as_text(tmp_path):
 
 
 def test_dates_are_written_as_iso(tmp_path):
-    """Dates are YYYY-MM-DD, times ISO 8601, and zoned times are in UTC."""
+    """Dates are YYYY-MM-DD, times are ISO 8601, and zoned times are in UTC."""
     frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})
     write_csv(frame, tmp_path / "d.csv")
     assert cells(tmp_path / "d.csv")[3:6] == [
@@ -178,7 +178,7 @@ def test_dates_are_written_as_iso(tmp_path):
 
 
 def test_arrays_in_cells_are_written_as_lists(tmp_path):
-    """numpy arrays and scalars in cells are JSON, and are read as plain lists and numbers."""
+    """numpy arrays and scalars in cells are written as JSON, and read as lists and numbers."""
     frame = pd.DataFrame({"x": pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)})
     assert round_trip_values(frame, tmp_path / "x.csv") == [[1, 2], 3, [4, "a"]]
 
@@ -219,7 +219,7 @@ def test_unsupported_columns_are_an_error(tmp_path, values):
     [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
 )
 def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
-    """An edited cell that its dtype cannot hold is an error, not a missing cell."""
+    """An edited cell that does not fit its dtype is an error, not a missing cell."""
     path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
     path.write_text(path.read_text().replace(f"{before},", f"{after},"))
     with pytest.raises(InvalidInputError, match="'x'"):
@@ -307,15 +307,15 @@ def test_rows_without_a_header_are_read(people):
 
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
-def test_every_separator_comes_back(tmp_path, texts, name, sep):
+def test_every_separator_is_read(tmp_path, texts, name, sep):
     """A file with any separator is restored."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})
     assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
 
 
 @pytest.mark.parametrize("sep", [";", "\t", "|"])
-def test_separators_of_other_programs_are_seen(tmp_path, sep):
-    """A header without quotes and commas shows the separator."""
+def test_separators_of_other_programs_are_detected(tmp_path, sep):
+    """The separator is detected from a header without quotes and commas."""
     (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
     assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
         "id": ["00123"],
@@ -343,14 +343,14 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
-def test_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
+def test_an_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
     """Labels in equal steps keep their dtype, and do not become 64-bit row numbers."""
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 7], dtype=dtype))
     assert round_trip(frame, tmp_path / "x.csv").index.dtype == dtype
 
 
 def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
-    """A decimal NaN is not a missing cell, and its digits are written as given."""
+    """A decimal NaN is not a missing cell, and the digits of decimals are kept."""
     cells = [decimal.Decimal("NaN"), None, decimal.Decimal("1.5")]
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
     assert list(map(str, round_trip(frame, tmp_path / "x.csv")["a"])) == ["NaN", "None", "1.5"]
@@ -364,8 +364,8 @@ def test_excel_gets_a_byte_order_mark(tmp_path):
     assert (tmp_path / "x.csv").read_bytes() == '"a"\n"ü"\n'.encode()
 
 
-def test_excel_limits_are_warned_of(tmp_path):
-    """Too long a cell, or too many rows, causes a warning only with excel=True."""
+def test_excel_limits_are_a_warning(tmp_path):
+    """With excel=True only, a cell or a table above Excel's limits causes a warning."""
     long = pd.DataFrame({"text": ["x" * 32_768]})
     with pytest.warns(OutreachWarning, match="'text' .* cuts cells at 32,767"):
         write_csv(long, tmp_path / "x.csv", excel=True)

@@ -54,7 +54,7 @@ def rewritten(path: Path, part: str, change: Callable[[bytes], bytes]) -> Path:
 
 
 def warned(path: Path, **options: Any) -> tuple[pd.DataFrame, str]:
-    """Read a workbook, and return the frame and all warnings."""
+    """Read a workbook, and return the frame and the text of all warnings."""
     with pytest.warns(OutreachWarning) as seen:
         frame = read_prospects(path, **options)
     return frame, "\n".join(str(one.message) for one in seen)
@@ -158,14 +158,14 @@ def test_lossy_columns_are_a_warning(tmp_path: Path) -> None:
 
 
 def test_unused_categories_are_not_written(tmp_path: Path) -> None:
-    """A workbook has no trace of categories whose rows were filtered out."""
+    """Categories without a row, such as filtered-out ones, are not in the workbook."""
     frame = pd.DataFrame({"owner": pd.Categorical(["Ada", "Bo"])}).iloc[:1]
     again = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx"))
     assert list(again["owner"].cat.categories) == ["Ada"]
 
 
 def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> None:
-    """Columns keep their dtypes after foreign changes; a warning names values of other types."""
+    """Columns keep their dtypes after edits; a warning names values of other types."""
     frame = pd.DataFrame({"size": pd.Categorical(["a", "b"]), "n": [1, 2], "gone": [1, 2]})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
 
@@ -179,7 +179,7 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
-    """Whole numbers are integers, dates are dates, texts stay, and mixed columns are text."""
+    """Whole numbers become integers, dates become dates, and mixed columns become text."""
     moment = datetime.datetime(2026, 1, 2, 3, 4, 5)
     path = book(
         tmp_path / "x.xlsx",
@@ -257,7 +257,7 @@ def test_formulas_without_a_calculated_value_are_a_warning(tmp_path: Path) -> No
 
 
 def test_leading_zeros_of_a_number_format_are_a_warning(tmp_path: Path) -> None:
-    """A code that Excel shows as 00501 is the number 501, and a warning says so."""
+    """A code that Excel displays as 00501 is read as the number 501, with a warning."""
     path = book(tmp_path / "x.xlsx", ["zip"], [501])
     changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
     frame, said = warned(path)
@@ -266,7 +266,7 @@ def test_leading_zeros_of_a_number_format_are_a_warning(tmp_path: Path) -> None:
 
 
 def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
-    """A filter that keeps its range, or trailing blank rows of a frame, change no row."""
+    """A filter's unchanged range and trailing blank rows do not add rows."""
     frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
     pd.testing.assert_frame_equal(read_prospects(path), frame)
@@ -293,7 +293,7 @@ def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
 
 
 def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
-    """The first visible sheet is read, with a warning that names the others; unknown ones fail."""
+    """By default the first visible sheet is read, with a warning that names the others."""
     path = book(tmp_path / "x.xlsx", ["a"], [1], name="Intern")
 
     def change(made: Any) -> None:
@@ -335,7 +335,7 @@ def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
 
 
 def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
-    """Each sheet has separate notes; a frame without columns or rows is restored too."""
+    """Each sheet has its own notes; a frame without columns or rows is restored too."""
     frames = {
         "one": pd.DataFrame({"n": pd.array([1], "Int8")}),
         "two": pd.DataFrame({"n": pd.array([1.5], "Float32")}),
@@ -355,7 +355,7 @@ def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
 def test_a_header_without_names_is_an_error(
     tmp_path: Path, header: list[Any], message: str
 ) -> None:
-    """Two columns of one name, or a line above the header, are rejected with the row's number."""
+    """Duplicate column names, or a line above the header, are an error with the row's number."""
     path = book(tmp_path / "x.xlsx", header, [1, 2, 3], [4, 5, 6])
     if header == [None, None]:
         path = book(path, [], [None, None, "c"], [1, 2, 3])
@@ -430,7 +430,7 @@ def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
 def test_sheets_are_named_after_their_rows(
     tmp_path: Path, people: pd.DataFrame, client: Client
 ) -> None:
-    """A sheet is named after its table in `of.columns`, or after the file."""
+    """A sheet is named after its table in `of.columns`, or else after the file."""
     path, people = tmp_path / "Q3 [leads].xlsx", people.head(5)
     for frame, name in (
         (people, "people"), (people.outreach.brief(), "people"),

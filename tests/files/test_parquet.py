@@ -1,4 +1,4 @@
-"""Parquet files restore every dtype, and other tools read them."""
+"""Parquet files restore every dtype, and other tools can read them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PARQUET = [
 
 @pytest.mark.parametrize("kind", PARQUET)
 def test_every_dtype_comes_back_from_parquet(tmp_path, kind):
-    """Parquet restores every dtype that pandas can record in it."""
+    """Parquet restores every dtype that pandas can store in it."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
     assert_same(round_trip(frame, tmp_path / "x.parquet"), frame)
 
 
-def test_mixed_columns_are_refused_by_parquet(tmp_path):
+def test_mixed_columns_are_an_error(tmp_path):
     """A column of several types is an error that names the column."""
     frame = pd.DataFrame({"odd": pd.Series([1, "x", {}], dtype=object)})
     with pytest.raises(InvalidInputError, match="odd"):
@@ -51,7 +51,7 @@ def test_pandas_reads_our_parquet_by_itself(tmp_path):
 
 
 def test_parquet_is_compressed_with_zstd(tmp_path):
-    """The Parquet file uses zstd, and list columns are lists in it."""
+    """The Parquet file uses zstd, and list columns have a list type."""
     write_parquet(prospects(2), tmp_path / "x.parquet")
     file = pq.ParquetFile(tmp_path / "x.parquet")
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
@@ -98,7 +98,7 @@ def test_an_index_of_lists_is_an_error(tmp_path):
     ],
 )
 def test_frames_with_few_columns_are_restored(tmp_path, frame):
-    """Rows without columns, and an index with the name of a column, are restored."""
+    """Frames without columns, or with an index named like a column, are restored."""
     frame.attrs = {"total": 3}
     read = round_trip(frame, tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(read, frame, check_column_type=False)

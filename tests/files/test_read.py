@@ -40,7 +40,7 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
-    """Any number of people, with either backend, are the same after CSV and Parquet."""
+    """Any number of people, with either dtype backend, are restored from CSV and Parquet."""
     frame = prospects(rows, backend)
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
@@ -48,7 +48,7 @@ def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
 @share_of_examples(0.2)
 @given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
 def test_any_people_come_back(tmp_path, persons, suffix):
-    """Any values of people are restored from both kinds of file."""
+    """Any values of people are restored from CSV and Parquet."""
     frame = people_frame([read_people_page(body(*persons))])
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
@@ -56,7 +56,7 @@ def test_any_people_come_back(tmp_path, persons, suffix):
 @pytest.mark.parametrize("kind", INDEXES)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_an_index_is_restored(tmp_path, kind, suffix):
-    """An index other than row numbers is written to the file and restored."""
+    """A custom index is written to the file and restored."""
     frame = pd.DataFrame({"name": ["x", "y"]}, index=INDEXES[kind])
     if suffix == ".parquet" and kind == "number as name":
         frame.index = frame.index.rename("other")
@@ -69,7 +69,7 @@ def test_an_index_is_restored(tmp_path, kind, suffix):
 )
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_ambiguous_column_names_are_an_error(tmp_path, columns, write):
-    """Column names that are repeated, not text, or of several levels are an error."""
+    """Column names that are repeated, not text, or have several levels are an error."""
     frame = pd.DataFrame([[1, 2]], columns=columns)
     with pytest.raises(InvalidInputError, match=r"[Cc]olumn"):
         write(frame, tmp_path / "x.csv")
@@ -108,8 +108,8 @@ def test_ndjson_is_read_as_people(tmp_path):
 
 
 @pytest.mark.parametrize("line", ['{"id": "1"', "5", "null", '{"id":"1"},{"id":"2"}', "[]"])
-def test_a_wrong_line_of_ndjson_is_named(tmp_path, line):
-    """A line that is not a person is an error with its number."""
+def test_an_invalid_line_of_ndjson_is_named(tmp_path, line):
+    """A line that is not a person is an error with the line's number."""
     path = tmp_path / "people.ndjson"
     path.write_text(f'{{"id": "0"}}\n{line}\n')
     with pytest.raises(InvalidInputError, match="line 2"):
@@ -129,7 +129,7 @@ def test_files_that_cannot_be_read_are_clear_errors(tmp_path, name):
 
 
 def test_a_folder_instead_of_a_part_is_an_error(tmp_path):
-    """A folder with the name of a part is an error, not a part without rows."""
+    """A folder with the name of a part is an error."""
     (tmp_path / "part-00001.parquet").mkdir()
     with pytest.raises(InvalidInputError, match=r"part-00001\.parquet is a folder"):
         read_prospects(tmp_path)
@@ -156,7 +156,7 @@ def test_an_unclosed_header_is_an_error(tmp_path):
     assert "ada@" not in str(caught.value)
 
 
-def test_a_pipe_that_is_open_is_read_whole():
+def test_an_open_pipe_is_read_completely():
     """A pipe from the shell is read from its first byte."""
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb") as writer:
@@ -184,7 +184,7 @@ def test_unwritable_paths_are_an_error(tmp_path, suffix, path, advice):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
-    """If the disk is full, the old file stays and no other file remains."""
+    """If the disk is full, the old file is kept and no other file remains."""
     old = pd.DataFrame({"a": ["old"], "n": [1]})
     save = write_sheet if suffix == ".xlsx" else write
     path = save(old, tmp_path / f"x{suffix}")
@@ -206,7 +206,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
 
 
 def test_a_link_and_permissions_stay(tmp_path):
-    """Writing through a link replaces the file behind it and keeps its permissions."""
+    """Writing through a link replaces the link's target and keeps its permissions."""
     real, link = tmp_path / "real.csv", tmp_path / "link.csv"
     write_csv(pd.DataFrame({"a": ["old"]}), real)
     real.chmod(0o640)
@@ -233,8 +233,8 @@ while True:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("delay", [0.02, 0.1])
-def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
-    """A process killed while it writes leaves the old file or the new one."""
+def test_a_kill_while_writing_leaves_a_complete_file(tmp_path, suffix, delay):
+    """A process killed while writing leaves the old file or the new one."""
     path = write(pd.DataFrame({"a": ["old"] * 3}), tmp_path / f"x{suffix}")
     process = forked.Process(KILLED, path, stdout=subprocess.PIPE)
     with process:
@@ -319,7 +319,7 @@ def test_ambiguous_rows_are_an_error(tmp_path, capsys, case):
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_cells_of_several_lines_are_read_as_excel_writes_them(tmp_path, cell, end):
-    """Line breaks, separators and doubled quotation marks are part of a quoted cell's text."""
+    """Line breaks, separators and doubled quotation marks in a quoted cell are part of its text."""
     path = tmp_path / "x.csv"
     path.write_text(f'email,note{end}a@x.example,"{cell}"{end}b@x.example,c{end}', newline="")
     assert read_prospects(path)["note"].tolist() == [cell.replace('""', '"'), "c"]
@@ -360,7 +360,7 @@ def test_a_possibly_truncated_file_is_a_warning(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", ["email,note", '"email","note"'])
 def test_blank_lines_are_skipped(tmp_path, header, end):
-    """Blank lines anywhere are skipped, and so are lines of blanks at the end."""
+    """Blank lines are skipped anywhere, and lines of blanks at the end."""
     path = tmp_path / "x.csv"
     lines = ["", header, "", "a@x.example,1", "", "", "b@x.example,2", "", "  ", ""]
     path.write_text(end.join(lines) + end, newline="")
@@ -372,7 +372,7 @@ def test_blank_lines_are_skipped(tmp_path, header, end):
 
 
 def test_blank_lines_in_a_single_column_are_counted(tmp_path):
-    """Blank lines after the rows are not missing cells; those between them cause a warning."""
+    """Blank lines after the rows are skipped; those between rows cause a warning."""
     path = tmp_path / "x.csv"
     path.write_text("email\na@x.example\nb@x.example\n\n\n")
     assert len(read_prospects(path)) == 2
@@ -383,7 +383,7 @@ def test_blank_lines_in_a_single_column_are_counted(tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
 def test_a_single_column_of_any_dtype_comes_back(tmp_path, kind):
-    """Missing cells of a frame with one column are not blank lines."""
+    """In a frame with one column, missing cells are not read as blank lines."""
     frame = pd.DataFrame({"x": COLUMNS[kind]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
     assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
@@ -412,7 +412,7 @@ def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
 )
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_wrong_encoding_is_an_error(tmp_path, encoding, words, mark):
-    """Text that would be garbled is rejected, and so are unknown encodings."""
+    """Text that would be garbled is rejected, and so is an unknown encoding."""
     path = tmp_path / "x.csv"
     path.write_text(f"{mark}id,name\n1,Zoë!\n", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=words):
