@@ -136,7 +136,7 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
         assert pd.isna(total) or total == len(ids)
     assert result.requests == len(service.requests)
     if not split:
-        # One joint search is tried even for few companies, but may not show each person's company.
+        # Even few companies share one search first, but it may not show each person's company.
         assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
 
 

@@ -56,7 +56,7 @@ def share(one: dict[str, str], other: dict[str, str], kind: str) -> bool:
 @pytest.mark.filterwarnings(QUIET)
 @given(ours=TABLES, theirs=TABLES, kinds=SOME_KINDS)
 def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds: set[str]) -> None:
-    """Each row matches the first row with its strongest key that occurs in the other table."""
+    """A row matches the other table's first row that has the strongest of the common keys."""
     left, right = frame_of(ours, "ab"), frame_of(theirs, "xy")
     there = keys_of(right, kinds)
     expected = []
@@ -210,7 +210,7 @@ def test_a_key_may_have_another_name_in_the_other_table() -> None:
 
 
 def test_a_domain_is_compared_only_on_request() -> None:
-    """Without keys=, colleagues of a person in the other table are kept."""
+    """Without domain=, colleagues of a person in the other table are kept."""
     frame = pd.DataFrame({"email": ["a@x.example"], "domain": ["x.example"]})
     other = pd.DataFrame({"email": ["b@x.example"], "domain": ["x.example"]})
     assert len(frame.outreach.without(other)) == 1
@@ -393,7 +393,7 @@ def test_cc_addresses_of_a_mailto_link_are_ignored(query: str) -> None:
 @pytest.mark.filterwarnings(QUIET)
 @pytest.mark.parametrize("separator", ["; ", ", ", " ", "|", "\n", ";", " / ", ""])
 def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
-    """A cell with several URLs matches by each; weak URLs are ignored if one is certain."""
+    """A cell matches by each of its URLs, but by weak URLs only if none is certain."""
     cell = separator.join([f"{URL}/b", f"{WEAK_URL}", f"https://www.{URL[8:]}/C/."])
     other = pd.DataFrame({"profnet_url": [cell]})
     urls = [f"{URL}/a", f"<{URL}/b>", f"Profile: {URL}/c,", WEAK_URL]

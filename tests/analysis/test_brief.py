@@ -36,7 +36,7 @@ def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:
 
 
 def test_two_columns_are_enough_to_recognise_a_table() -> None:
-    """Two columns of people are recognised and follow the custom columns; one is not."""
+    """A frame with two columns of people shows them after custom columns; one is not enough."""
     frame = pd.DataFrame(columns=["title", "own", "name"])
     assert list(frame.outreach.brief()) == ["own", "name", "title"]
     assert list(frame[["title", "own"]].outreach.brief()) == ["title", "own"]

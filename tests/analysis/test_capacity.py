@@ -189,7 +189,7 @@ def test_the_default_start_is_the_next_sending_day() -> None:
 
 
 def test_mailboxes_that_cannot_send_are_a_warning() -> None:
-    """A warning names mailboxes that are inactive or have no limit, and the possible gain."""
+    """A warning names mailboxes that are inactive or have no limit, and how many days they save."""
     frame = mailboxes(
         (10, "active"), (30, "needs_reconnection"), (10, "inactive"), (None, "active")
     )

@@ -49,7 +49,7 @@ def added(received: Received) -> Reply:
 
 @contextmanager
 def serving(*turns: Turn | Reply) -> Iterator[Service]:
-    """Serve a sequence per status and two mailboxes; the turns answer requests to add leads."""
+    """Serve a sequence per status and two mailboxes; `turns` are the responses to added leads."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:

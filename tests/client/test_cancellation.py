@@ -32,7 +32,7 @@ def page_of(number: int) -> dict[str, object]:
 
 
 def test_a_requested_wait_is_reported() -> None:
-    """The status callback gets the Retry-After, each retry, and an empty text after the wait."""
+    """The status callback gets a text for each wait and retry, and an empty text afterwards."""
     heard: list[str] = []
     refused: set[int] = set()
 

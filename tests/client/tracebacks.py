@@ -12,6 +12,6 @@ def everything_shown(error: BaseException) -> str:
     assert error.__traceback__ is not None
     error = error.with_traceback(error.__traceback__.tb_next)
     plain = traceback.TracebackException.from_exception(error, capture_locals=True)
-    # Colours take twice as long, and would split the text to find.
+    # Colours take twice as long, and would split the text that tests search.
     shown = VerboseTB("nocolor").text(type(error), error, error.__traceback__)
     return "".join(plain.format()) + str(shown)

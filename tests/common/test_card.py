@@ -26,7 +26,7 @@ def card(text: str) -> Card:
 
 
 def test_every_part_is_escaped() -> None:
-    """All texts are shown, without markup in a notebook or escape sequences in a terminal."""
+    """All texts are shown and escaped, in a notebook and in a terminal."""
     text, page = as_text(card(BAD)), as_html(card(BAD))
     assert not {"\x1b", "\u202e"} & set(text + page)
     assert text.count(SEEN) == 11

@@ -1,4 +1,4 @@
-"""Exports of people equal search_people in any format, without duplicates, and resume."""
+"""Exports in any format equal search_people, have no duplicates, and can be resumed."""
 
 from __future__ import annotations
 
@@ -755,7 +755,7 @@ def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck:
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
     with scripted(with_fields(people, lambda _: {"about": "x" * 10_000})) as service:
-        # A fresh interpreter, because the peak memory of a forked one includes its parent's.
+        # This needs a fresh interpreter: the peak memory of a forked one includes its parent's.
         command = [sys.executable, "-W", "ignore", "-c", code, service.url, tmp_path]
         done = subprocess.run(
             [*command, str(people // 10), str(people)], capture_output=True, text=True, check=True

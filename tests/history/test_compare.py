@@ -468,7 +468,7 @@ def test_different_searches_are_noted(change: dict[str, Any], words: str) -> Non
 
 
 def test_different_filters_are_a_warning() -> None:
-    """Different filters cause a warning, because a single table does not show the notes."""
+    """Different filters cause a warning, because a single result table does not show notes."""
     before, after = frame_of([{"id": "1"}]), frame_of([])
     before.attrs, after.attrs = {"filters": {}}, {"filters": {"person_name": "Ada"}}
     with pytest.warns(OutreachWarning, match="filters differ"):

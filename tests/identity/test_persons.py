@@ -214,7 +214,7 @@ def test_persons_by_several_columns(
 
 
 def test_a_duplicate_by_other_columns_is_a_link() -> None:
-    """The detail of a duplicate by an earlier plan's columns says that other rows link it."""
+    """A duplicate by the columns of an earlier plan is reported as linked by other rows."""
     frame = frame_of([("a@x.example", None), ("b@x.example", None), ("c@x.example", None)])
     earlier = make_plan(frame.assign(email=["b@x.example", "x@x.example", None]), "seq_1").keys
     plan = make_plan(frame, "seq_1", earlier_keys=(earlier,))
