@@ -1,4 +1,4 @@
-"""Find people at companies: the same as one search per company, in far fewer requests."""
+"""One search for many companies finds the same people as one per company, in fewer requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def one_by_one(
 
 
 def listed_once(found: Sequence[list[str]]) -> list[list[str]]:
-    """Drop the people of each row that an earlier row has."""
+    """Drop people who are already in an earlier row."""
     seen: set[str] = set()
     once = []
     for ids in found:
@@ -68,7 +68,7 @@ def listed_once(found: Sequence[list[str]]) -> list[list[str]]:
 
 
 def by_account(result: AccountPeople, rows: int) -> list[list[str]]:
-    """Return the ids of each account's people, best first."""
+    """Return the person ids per account, in order."""
     people = result.people.sort_values(["account_row", "account_rank"])
     groups = {row: part["id"].tolist() for row, part in people.groupby("account_row")}
     return [groups.get(row, []) for row in range(rows)]
@@ -76,7 +76,7 @@ def by_account(result: AccountPeople, rows: int) -> list[list[str]]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw companies that share domains and names, have subsidiaries, and no people or 5,000."""
+    """Draw companies with shared domains and names, subsidiaries, and 0 to 5,000 people."""
     count = draw(st.integers(1, 14))
     sizes = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 9, 40, 130])
     giant = draw(st.sampled_from([7] + [None] * 9))
@@ -97,7 +97,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
-    """Count the requests that searching each company alone takes."""
+    """Count the requests of one search per company."""
     wanted = [len(ids) if most is None else min(len(ids), most) for ids in everybody]
     return sum(max(1, ceil(count / 100)) for count in wanted)
 
@@ -105,7 +105,7 @@ def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
 @share_of_examples(0.3)
 @given(data=st.data(), world=worlds())
 def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -> None:
-    """Each row has the people of its own search, in order, without those of earlier rows."""
+    """Each row has the people of a separate search, without the people of earlier rows."""
     kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
     most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
     values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
@@ -136,7 +136,7 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
         assert pd.isna(total) or total == len(ids)
     assert result.requests == len(service.requests)
     if not split:
-        # One joint search is tried even for few companies, and may not show whose people it found.
+        # Even few companies share one search first, but it may not show each person's company.
         assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
 
 
@@ -150,10 +150,10 @@ WRITTEN = {
 
 @share_of_examples(0.3)
 @given(data=st.data(), world=worlds(), has_ids=st.booleans())
-def test_a_company_named_in_several_ways_is_listed_once(
+def test_a_company_with_several_spellings_is_listed_once(
     data: st.DataObject, world: World, has_ids: bool
 ) -> None:
-    """However a company is named, each person is listed exactly once, and all counts add up."""
+    """If rows spell a company differently, each person is listed once, and all counts add up."""
     firms = [firm for firm in world.firms if len(firm.seniorities) < 1000]
     world = replace(world, firms=firms)
     if not has_ids:
@@ -174,7 +174,7 @@ def test_a_company_named_in_several_ways_is_listed_once(
         options = {"person_seniorities": values, "split_by": "person_seniorities"}
 
     def reply(request: Received) -> Reply:
-        # Names and URLs are matched in any case.
+        # Names and URLs match regardless of case.
         body = request.json
         known = {
             getattr(firm, name).lower(): getattr(firm, name)
@@ -239,7 +239,7 @@ ONE_COMPANY: list[dict[str, str]] = [
 @pytest.mark.parametrize("identifiers", ["all", "no id", "no id and URL"])
 @pytest.mark.parametrize("most", [1, 3, None])
 def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers: str) -> None:
-    """The first row has the people; each later row's detail says that it is the same company."""
+    """The first row of a company has its people; the details of later rows name the first row."""
     world = World([ACME, OTHER])
     for _, person in world.people:
         if identifiers != "all":
@@ -265,8 +265,8 @@ def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers:
     assert f"{len(result.people)} people at 7 accounts" in repr(result)
 
 
-def test_a_company_that_is_called_otherwise_is_named() -> None:
-    """For a search by name, the detail has the found name if it differs in more than case."""
+def test_a_company_found_under_another_name_is_named() -> None:
+    """A row searched by name shows the company's name if they differ by more than case."""
     known = {"Acme": ACME, "OTHER": OTHER}
 
     def reply(request: Received) -> Reply:
@@ -280,7 +280,7 @@ def test_a_company_that_is_called_otherwise_is_named() -> None:
 
 
 def test_a_company_is_listed_once_in_a_partial_result() -> None:
-    """After a failure, people of a finished row are not repeated; other rows have no status."""
+    """After an error, people of a finished row are not repeated; unfinished rows have no status."""
     world = World([ACME, OTHER])
 
     def reply(request: Received) -> Reply:
@@ -302,8 +302,8 @@ def test_a_company_is_listed_once_in_a_partial_result() -> None:
     assert partial.people["account_row"].tolist() == [0] * 4
 
 
-def test_a_free_mail_provider_is_no_employer() -> None:
-    """An address at a free mail provider is not searched, in any form; its web address is."""
+def test_a_free_mail_provider_is_not_an_employer() -> None:
+    """An email address at a free mail provider is not searched, but the provider's website is."""
     free = ["a@gmail.com", " B@GMAIL.COM.", "mailto:c@gmx.de", "d@mail.yahoo.com", "e\uff20web.de"]
     searched = ["web.de", "https://www.Yahoo.com/mail", "f@one.example", "medium.com/@gmail.com"]
     accounts = pd.DataFrame({"site": [*searched, *free], "name": [None] * 8 + ["Firm 1"]})
@@ -324,7 +324,7 @@ def test_a_free_mail_provider_is_no_employer() -> None:
     assert "a@" not in said
 
 
-def test_people_of_a_company_that_was_not_requested_have_no_account() -> None:
+def test_people_of_an_unrequested_company_have_no_account() -> None:
     """A person of an unrequested company has no account; each company is then searched alone."""
     stranger = Firm(9, "stranger.example", "Stranger", ["vp"])
     world = world_of({"one.example": 1, "two.example": 1})
@@ -353,7 +353,7 @@ DOMAINS = ["one.example", "two.example", "stranger.example"]
 
 
 def test_a_summary_has_the_statuses_that_occur() -> None:
-    """If all accounts have one status, the summary has one row, with all their people."""
+    """The summary has one row per status that occurs, with the people of its accounts."""
     with scripted(world_of({"one.example": 2, "two.example": 1}).reply) as service:
         with connected(service):
             accounts = pd.DataFrame({"site": ["one.example", "two.example"]})
@@ -366,7 +366,7 @@ def test_a_summary_has_the_statuses_that_occur() -> None:
 
 
 def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[str]) -> None:
-    """With companies of uneven size, a tenth of a request per company is enough."""
+    """Companies of uneven size need at most a tenth of a request each."""
     uneven = random.Random(1)
     sizes = {f"firm{n}.example": int(2 * uneven.paretovariate(0.8)) for n in range(195)}
     sizes |= {f"giant{n}.example": 1500 for n in range(5)}
@@ -385,7 +385,7 @@ def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[s
 
 
 def test_the_frames_have_the_promised_columns(client: Client, people: pd.DataFrame) -> None:
-    """People have a search's columns and three more; accounts keep theirs and get six more."""
+    """People have the columns of a search and three more; accounts keep theirs and get six more."""
     sites = people["company_website"].drop_duplicates().head(3)
     accounts = pd.DataFrame({"Site": [*sites, "nobody.example"]}, index=list("abcd"))
     options: dict[str, Any] = {
@@ -417,8 +417,8 @@ def test_the_frames_have_the_promised_columns(client: Client, people: pd.DataFra
     pd.testing.assert_series_equal(none.accounts.dtypes, result.accounts.dtypes)
 
 
-def test_every_account_is_told_what_became_of_it() -> None:
-    """Found, nobody, invalid and duplicate rows have a status and reason; no search is repeated."""
+def test_every_account_has_a_status() -> None:
+    """Found, empty, invalid and duplicate rows have a status and reason; no search is repeated."""
     world = world_of({"one.example": 3, "two.example": 0})
     cells = [
         "https://www.One.example/a",
@@ -456,7 +456,7 @@ def test_every_account_is_told_what_became_of_it() -> None:
 
 
 def test_a_cell_that_is_not_one_company_is_invalid() -> None:
-    """Broken cells, and cells with several companies, are neither merged nor searched."""
+    """Unreadable cells, and cells with several companies, are neither merged nor searched."""
     world = world_of({"one.example": 1, "two.example": 1})
     several = " holds several domains: one.example, two.example"
     expected = {
@@ -479,7 +479,7 @@ def test_a_cell_that_is_not_one_company_is_invalid() -> None:
         assert f"{cell!r}{why}" in detail
 
 
-def test_who_an_earlier_value_finds_comes_first() -> None:
+def test_people_of_earlier_values_come_first() -> None:
     """With split_by, people of earlier values come first, and each person once."""
     firm = Firm(1, "one.example", "One", ["director", "vp director", "c_suite", "vp", "director"])
     with scripted(World([firm]).reply) as service, connected(service):
@@ -494,8 +494,8 @@ def test_who_an_earlier_value_finds_comes_first() -> None:
     assert result.people["account_rank"].tolist() == [1, 2, 3, 4]
 
 
-def test_the_surest_of_several_columns_is_asked_about() -> None:
-    """A row is searched by its id, without one by its domain, else by its name."""
+def test_the_most_reliable_column_is_searched() -> None:
+    """A row is searched by its id, else by its domain, else by its name."""
     world = world_of({"one.example": 1, "two.example": 1, "three.example": 1})
     accounts = pd.DataFrame(
         {
@@ -510,8 +510,8 @@ def test_the_surest_of_several_columns_is_asked_about() -> None:
     assert result.accounts["account_status"].tolist() == ["found"] * 3
 
 
-def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
-    """If a search includes whole groups, each company is searched alone."""
+def test_companies_are_searched_alone_if_subsidiaries_count(client: Client) -> None:
+    """If a search includes subsidiaries, each company is searched alone."""
     sites = of.search_people(limit=None)["company_website"].drop_duplicates()[:12]
     accounts = pd.DataFrame({"site": sites})
     switch = {"company_domains_match_subsidiaries_and_affiliates": True}
@@ -532,8 +532,8 @@ def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
         "http://profnet.example/company/1?ref=mail",
     ],
 )
-def test_a_profile_is_found_however_its_url_is_written(url: str) -> None:
-    """A company's URL is sent as given and in its plain forms; rows of one page are one company."""
+def test_a_company_url_is_searched_in_several_spellings(url: str) -> None:
+    """A company URL is sent as given and normalised; rows with the same page are one company."""
     with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
         accounts = pd.DataFrame({"page": [url, "profnet.example/company/1/", "x.example/#/a"]})
         result = accounts.outreach.find_people(company_profnet_url="page")
@@ -543,8 +543,8 @@ def test_a_profile_is_found_however_its_url_is_written(url: str) -> None:
     assert sent[0][0] == url
 
 
-def test_a_company_that_the_service_cuts_off_says_so() -> None:
-    """If fewer people are returned than counted, the account's detail has both numbers."""
+def test_a_truncated_company_says_so() -> None:
+    """If the service returns fewer people than it counts, the detail shows both numbers."""
     world = world_of({"one.example": 4})
 
     def reply(request: Received) -> Reply:
@@ -559,7 +559,7 @@ def test_a_company_that_the_service_cuts_off_says_so() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 10, None])
-def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
+def test_an_empty_page_with_a_total_ends_the_joint_search(most: int | None) -> None:
     """If a search counts people but returns none, each company is searched alone."""
     world = world_of({"one.example": 2, "two.example": 3})
 
@@ -574,8 +574,8 @@ def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
     assert result.accounts["account_status"].tolist() == ["found", "found"]
 
 
-def test_pages_that_count_nobody_are_read_on() -> None:
-    """If a service gives no totals, companies still share searches over several pages."""
+def test_pages_without_a_total_are_read() -> None:
+    """If a service returns no totals, companies still share searches over several pages."""
     world = world_of({f"firm{number}.example": 1 for number in range(200)})
 
     def reply(request: Received) -> Reply:
@@ -592,8 +592,8 @@ def test_pages_that_count_nobody_are_read_on() -> None:
     assert result.requests <= 5
 
 
-def test_a_failure_carries_what_was_found() -> None:
-    """The error's .partial has the finished companies, and no status for the others."""
+def test_an_error_has_the_partial_result() -> None:
+    """The error's .partial has the finished companies, and no status for unfinished ones."""
     world = world_of({"one.example": 2, "two.example": 2})
 
     def reply(request: Received) -> Reply:
@@ -631,15 +631,15 @@ def test_a_failure_carries_what_was_found() -> None:
         ({"domain": "site", "headcount": "some"}, "headcount"),
     ],
 )
-def test_what_cannot_be_asked_is_said_before_a_request(options: Any, words: str) -> None:
-    """A wrong column, filter or number is an error with advice; nothing is sent."""
+def test_invalid_arguments_are_an_error_before_any_request(options: Any, words: str) -> None:
+    """An invalid column, filter or number is an error with advice, and nothing is sent."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=words):
             pd.DataFrame({"site": ["one.example"]}).outreach.find_people(**options)
         assert service.requests == []
 
 
-def test_a_result_becomes_files(tmp_path: Path) -> None:
+def test_a_result_is_written_to_files(tmp_path: Path) -> None:
     """People and accounts are written as two CSV files, or as sheets of one workbook."""
     with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
         accounts = pd.DataFrame(

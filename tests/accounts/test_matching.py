@@ -1,4 +1,4 @@
-"""Match and exclude rows of other tables."""
+"""Matching and exclusion of rows that other tables have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frame_of(rows: list[Any], labels: str) -> pd.DataFrame:
 
 
 def keys_of(frame: pd.DataFrame, kinds: set[str]) -> list[dict[str, str]]:
-    """Return each row's keys; a weak URL only if the row has no other key."""
+    """Return each row's keys; a weak URL is a key only if the row has no other."""
     columns = {
         kind: getattr(of.keys, kind)(frame[kind]).tolist() for kind in KINDS if kind in kinds
     }
@@ -49,14 +49,14 @@ def keys_of(frame: pd.DataFrame, kinds: set[str]) -> list[dict[str, str]]:
 
 
 def share(one: dict[str, str], other: dict[str, str], kind: str) -> bool:
-    """Whether two rows have the same key of a kind."""
+    """Return whether two rows have the same key of one kind."""
     return kind in one and one[kind] == other.get(kind)
 
 
 @pytest.mark.filterwarnings(QUIET)
 @given(ours=TABLES, theirs=TABLES, kinds=SOME_KINDS)
 def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds: set[str]) -> None:
-    """Each row matches the first row of the same key, by the strongest key that matches any."""
+    """A row matches the other table's first row that has the strongest of the common keys."""
     left, right = frame_of(ours, "ab"), frame_of(theirs, "xy")
     there = keys_of(right, kinds)
     expected = []
@@ -85,10 +85,10 @@ def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds:
     ours=TABLES,
     others=st.lists(st.tuples(TABLES, SOME_KINDS), min_size=1, max_size=3),
 )
-def test_what_is_left_equals_a_nested_loop(
+def test_excluded_rows_equal_a_nested_loop(
     ours: list[Any], others: list[tuple[list[Any], set[str]]]
 ) -> None:
-    """All rows of a person are excluded if one matches in any table, and no other row is."""
+    """If one row of a person matches in any table, all rows of that person are excluded."""
     frame = frame_of(ours, "ab")
     kinds = set().union(*(some for _, some in others))
     tables = [frame_of(rows, "xy")[[*some]] for rows, some in others]
@@ -124,9 +124,7 @@ def test_what_is_left_equals_a_nested_loop(
         (("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), True),
     ],
 )
-def test_a_weak_url_matches_where_there_is_nothing_else(
-    ours: Any, theirs: Any, matches: bool
-) -> None:
+def test_a_weak_url_matches_only_without_addresses(ours: Any, theirs: Any, matches: bool) -> None:
     """A weak URL identifies a person only if neither row has an address."""
     one, other = (pd.DataFrame([row], columns=KINDS[:2]) for row in (ours, theirs))
     assert one.outreach.match(other)["match_row"].notna().tolist() == [matches]
@@ -134,8 +132,8 @@ def test_a_weak_url_matches_where_there_is_nothing_else(
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_what_else_a_row_has_counts_where_it_is_compared() -> None:
-    """A table without addresses matches by a weak URL, whatever keys other tables have."""
+def test_keys_count_only_in_their_own_comparison() -> None:
+    """A table without addresses matches by a weak URL, even if other tables have addresses."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [WEAK_URL]})
     kept = frame.outreach.without(
         pd.DataFrame({"email": ["b@x.example"]}), pd.DataFrame({"profnet_url": [WEAK_URL]})
@@ -161,15 +159,15 @@ PEOPLE = [
         ({"email": ["d@x.example"], "profnet_url": [WEAK_URL]}, "abbce"),
     ],
 )
-def test_all_rows_of_a_person_are_left_out(listed: dict[str, Any], left: str) -> None:
-    """A row is excluded with the rows that share an identifier; a weak URL links no others."""
+def test_all_rows_of_a_person_are_excluded(listed: dict[str, Any], left: str) -> None:
+    """All rows that share an identifier are excluded together; a weak URL does not link rows."""
     frame = pd.DataFrame(PEOPLE, columns=["email", "profnet_url"])
     kept = frame.outreach.without(pd.DataFrame(listed))
     assert "".join(kept["email"].str[0]) == left
 
 
-def test_the_keys_named_say_which_rows_are_one_person() -> None:
-    """A profile URL links rows only if it is a key; a domain links none."""
+def test_the_keys_define_which_rows_are_one_person() -> None:
+    """A profile URL links rows only if it is a key; a domain never does."""
     frame = pd.DataFrame(PERSON, columns=["email", "profnet_url"])
     frame["domain"] = ["x.example", "y.example", "z.example"]
     other = pd.DataFrame(
@@ -181,7 +179,7 @@ def test_the_keys_named_say_which_rows_are_one_person() -> None:
     assert by_url.index.tolist() == [2]
 
 
-def test_the_columns_are_those_promised() -> None:
+def test_the_columns_have_the_documented_dtypes() -> None:
     """The dtypes are the same with no rows and with many rows."""
     crm = pd.DataFrame({"email": ["a@x.example"]}, index=[17])
     frame = pd.DataFrame({"email": ["b@x.example", "A@x.example"]})
@@ -199,7 +197,7 @@ def test_the_columns_are_those_promised() -> None:
 
 
 def test_a_key_may_have_another_name_in_the_other_table() -> None:
-    """A pair names both columns; of several candidates, the first existing one counts."""
+    """A pair names the column of each table; of several names, the first existing one counts."""
     frame = pd.DataFrame(
         {"Mail": ["a@x.example", "b@x.example"], "site": ["q.example", "z.example"]}
     )
@@ -211,8 +209,8 @@ def test_a_key_may_have_another_name_in_the_other_table() -> None:
     assert len(frame.outreach.without(one, email=("Mail", "E-Mail"))) == 1
 
 
-def test_a_domain_is_compared_only_when_asked_for() -> None:
-    """With no key named, colleagues of a person in the other table are kept."""
+def test_a_domain_is_compared_only_on_request() -> None:
+    """Without domain=, colleagues of a person in the other table are kept."""
     frame = pd.DataFrame({"email": ["a@x.example"], "domain": ["x.example"]})
     other = pd.DataFrame({"email": ["b@x.example"], "domain": ["x.example"]})
     assert len(frame.outreach.without(other)) == 1
@@ -220,7 +218,7 @@ def test_a_domain_is_compared_only_when_asked_for() -> None:
 
 
 def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
-    """A customer at a free mail provider excludes nobody else there; its website still matches."""
+    """A customer at a free mail provider excludes no other user; its website still matches."""
     cells = ["a@gmail.com", "b@GMAIL.com", "c@web.de", "https://web.de", "d@x.example"]
     ours = pd.DataFrame({"email": cells})
     crm = pd.DataFrame({"email": ["B@gmail.com", "z@web.de", "web.de", "y@x.example"]})
@@ -242,7 +240,7 @@ def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
 
 @pytest.mark.parametrize("cell", ["a@gmail.com; b@y.example", ["a@gmail.com", "b@y.example"]])
 def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None:
-    """If a cell has several addresses, those of free mail providers match nobody."""
+    """If a cell has several addresses, those at free mail providers do not match by domain."""
     ours = pd.DataFrame({"email": ["c@gmail.com", "d@y.example", "e@z.example"]})
     crm = pd.DataFrame({"email": [cell]})
     with pytest.warns(OutreachWarning) as caught:
@@ -252,7 +250,7 @@ def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None
 
 @pytest.mark.parametrize("column", ["Work Email", "E-Mail 2", "Profile", "Profnet page"])
 def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> None:
-    """A warning counts rows without a key that have a value in a similar column."""
+    """A warning counts rows that have no key but have a value in a similar column."""
     ours = pd.DataFrame({"email": ["a@x.example"]})
     crm = pd.DataFrame({"email": ["b@x.example", None], column: ["known", "a@x.example"]})
     with pytest.warns(OutreachWarning, match=f"1 row of table 1 .*'{column}', which was not"):
@@ -260,7 +258,7 @@ def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> 
 
 
 def test_columns_like_emails_in_both_tables_are_proposed() -> None:
-    """A warning proposes the email columns if both tables have one but only URLs are compared."""
+    """If both tables have emails but only URLs are compared, a warning names the email columns."""
     ours = pd.DataFrame({"Email Address": ["a@x.example"], "profnet_url": ["x.example/in/b"]})
     crm = pd.DataFrame({"Work Mail": ["a@x.example"], "profnet_url": ["x.example/in/c"]})
     with pytest.warns(OutreachWarning, match="Pass email=.'Email Address', 'Work Mail'."):
@@ -276,14 +274,14 @@ def test_rows_without_a_key_stay_and_are_counted() -> None:
 
 
 @pytest.mark.parametrize("value", [b"a@x.example", "5f4dcc3b5aa765d61d8327deb882cf99"], ids=repr)
-def test_a_column_that_nothing_can_match_is_told(value: Any) -> None:
-    """A column of bytes or hashes excludes nobody, and a warning says so."""
+def test_an_unmatchable_column_is_a_warning(value: Any) -> None:
+    """A warning says that a column of bytes or hashes excludes nobody."""
     frame = pd.DataFrame({"email": ["a@x.example"]})
     with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an email address"):
         assert len(frame.outreach.without(pd.DataFrame({"email": [value, None]}))) == 1
 
 
-def test_found_people_lack_addresses_and_that_is_said() -> None:
+def test_found_people_without_addresses_are_a_warning() -> None:
     """A warning says that found people do not match people listed by address alone."""
     people = pd.DataFrame({"profnet_url": [f"{URL}/a", f"{URL}/b"]})
     crm = pd.DataFrame({"profnet_url": [f"{URL}/a"], "email": ["b@x.example"]})
@@ -294,7 +292,7 @@ def test_found_people_lack_addresses_and_that_is_said() -> None:
 
 
 def test_a_table_that_lacks_a_key_is_named() -> None:
-    """A warning names the table that cannot be compared by a key."""
+    """A warning names the table that lacks a key."""
     frame = pd.DataFrame({"email": ["a@x.example"], "site": ["x.example"]})
     tables = [pd.DataFrame({"email": ["c@x.example"]}), pd.DataFrame({"site": ["y.example"]})]
     with pytest.warns(OutreachWarning) as caught:
@@ -325,13 +323,13 @@ def test_a_missing_column_is_an_error(options: Any, words: str) -> None:
         frame.outreach.without(other, **options)
 
 
-def test_something_has_to_be_left_out() -> None:
-    """Excluding the rows of no table is an error."""
+def test_excluding_nothing_is_an_error() -> None:
+    """Excluding no table is an error."""
     with pytest.raises(InvalidInputError, match="at least one table"):
         pd.DataFrame({"email": ["a@x.example"]}).outreach.without()
 
 
-# One address in each; `{}` is the name.
+# Each text holds one address; the test replaces `{}` by the name.
 NOTATIONS = [
     *["{}@x.example", "Ann B <{}@x.example>", '"B, Ann" <{}@x.example>', "<{}@x.example>"],
     *["mailto:{}@x.example", "MAILTO:{}@x.example?subject=a%20b&cc=z@x.example", "'{}@x.example'"],
@@ -367,7 +365,7 @@ ADDRESSES = st.builds(
 def test_every_address_of_a_cell_is_compared(
     ours: list[Any], theirs: list[Any], separator: str, dtype: Any
 ) -> None:
-    """Rows match by any address in a cell, in any notation, with all rows that share one."""
+    """Rows match by any address in a cell, in any notation."""
 
     def column(rows: list[Any]) -> pd.DataFrame:
         cells: Any = [[text for text, _ in row] for row in rows]
@@ -387,15 +385,15 @@ def test_every_address_of_a_cell_is_compared(
 
 
 @pytest.mark.parametrize("query", ["subject=a%20b&cc=z@x.example", "cc=z%40x.example&body=1%2C2"])
-def test_a_copy_in_a_mail_link_is_nobody_of_the_row(query: str) -> None:
-    """The address of a copy in a mail link is not the cell's person, however it is encoded."""
+def test_cc_addresses_of_a_mailto_link_are_ignored(query: str) -> None:
+    """The cc address of a mailto link does not match, however it is encoded."""
     assert of.keys.email([f"mailto:a%40x.example?{query}"]).tolist() == ["a@x.example"]
 
 
 @pytest.mark.filterwarnings(QUIET)
 @pytest.mark.parametrize("separator", ["; ", ", ", " ", "|", "\n", ";", " / ", ""])
 def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
-    """A cell with several URLs matches by each; if one is certain, weak ones do not count."""
+    """A cell matches by each of its URLs, but by weak URLs only if none is certain."""
     cell = separator.join([f"{URL}/b", f"{WEAK_URL}", f"https://www.{URL[8:]}/C/."])
     other = pd.DataFrame({"profnet_url": [cell]})
     urls = [f"{URL}/a", f"<{URL}/b>", f"Profile: {URL}/c,", WEAK_URL]
@@ -405,8 +403,8 @@ def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
     assert other.outreach.without(frame.iloc[[2]]).empty
 
 
-def test_cells_that_cannot_be_read_are_counted_once() -> None:
-    """One warning names table, column and an example with its row; placeholders do not count."""
+def test_unreadable_cells_are_counted_once() -> None:
+    """One warning names the table, the column and an example row; placeholders do not count."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame(
         {
@@ -440,7 +438,7 @@ def test_cells_that_cannot_be_read_are_counted_once() -> None:
 
 
 def test_match_compares_one_address_per_cell() -> None:
-    """A cell with several addresses matches nothing, with a warning; one in any notation does."""
+    """A cell with several addresses matches nothing, with a warning."""
     frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})
     other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
     message = (
@@ -468,7 +466,7 @@ def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
 
 
 def test_a_table_without_an_email_column_is_named() -> None:
-    """A warning names the compared keys if only one table has emails."""
+    """If only one table has emails, a warning names the compared keys."""
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
     message = (
@@ -482,8 +480,8 @@ def test_a_table_without_an_email_column_is_named() -> None:
 @pytest.mark.parametrize(
     "page", ["/details/experience/", "/overlay/contact-info/", "?x=1", "&amp;x=1"]
 )
-def test_a_page_below_a_profile_is_counted(page: str) -> None:
-    """A customer listed by a page below the profile is kept, and a warning counts such cells."""
+def test_a_page_below_a_profile_is_a_warning(page: str) -> None:
+    """A cell with a page below a profile excludes nobody, and a warning counts such cells."""
     profile = "https://profnet.example/in/ann"
     people = pd.DataFrame({"profnet_url": [profile, "https://profnet.example/in/bo"]})
     crm = pd.DataFrame({"profnet_url": [f"{profile}{page}", "https://profnet.example/in/bo/"]})
@@ -491,8 +489,8 @@ def test_a_page_below_a_profile_is_counted(page: str) -> None:
         assert people.outreach.without(crm)["profnet_url"].tolist() == [profile]
 
 
-def test_on_is_an_error_that_says_what_to_write() -> None:
-    """`on=` and a missing column are errors that name the valid parameters and columns."""
+def test_on_is_an_error_with_advice() -> None:
+    """`on=` and missing columns are errors that name the valid parameters and columns."""
     people = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     crm = pd.DataFrame({"E-Mail Address": ["a@x.example"], "Owner": ["Cem"]})
     for compare in (people.outreach.without, people.outreach.match):

@@ -1,4 +1,4 @@
-"""The maximum numbers of companies in one search and in a row's detail."""
+"""Limits: 500 companies per search, and three names per detail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_search_asks_for_at_most_500_companies() -> None:
 
 @pytest.mark.parametrize(("firms", "ending"), [(3, "Acme 3"), (4, "Acme 3, ...")])
 def test_a_detail_names_three_companies(firms: int, ending: str) -> None:
-    """If a name finds several companies, the detail counts them and names the first three."""
+    """If a name finds several companies, the detail has their number and the first three names."""
     numbers = range(1, firms + 1)
     world = World([Firm(one, f"a{one}.example", f"Acme {one}", ["vp"]) for one in numbers])
     everybody = result([person for _, person in world.people])

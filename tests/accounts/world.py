@@ -1,4 +1,4 @@
-"""A service with invented companies, made to be searched company by company."""
+"""A simulated service with invented companies, which is searched company by company."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Firm:
 
     @property
     def id(self) -> str:
-        """The company's id."""
+        """Return the company's id."""
         return str(uuid.UUID(int=self.number))
 
     @property
     def profnet_url(self) -> str:
-        """The company's profile."""
+        """Return the company's profile URL."""
         return f"https://profnet.example/company/{self.number}"
 
     def is_meant(self, filters: Mapping[str, Any]) -> bool:
-        """Whether a search's filters name this company."""
+        """Return whether a search's filters name this company."""
         for name, attribute in FILTERS.items():
             known = [getattr(self, attribute), *(self.found_by if attribute == "domain" else ())]
             if name in filters and not set(known) & set(filters[name]):
@@ -52,14 +52,14 @@ class Firm:
         return True
 
     def resource(self) -> dict[str, Any]:
-        """Return the company as part of a person."""
+        """Return the company's fields for a person."""
         site = f"https://www.{self.domain}/" if self.domain else None
         return {"id": self.id, "name": self.name, "website": site, "profnet_url": self.profnet_url}
 
 
 @dataclass
 class World:
-    """Companies, and the order in which a search gives their people."""
+    """The companies, and the order in which a search returns their people."""
 
     firms: Sequence[Firm]
     shuffle: Callable[[list[Any]], None] = lambda people: None
@@ -82,7 +82,7 @@ class World:
         ]
 
     def search(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return everybody who matches, in the service's order."""
+        """Return all matching people in the service's order."""
         key = repr([(name, filters[name]) for name in sorted(filters) if "page" not in name])
         if key not in self._found:
             meant = {firm.number for firm in self.firms if firm.is_meant(filters)}
@@ -95,7 +95,7 @@ class World:
         return self._found[key]
 
     def reply(self, request: Received) -> Reply:
-        """Respond to a people search."""
+        """Return the response to a people search."""
         found = self.search(request.json)
         size, page = request.json["page_size"], request.json["page"]
         told = {"page": page, "page_size": size, "total": len(found)}
@@ -104,7 +104,7 @@ class World:
 
 
 def world_of(sizes: Mapping[str, int]) -> World:
-    """Make companies of these sizes, with their people in mixed order."""
+    """Make companies of these sizes and shuffle their people."""
     firms = [
         Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
         for number, (domain, size) in enumerate(sizes.items(), 1)

@@ -1,4 +1,4 @@
-"""Arms of a test: what an arm depends on, and how rows without a usable key are counted."""
+"""Assignment of rows to test arms, and the counts of rows without a usable key."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ KEYS = st.lists(st.text("abcdefgh-@.é", min_size=2, max_size=6), max_size=12)
 
 
 def arms(keys: Any, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> list[Any]:
-    """Return the arms of a column."""
+    """Return the arm column."""
     frame = pd.DataFrame({"key": keys}).outreach.assign_arms(shares, by="key", seed=seed)
     return frame["arm"].astype(object).where(frame["arm"].notna(), None).tolist()
 
 
 def expected(key: str, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> str:
-    """Return a key's arm by a plain loop: the part of the range in which its hash lies."""
+    """Return a key's arm by a plain loop over the ranges of hashes."""
     weights = {arm: Fraction(str(share)) for arm, share in shares.items()}
     digest = blake2b(f"{seed}\n{key}".encode(), digest_size=8).digest()
     place = Fraction(int.from_bytes(digest, "big"), 2**64) * sum(weights.values())
@@ -53,24 +53,24 @@ def expected(key: str, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> str
 def test_an_arm_depends_on_seed_key_and_shares_alone(
     keys: list[str], shares: dict[str, Any], seed: int
 ) -> None:
-    """Each row has the arm of a plain loop over its own key, whatever the other rows are."""
+    """Each row's arm is that of a plain loop over its own key, whatever the other rows are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
         found = arms(pd.Series(keys, dtype="str"), shares, seed)
         reordered = dict(reversed(shares.items()))
         assert arms(pd.Series(keys[::-1], dtype="str"), reordered, seed) == found[::-1]
-    words = {"--", "...", ".."}  # placeholders
+    words = {"--", "...", ".."}  # These are placeholders.
     assert found == [None if key in words else expected(key, shares, seed) for key in keys]
 
 
 def test_arms_stay_the_same_in_later_versions() -> None:
-    """The arms of a campaign that has begun are kept here: a change of them splits its groups."""
+    """Later versions assign the same arms: a change would split the groups of running campaigns."""
     keys = ["acme.example", "brightforge.example", 7, 7.5, True, "é"]
     assert arms(keys, seed=2027) == ["A", "A", "B", "B", "A", "B"]
 
 
 def test_arms_do_not_depend_on_the_dtype() -> None:
-    """Numbers, decimals, categories and text of the same ids have the same arms."""
+    """Numbers, decimals, categories and text with the same ids have the same arms."""
     ids = pd.Series(range(40))
     text = ids.astype("str")
     decimals = ids.map(lambda one: Decimal(f"{one}.00"))
@@ -96,7 +96,7 @@ def test_arms_do_not_depend_on_the_dtype() -> None:
 
 
 def test_shares_are_kept_and_seeds_are_independent() -> None:
-    """At fixed seeds, neither shares nor pairs of two seeds' arms differ more than by chance."""
+    """At fixed seeds, shares and pairs of arms differ from the expected counts only by chance."""
     keys = pd.Series([f"company{number}.example" for number in range(9_000)])
     frame = pd.DataFrame({"key": keys, "id": keys.index})
     weights = np.array([*SHARES.values()]) / 100
@@ -117,7 +117,7 @@ def test_shares_are_kept_and_seeds_are_independent() -> None:
 
 
 def test_the_column_is_an_ordered_category() -> None:
-    """Categories are in the order of the shares, the frame keeps all else, and is not changed."""
+    """The categories are in the order of the shares, and the input does not change."""
     leads = pd.DataFrame({"key": ["a1", "b1"], "n": [1, 2]}, index=["x", "x"])
     leads.attrs["source"] = "crm"
     before = leads.copy()
@@ -130,8 +130,8 @@ def test_the_column_is_an_ordered_category() -> None:
     assert empty["arm"].dtype == frame["group"].dtype
 
 
-def test_a_series_is_a_key_where_its_index_is_the_frames() -> None:
-    """Keys made from a column assign its rows; another index is refused and not aligned."""
+def test_a_series_is_a_key_if_it_has_the_frames_index() -> None:
+    """A series with the frame's index is a key; a series with another index is an error."""
     leads = pd.DataFrame({"site": ["https://www.acme.co.uk/x", "acme.co.uk"]}, index=[5, 3])
     domains = of.keys.domain(leads["site"])
     frame = leads.outreach.assign_arms(SHARES, by=domains, seed=3)
@@ -142,7 +142,7 @@ def test_a_series_is_a_key_where_its_index_is_the_frames() -> None:
 
 
 def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
-    """Missing, blank, unreadable and placeholder keys are counted with the first row and why."""
+    """Missing, blank, unreadable and placeholder keys are counted, with first row and reason."""
     keys = ["a1", None, " ", "N/A", [1], np.nan, "b1"]
     with pytest.warns(OutreachWarning) as caught:
         assert arms(keys) == [expected("a1"), *[None] * 5, expected("b1")]
@@ -151,8 +151,8 @@ def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
     assert all(part in message for part in ("column 'key' and got no", "is row 1.", "Row 4: "))
 
 
-def test_keys_that_differ_in_case_alone_are_counted() -> None:
-    """Case counts in a key, and a warning counts the keys that differ only in case."""
+def test_keys_that_differ_only_in_case_are_counted() -> None:
+    """Keys are case-sensitive, and a warning counts the keys that differ only in case."""
     series = pd.Series(["Acme", "acme", "acme", "Bo"], name="k")
     with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another key only"):
         series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
@@ -171,7 +171,7 @@ def test_keys_that_differ_in_case_alone_are_counted() -> None:
 def test_a_person_takes_the_arm_of_the_first_row(
     rows: list[tuple[str | None, str | None]], seed: int
 ) -> None:
-    """Rows that share an address or /in/ URL are one person; other arms of own keys are counted."""
+    """Rows that share an address or /in/ URL are one person and have the arm of the first row."""
     frame = pd.DataFrame(rows, columns=["E-Mail", "profnet_url"], dtype="str")
     keys = [
         (
@@ -224,8 +224,8 @@ def test_a_person_takes_the_arm_of_the_first_row(
         ({"by": "person"}, "column 'person'"),
     ],
 )
-def test_doubtful_arguments_are_refused(changes: dict[str, Any], words: str) -> None:
-    """A share, seed, name or key that is not clear raises an error that names it."""
+def test_invalid_arguments_are_an_error(changes: dict[str, Any], words: str) -> None:
+    """An ambiguous share, seed, name or key is an error that names it."""
     frame = pd.DataFrame({"key": ["a1"], "person": ["b1"]})
     arguments = {"shares": SHARES, "by": "key", "seed": 1, **changes}
     with pytest.raises(InvalidInputError, match=words):
@@ -233,6 +233,6 @@ def test_doubtful_arguments_are_refused(changes: dict[str, Any], words: str) -> 
 
 
 def test_people_need_an_address_or_url() -> None:
-    """by="person" without a column of either names the way to pass keys."""
+    """by="person" without an email or URL column is an error that explains how to pass keys."""
     with pytest.raises(InvalidInputError, match=r"of\.keys\.email"):
         pd.DataFrame({"Mail": ["a@x.example"]}).outreach.assign_arms(SHARES, by="person", seed=1)

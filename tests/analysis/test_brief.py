@@ -1,4 +1,4 @@
-"""What one looks at: a dozen columns of a wide frame."""
+"""The brief view: a dozen columns of a wide frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from outreach_frames.sandbox import Sandbox
 def test_brief_shows_a_dozen_columns_of_each_table(
     people: pd.DataFrame, client: Client, sandbox: Sandbox
 ) -> None:
-    """People, companies and contacts each show what one looks at, all rows and the index."""
+    """The brief view of people, companies and contacts has the main columns and all rows."""
     contacts = of.contacts(sandbox.contact_ids[:3])
     companies = people.outreach.companies()
     for frame, fields in [(people, spec.PERSON), (companies, spec.COMPANY)]:
@@ -28,29 +28,29 @@ def test_brief_shows_a_dozen_columns_of_each_table(
     assert "phone_numbers" not in contacts.outreach.brief()
 
 
-def test_brief_keeps_columns_of_ones_own(people: pd.DataFrame) -> None:
-    """What was joined to a frame is shown in front, a dozen at the most."""
+def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:
+    """Custom columns come first, a dozen at most."""
     assert list(people.assign(account_row=1).outreach.brief())[:2] == ["account_row", "name"]
     many = people.assign(**{f"own_{number}": 1 for number in range(40)})
     assert len(many.outreach.brief().columns) == 24
 
 
-def test_two_columns_of_a_table_are_enough_to_recognise_it() -> None:
-    """With two columns of people, they come in their order after the custom ones; not with one."""
+def test_two_columns_are_enough_to_recognise_a_table() -> None:
+    """A frame with two columns of people shows them after custom columns; one is not enough."""
     frame = pd.DataFrame(columns=["title", "own", "name"])
     assert list(frame.outreach.brief()) == ["own", "name", "title"]
     assert list(frame[["title", "own"]].outreach.brief()) == ["title", "own"]
 
 
 def test_brief_of_any_other_frame_is_its_first_columns() -> None:
-    """A frame of something else shows its first dozen columns."""
+    """An unrecognised frame shows its first dozen columns."""
     frame = pd.DataFrame([range(20)])
     assert list(frame.outreach.brief()) == list(range(12))
     assert pd.DataFrame().outreach.brief().empty
 
 
-def test_brief_shows_the_columns_that_are_named(people: pd.DataFrame) -> None:
-    """columns= shows others instead, and a name that is not there is an error."""
+def test_brief_shows_the_requested_columns(people: pd.DataFrame) -> None:
+    """columns= replaces the default columns, and an unknown name is an error."""
     assert list(people.outreach.brief(["title", "name"])) == ["title", "name"]
     assert list(people.outreach.brief("title")) == ["title"]
     with pytest.raises(InvalidInputError, match="Did you mean 'title'"):

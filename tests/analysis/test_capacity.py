@@ -1,4 +1,4 @@
-"""Sending capacity: the plan of a day-by-day simulation, and what would make it faster."""
+"""Sending capacity: the plan equals a day-by-day simulation, and warnings name unused capacity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MONDAY = "2026-03-02"
 
 
 def mailboxes(*rows: tuple[int | None, str]) -> pd.DataFrame:
-    """Make mailboxes m0, m1, ... of a daily limit and a status each."""
+    """Make mailboxes m0, m1, ... with a daily limit and a status each."""
     return pd.DataFrame(
         {
             "id": pd.array([f"m{number}" for number in range(len(rows))], dtype="str"),
@@ -36,11 +36,11 @@ def active(*limits: int) -> pd.DataFrame:
 
 
 def simulated(limits: list[int], leads: int, each: int, spread: str) -> list[tuple[int, int]]:
-    """Send day by day, email by email; return of each day the emails sent and the leads done."""
+    """Send email by email; return each day's number of emails and finished leads."""
     pool = [lead for lead in range(leads) for _ in range(each)]
     tasks = dict.fromkeys(range(len(limits)), 0)
     if spread == "evenly":
-        # One email each in turn, the highest limits first where it does not come out even.
+        # Mailboxes send in turn; if the emails do not divide evenly, the highest limits send first.
         turn = sorted(tasks, key=lambda number: -limits[number])
         for place in range(len(pool)):
             tasks[turn[place % len(turn)]] += 1
@@ -70,7 +70,7 @@ def simulated(limits: list[int], leads: int, each: int, spread: str) -> list[tup
 def test_the_plan_is_that_of_a_day_by_day_simulation(
     limits: list[int], leads: int, each: int, spread: Any
 ) -> None:
-    """Each day sends what a simulation sends, within each limit, and reaches as many leads."""
+    """Each day has as many emails and finished leads as in a simulation, within each limit."""
     plan = of.sending_capacity(
         active(*limits), leads, emails_per_lead=each, start=MONDAY, freq="D", spread=spread
     )
@@ -90,8 +90,8 @@ def test_the_plan_is_that_of_a_day_by_day_simulation(
     assert days["leads_reached"].nunique().le(1).all()
 
 
-def test_the_mailboxes_of_the_service_are_taken_as_they_come(client: Client) -> None:
-    """The frame of mailboxes() goes in, of either dtype backend, and leads as a frame too."""
+def test_the_frame_of_mailboxes_is_accepted(client: Client) -> None:
+    """The frame of mailboxes() is accepted with either dtype backend, and leads may be a frame."""
     frame = of.mailboxes(status="active")
     arrow = of.mailboxes(status="active", dtype_backend="pyarrow")
     plan = of.sending_capacity(frame, 1_500, start=MONDAY)
@@ -104,8 +104,8 @@ def test_the_mailboxes_of_the_service_are_taken_as_they_come(client: Client) -> 
     assert plan["email"].isin(frame["email"]).all()
 
 
-def test_labels_of_rows_make_no_difference() -> None:
-    """Mailboxes of two accounts put together, with each label twice, are planned like others."""
+def test_the_index_makes_no_difference() -> None:
+    """Concatenated mailboxes of two accounts, with repeated labels, are planned like others."""
     frame = active(5, 3, 9)
     plan = of.sending_capacity(frame, 40, start=MONDAY)
     twice = of.sending_capacity(frame.set_axis([0, 0, 1]), 40, start=MONDAY)
@@ -115,7 +115,7 @@ def test_labels_of_rows_make_no_difference() -> None:
 @pytest.mark.parametrize("address", ["0@x.example", "0@X.EXAMPLE", " 0@x.example ", "0@X.example"])
 @pytest.mark.parametrize("status", ["active", "inactive"])
 def test_an_address_counts_once(address: str, status: str) -> None:
-    """Mailboxes with one address, in whatever case, send as one, which a warning says."""
+    """Mailboxes with the same address, in any case, count once, with a warning."""
     frame = mailboxes((5, "active"), (3, "active"), (9, status))
     expected = of.sending_capacity(frame[:2], 40, start=MONDAY)
     frame.loc[2, "email"] = address
@@ -132,24 +132,24 @@ def test_an_address_counts_once(address: str, status: str) -> None:
     )
 
 
-def test_mailboxes_without_address_are_different_ones() -> None:
-    """Missing addresses are not the same address."""
+def test_mailboxes_without_address_are_distinct() -> None:
+    """Mailboxes with missing addresses are distinct mailboxes."""
     frame = active(5, 5)
     plan = of.sending_capacity(frame, 40, start=MONDAY)
     missing = of.sending_capacity(frame.assign(email=None), 40, start=MONDAY)
     assert missing["emails"].equals(plan["emails"])
 
 
-def test_a_limit_beyond_all_bounds_is_no_more_than_there_is_to_send() -> None:
-    """Numbers near the end of 64 bits do not wrap around."""
+def test_a_huge_limit_sends_no_more_than_all_leads() -> None:
+    """Limits near the 64-bit maximum do not overflow."""
     plan = of.sending_capacity(active(2**62, 2**62, 2**62), 10, start=MONDAY)
     assert plan["emails"].sum() == plan["leads_reached"].iloc[-1] == 10
     assert len(plan["date"].unique()) == 1
 
 
 @pytest.mark.parametrize("leads", [0, pd.DataFrame({"email": []})])
-def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
-    """No leads need no day; the columns and dtypes are those of any plan."""
+def test_no_leads_make_an_empty_plan_with_the_same_dtypes(leads: Any) -> None:
+    """A plan for no leads has no rows, and the usual columns and dtypes."""
     empty = of.sending_capacity(mailboxes((5, "active"), (5, "inactive")), leads)
     full = of.sending_capacity(active(5), 7)
     assert empty.empty
@@ -173,13 +173,13 @@ def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
     ],
 )
 def test_days_are_those_of_the_frequency(freq: Any, start: Any, days: list[str]) -> None:
-    """Emails go out on the days that pandas gives for the frequency, from the start on."""
+    """Emails go out on the dates that pandas generates for the frequency."""
     plan = of.sending_capacity(active(10), 20, start=start, freq=freq)
     assert plan["date"].dt.strftime("%Y-%m-%d").tolist() == days
 
 
-def test_the_default_start_is_the_next_day_that_counts() -> None:
-    """With no start, the first day is today, or the next one that the frequency has."""
+def test_the_default_start_is_the_next_sending_day() -> None:
+    """Without a start, the first day is today, or the next day of the frequency."""
     before = pd.Timestamp.today().normalize()
     plan = of.sending_capacity(active(10), 1)
     assert plan["date"].iloc[0] in {
@@ -188,8 +188,8 @@ def test_the_default_start_is_the_next_day_that_counts() -> None:
     }
 
 
-def test_mailboxes_that_cannot_send_are_named_with_what_they_would_bring() -> None:
-    """What is not active, or has no limit, does not send; a warning names it and the gain."""
+def test_mailboxes_that_cannot_send_are_a_warning() -> None:
+    """A warning names mailboxes that are inactive or have no limit, and how many days they save."""
     frame = mailboxes(
         (10, "active"), (30, "needs_reconnection"), (10, "inactive"), (None, "active")
     )
@@ -206,8 +206,8 @@ def test_mailboxes_that_cannot_send_are_named_with_what_they_would_bring() -> No
         of.sending_capacity(frame, 10)
 
 
-def test_all_is_quiet_where_every_mailbox_sends() -> None:
-    """No warning where every mailbox sends, or where nothing is to be sent."""
+def test_there_is_no_warning_if_every_mailbox_sends() -> None:
+    """There is no warning if every mailbox sends, or if there is nothing to send."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         of.sending_capacity(active(10, 20), 100)
@@ -242,9 +242,9 @@ def test_all_is_quiet_where_every_mailbox_sends() -> None:
         (active(5), {"spread": "even"}, "Did you mean 'evenly'"),
     ],
 )
-def test_what_cannot_be_planned_is_an_error(
+def test_invalid_arguments_are_an_error(
     frame: pd.DataFrame, arguments: dict[str, Any], says: str
 ) -> None:
-    """Arguments that make no plan are errors that say what to give."""
+    """Invalid arguments are errors that say what to pass."""
     with pytest.raises(InvalidInputError, match=says):
         of.sending_capacity(frame, **{"leads": 10, **arguments})

@@ -1,4 +1,4 @@
-"""Sending capacity of a sequence's steps, of limits that change, and without holidays."""
+"""Sending capacity for sequences with several steps, changing limits, and holidays."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.examples import share_of_examples
 
 MONDAY = "2026-03-02"
 DAYS = pd.date_range(MONDAY, periods=2_000)
-# How a mailbox is called in the simulation, and its limit of each day.
+# A mailbox's name in the simulation, and its limit on each day.
 Limits = dict[str, list[int]]
 
 
 def mailboxes(*limits: int | None, status: str = "active") -> pd.DataFrame:
-    """Make mailboxes m0, m1, ... of a daily limit each."""
+    """Make mailboxes m0, m1, ... with a daily limit each."""
     ids = pd.Series([f"m{number}" for number in range(len(limits))], dtype="str")
     limit = pd.array(limits, dtype="Int64")
     return pd.DataFrame(
@@ -37,7 +37,7 @@ def mailboxes(*limits: int | None, status: str = "active") -> pd.DataFrame:
 
 
 def shares(room: dict[str, int], leads: int) -> dict[str, int]:
-    """Divide leads in proportion to room, the largest remainders first, all if there is enough."""
+    """Divide leads in proportion to free capacity, largest remainders first."""
     total = sum(room.values())
     if total <= leads:
         return room
@@ -51,14 +51,14 @@ def shares(room: dict[str, int], leads: int) -> dict[str, int]:
 def simulated(
     limits: Limits, leads: int, email_days: list[int], spread: str
 ) -> Iterator[tuple[int, str, int, int, int]]:
-    """Send lead by lead: day, mailbox, emails, leads reached and started by the end of the day."""
+    """Send lead by lead; return day, mailbox, emails, and leads reached and started so far."""
     quota = dict.fromkeys(limits, math.inf)
     if spread == "evenly":
         quota = dict.fromkeys(limits, 0)
         turn = sorted(limits, key=lambda name: -limits[name][0])
         for lead in range(leads):
             quota[turn[lead % len(turn)]] += 1
-    # Each lead's days of sending, in the order in which they started.
+    # Each lead's sending days, in the order in which the leads started.
     sent_on: dict[str, list[list[int]]] = {name: [] for name in limits}
     for day in range(len(DAYS)):
         sent = {}
@@ -90,7 +90,7 @@ def simulated(
 
 
 def limits_of_days(base: list[int], ramps: list[dict[int, int]], days: list[int]) -> Limits:
-    """Return the limit of each mailbox on these days, each by its place in the calendar."""
+    """Return each mailbox's limit on these days."""
     found: Limits = {}
     for number, (limit, ramp) in enumerate(zip(base, ramps, strict=True)):
         found[f"m{number}"] = [
@@ -101,7 +101,7 @@ def limits_of_days(base: list[int], ramps: list[dict[int, int]], days: list[int]
 
 
 STEPS = st.lists(st.integers(1, 6), max_size=3).map(lambda gaps: [0, *np.cumsum(gaps).tolist()])
-# The last limit is positive, so that all is sent at some time.
+# The last limit is positive, so that every email is sent eventually.
 RAMP = st.builds(
     lambda steps, last: steps | {40: last},
     st.dictionaries(st.integers(0, 30), st.integers(0, 9), max_size=4),
@@ -118,14 +118,14 @@ RAMP = st.builds(
 )
 @example([(5, {}), (3, {0: 0, 4: 2, 9: 7})], 40, [0, 3, 7], {1, 2, 8}, "by_limit")
 @example([(9, {}), (9, {3: 0, 40: 1})], 30, [0, 1, 2], set(), "evenly")
-def test_the_plan_is_that_of_a_simulation_of_each_lead(
+def test_the_plan_equals_a_simulation_of_each_lead(
     boxes: list[tuple[int, dict[int, int]]],
     leads: int,
     email_days: list[int],
     holidays: set[int],
     spread: Any,
 ) -> None:
-    """Rows and counts are those of a simulation lead by lead, with ramps and holidays."""
+    """Rows and counts equal those of a lead-by-lead simulation, with ramps and holidays."""
     base, ramps = [limit for limit, _ in boxes], [ramp for _, ramp in boxes]
     days = [day for day in range(len(DAYS)) if day not in holidays]
     plan = of.sending_capacity(
@@ -158,7 +158,7 @@ def test_the_plan_is_that_of_a_simulation_of_each_lead(
 def test_a_ramp_of_the_same_limits_changes_nothing(
     limits: list[int], leads: int, each: int, spread: Any
 ) -> None:
-    """Days one by one give the plan of constant limits, which is computed at once."""
+    """A ramp with the same limit every day gives the same plan as a constant limit."""
     frame = mailboxes(*limits)
     plan = of.sending_capacity(frame, leads, emails_per_lead=each, start=MONDAY, spread=spread)
     ramp = {f"m{number}": {"2020-01-01": limit} for number, limit in enumerate(limits)}
@@ -177,28 +177,28 @@ def test_a_ramp_of_the_same_limits_changes_nothing(
 
 
 def by_day(plan: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
-    """Return of each day the emails, and the leads started and reached by its end."""
+    """Return each day's emails, and the leads started and reached by its end."""
     days = plan.groupby(plan["date"].dt.strftime("%m-%d"))
     found = days.agg({"emails": "sum", "leads_started": "max", "leads_reached": "max"})
     return {str(day): tuple(map(int, row)) for day, *row in found.itertuples(name=None)}
 
 
 def test_follow_ups_come_first_and_late_ones_delay_the_next() -> None:
-    """Follow-ups wait for sending days and for room, and the email after a late one waits too."""
+    """Follow-ups wait for a sending day and free capacity; a late email delays the next one."""
     plan = of.sending_capacity(mailboxes(2), 4, email_days=[0, 1, 3], start="2026-03-05")
     assert by_day(plan) == {
         "03-05": (2, 2, 0),
         "03-06": (2, 2, 0),
         "03-09": (2, 4, 0),
         "03-10": (2, 4, 2),
-        # The second email of the last two leads is a day late, and so is their third.
+        # The second and third emails of the last two leads are a day late.
         "03-11": (2, 4, 2),
         "03-13": (2, 4, 4),
     }
 
 
 def test_mailboxes_warm_up() -> None:
-    """A ramp begins on its dates, on a day that sends or not, and replaces every limit."""
+    """A ramp replaces every limit from its dates on, whether or not they are sending days."""
     ramp = {
         "2026-03-04": 1,
         date(2026, 3, 7): 3,
@@ -210,13 +210,13 @@ def test_mailboxes_warm_up() -> None:
     assert plan["date"].max() == pd.Timestamp("2026-03-12")
     one = of.sending_capacity(mailboxes(2, 1), 9, start=MONDAY, ramp={"m1": {"2026-03-03": 4}})
     assert one.groupby("date")["emails"].sum().tolist() == [3, 6]
-    # Limits that began before the start hold on the first day.
+    # Limits with an earlier date apply from the first day.
     late = of.sending_capacity(mailboxes(2, 1), 20, start="2026-03-11", ramp=ramp)
     assert by_day(late) == {"03-12": (8, 8, 8), "03-13": (8, 16, 16), "03-16": (4, 20, 20)}
 
 
-def test_a_mailbox_that_only_the_ramp_gives_a_limit_sends() -> None:
-    """A new mailbox without a limit sends from its first date on; inactive ones still do not."""
+def test_a_mailbox_with_only_a_ramp_sends() -> None:
+    """A mailbox without a limit sends from the ramp's first date; inactive ones do not send."""
     frame = mailboxes(None, 0, 5).assign(status=["active", "active", "inactive"])
     below = of.sending_capacity(mailboxes(-4), 9, start=MONDAY, ramp={"2026-03-03": 4})
     assert below["emails"].tolist() == [4, 4, 1]
@@ -235,10 +235,10 @@ CHRISTMAS = date(2026, 12, 25)
 
 
 class Calendar:
-    """Answers for any year, and only for dates, as the package holidays does."""
+    """A calendar that accepts any year but only dates, like the `holidays` package."""
 
     def __contains__(self, day: object) -> bool:
-        """Return whether it is Christmas."""
+        """Return whether a date is Christmas Day."""
         assert type(day) is date
         return (day.month, day.day) == (12, 25)
 
@@ -264,15 +264,15 @@ class Calendar:
     ids=lambda holidays: type(holidays).__name__,
 )
 def test_nothing_is_sent_on_holidays(holidays: Any) -> None:
-    """Collections of dates and calendars of any kind close the same day, and steps pass over it."""
+    """Any collection of dates or calendar closes the same days, and steps skip them."""
     plan = of.sending_capacity(
         mailboxes(5), 5, email_days=[0, 2], start="2026-12-24", holidays=holidays
     )
     assert by_day(plan) == {"12-24": (5, 5, 0), "12-29": (5, 5, 5)}
 
 
-def test_the_plan_of_many_leads_over_years_is_made_by_runs() -> None:
-    """The steps are counted by runs of leads: ten times the leads and limits take no longer."""
+def test_a_plan_of_many_leads_over_years_is_fast() -> None:
+    """Steps are computed per group of leads: ten times the leads and limits take no longer."""
     few = of.sending_capacity(mailboxes(40, 7), 9_400, email_days=[0, 3, 7, 14], start=MONDAY)
     many = of.sending_capacity(
         mailboxes(40_000, 7_000), 9_400_000, email_days=[0, 3, 7, 14], start=MONDAY
@@ -314,20 +314,18 @@ def test_the_plan_of_many_leads_over_years_is_made_by_runs() -> None:
         ({"holidays": pd.date_range(MONDAY, periods=60_000)}, "36,525 days.*or holidays"),
     ],
 )
-def test_what_contradicts_or_cannot_be_read_is_an_error(
-    arguments: dict[str, Any], says: str
-) -> None:
-    """Steps, limits and holidays that make no plan are errors that say what to pass."""
+def test_invalid_steps_are_an_error(arguments: dict[str, Any], says: str) -> None:
+    """Invalid or contradictory steps, limits and holidays are errors that say what to pass."""
     with pytest.raises(InvalidInputError, match=says):
         of.sending_capacity(mailboxes(5), **{"leads": 10, "start": MONDAY, **arguments})
 
 
 @pytest.mark.usefixtures("environment")
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_the_shell_plans_the_same(
+def test_the_command_line_plans_the_same(
     tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Options of the shell give the plan of the function, and it prints who started."""
+    """The command line gives the function's plan, and prints how many leads started."""
     line = "capacity 900 --email-days 0 3 --start 2026-03-02"
     out = tmp_path / "days.parquet"
     assert main([*line.split(), "--holidays", "2026-03-03", "--out", str(out)]) == 0

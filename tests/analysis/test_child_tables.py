@@ -1,4 +1,4 @@
-"""Child tables of lists as services send them: what Arrow gives is what reading objects gives."""
+"""Child tables of lists: Arrow gives the same result as reading objects one by one."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def frame_of(found: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd
 @example([{"id": "1", "experiences": ODD_EXPERIENCES}], "pyarrow")
 @example([{"id": "1", "experiences": [{"title": "CEO", "company": {"id": "x"}}]}], "pyarrow")
 @example([{"id": "1", "languages": [{"language": "Czech"}]}, {"id": "2"}], "numpy_nullable")
-def test_entries_are_what_their_objects_say(found: list[dict[str, Any]], backend: Any) -> None:
-    """Fields, dtypes, unreadable dates and further members are those of the objects."""
+def test_entries_equal_their_objects(found: list[dict[str, Any]], backend: Any) -> None:
+    """Fields, dtypes, unreadable dates and undocumented members equal those of the objects."""
     frame = frame_of(found, backend)
     for name, fields in [("experiences", spec.EXPERIENCE), ("languages", spec.LANGUAGE)]:
         entries = [entry for cell in frame[name].dropna() for entry in cell]
@@ -48,7 +48,7 @@ def test_entries_are_what_their_objects_say(found: list[dict[str, Any]], backend
 
 @pytest.mark.parametrize("cells", [[None, None], [float("nan")] * 2, []])
 def test_lists_that_are_all_missing_have_no_entries(cells: list[Any]) -> None:
-    """A column with nothing in it, of any dtype, makes an empty table with all columns."""
+    """A column with only missing lists, of any dtype, makes an empty table with all columns."""
     frame = pd.DataFrame({"id": ["1", "2"][: len(cells)], "experiences": cells})
     assert list(frame.outreach.experiences())[2:] == [field.name for field in spec.EXPERIENCE]
     assert frame.outreach.experiences().empty

@@ -1,4 +1,4 @@
-"""Which columns there are: of every table that a function returns, as it returns it."""
+"""`columns` describes every table as its function returns it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INDEX = "dtype of the index"
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
-    """Ask for every table once."""
+    """Request every table once."""
     folder = tmp_path_factory.mktemp("snapshots")
     leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
     with of.connect("sandbox", cache=None) as client, warnings.catch_warnings():
@@ -77,7 +77,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
 
 @pytest.mark.parametrize("table", sorted(set(TABLES) - {"lead_list"}))
 def test_columns_are_those_of_the_frames(tables: dict[str, pd.DataFrame], table: str) -> None:
-    """Names, order and dtypes are those of the frame that is returned, and each has a meaning."""
+    """Names, order and dtypes equal those of the returned frame, and each column has a meaning."""
     told = of.columns(table)
     frame = tables[table].drop(columns=DEPENDS.get(table, []))
     assert told["name"].tolist() == frame.columns.tolist()
@@ -88,28 +88,28 @@ def test_columns_are_those_of_the_frames(tables: dict[str, pd.DataFrame], table:
     assert told.ne("").all(axis=None)
 
 
-def test_a_lead_list_has_no_columns_of_its_own() -> None:
-    """The interface does not show what a lead list's leads are, so no column is told."""
+def test_a_lead_list_has_no_documented_columns() -> None:
+    """The interface does not document a lead list's fields, so no columns are listed."""
     assert of.columns("lead_list").empty
 
 
-def test_groups_tell_what_a_column_is_about() -> None:
-    """Of 262 columns, one group has each department's headcount, another the job functions'."""
+def test_groups_name_the_subject_of_a_column() -> None:
+    """Of 262 columns, one group has the headcounts by department, another by job function."""
     groups = of.columns().groupby("group").size()
     assert groups["company department headcount"] == 14
     assert groups["company job function headcount"] == 194
     assert groups.sum() == 262
 
 
-def test_an_unknown_table_is_told() -> None:
-    """A table that does not exist is an error that names those that do."""
+def test_an_unknown_table_is_an_error() -> None:
+    """An unknown table is an error that names the valid tables."""
     with pytest.raises(InvalidInputError, match="Did you mean 'contacts'"):
         of.columns("contact")
 
 
 @pytest.mark.parametrize("name", ["people.parquet", "folder"])
 def test_meanings_are_in_parquet_files(client: Client, name: str, tmp_path: Path) -> None:
-    """Files of people tell each column's meaning and group, and are read back as they were."""
+    """A Parquet file of people has each column's meaning and group, and reads back unchanged."""
     people = of.search_people(person_seniorities=["vp"], limit=None)
     of.export_people(tmp_path / name, person_seniorities=["vp"], limit=None, progress=False)
     written = people.assign(own=1).outreach.to_parquet(tmp_path / "written.parquet")
@@ -125,7 +125,7 @@ def test_meanings_are_in_parquet_files(client: Client, name: str, tmp_path: Path
 
 
 def test_columns_of_other_frames_get_no_meaning(tmp_path: Path) -> None:
-    """A frame that merely has a name and an id is not taken for a table of the service."""
+    """A frame with only a name and an id is not recognised as a table of the service."""
     frame = pd.DataFrame({"id": ["1"], "name": ["Ada"], "email": ["ada@x.example"]})
     path = frame.outreach.to_parquet(tmp_path / "own.parquet")
     assert all(field.metadata is None for field in pq.read_schema(path))

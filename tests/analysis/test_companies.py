@@ -1,4 +1,4 @@
-"""Companies, headcounts and child tables: every company once, and numbers that add up."""
+"""Companies, headcounts and child tables: each company has one row, and the counts add up."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def search(results: list[dict[str, Any]]) -> pd.DataFrame:
         return of.search_people()
 
 
-def test_every_company_is_there_once(people: pd.DataFrame) -> None:
-    """Each company of the people has one row, with its own values and how many people it has."""
+def test_every_company_has_one_row(people: pd.DataFrame) -> None:
+    """Each company has one row, with its own values and the number of its people."""
     companies = people.outreach.companies()
     assert list(companies["id"]) == list(people["company_id"].dropna().unique())
     assert list(companies.columns) == [*spec.columns(spec.COMPANY), "people_in_frame"]
@@ -57,8 +57,8 @@ def test_every_company_is_there_once(people: pd.DataFrame) -> None:
         )
 
 
-def test_companies_without_id_are_told_apart_by_url_or_name() -> None:
-    """Companies that have no id are kept apart by profile URL, else by name; none has no row."""
+def test_companies_without_id_are_distinguished_by_url_or_name() -> None:
+    """Companies without an id are distinguished by profile URL, else by name."""
     url = "https://profnet.example/company/a"
     frame = search(
         [
@@ -86,7 +86,7 @@ KNOWN = st.lists(
 
 
 def first_known(rows: list[tuple[Any, ...]], company: str, place: int) -> Any:
-    """Return the first value of a company that is not missing."""
+    """Return the first non-missing value of a company."""
     values = (row[place] for row in rows if row[0] == company)
     return next((value for value in values if value is not None), None)
 
@@ -95,7 +95,7 @@ def first_known(rows: list[tuple[Any, ...]], company: str, place: int) -> Any:
 def test_a_company_has_the_first_known_value_of_its_rows(
     rows: list[tuple[Any, ...]], as_objects: bool
 ) -> None:
-    """Each column of a company, and each median, is that of the first row that has it."""
+    """Each column and median of a company is that of the first row with a value."""
     ids, titles, counts, places, words = zip(*rows, strict=True) if rows else [()] * 5
     frame = pd.DataFrame(
         {
@@ -127,7 +127,7 @@ def test_a_company_has_the_first_known_value_of_its_rows(
 
 @pytest.mark.parametrize(("level", "rows"), [("department", 14), ("job_function", 194)])
 def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: int) -> None:
-    """One row per company and department (and job function), with shares that add up to one."""
+    """Each company and department (or job function) has one row; the shares add up to 1."""
     tidy = people.outreach.headcount(level)
     names = ["department", "job_function"][: 1 if level == "department" else 2]
     assert list(tidy.columns) == ["company", *names, "people", "share", "company_id"]
@@ -149,22 +149,22 @@ def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: 
 
 
 def test_headcounts_of_people_and_of_their_companies_are_the_same(people: pd.DataFrame) -> None:
-    """The tidy table comes out alike from the people and from companies()."""
+    """The tidy table from the people equals that from companies()."""
     pd.testing.assert_frame_equal(
         people.outreach.companies().outreach.headcount(), people.outreach.headcount()
     )
 
 
 def test_headcounts_of_nobody_have_the_same_dtypes(people: pd.DataFrame) -> None:
-    """A table of nobody gives the same columns and dtypes."""
+    """Without people, the table has the same columns and dtypes."""
     for level in ("department", "job_function"):
         pd.testing.assert_series_equal(
             people.head(0).outreach.headcount(level).dtypes, people.outreach.headcount(level).dtypes
         )
 
 
-def test_companies_of_one_name_are_told_apart() -> None:
-    """Two companies of one name get their website, else their id, behind the name."""
+def test_companies_with_the_same_name_are_distinguished() -> None:
+    """Companies with the same name get their website, else their id, after the name."""
     frame = search(
         [
             {"id": "1", "company": {"id": "x", "name": "Twin", "website": "https://x.example"}},
@@ -177,7 +177,7 @@ def test_companies_of_one_name_are_told_apart() -> None:
 
 
 def test_missing_headcounts_stay_missing() -> None:
-    """A company with no headcounts has missing numbers, not zeros; with only zeros, no shares."""
+    """A company without headcounts has missing numbers; one with only zeros has no shares."""
     frame = search(
         [
             {"id": "1", "company": {"id": "x", "name": "X"}},
@@ -192,7 +192,7 @@ def test_missing_headcounts_stay_missing() -> None:
 
 @pytest.mark.parametrize("name", PERSON_TABLES)
 def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) -> None:
-    """Each entry of the list is one row with the person's id and its position, dates as dates."""
+    """Each entry of a list is one row with the person's id, its position and typed dates."""
     table = getattr(people.outreach, name)()
     fields = PERSON_TABLES[name]
     assert list(table.columns) == ["person_id", "position", *(field.name for field in fields)]
@@ -210,7 +210,7 @@ def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) ->
 
 @pytest.mark.parametrize("name", COMPANY_TABLES)
 def test_company_child_tables_have_each_company_once(people: pd.DataFrame, name: str) -> None:
-    """Each entry of a company's list is one row, however many of its people are in the table."""
+    """Each entry of a company's list is one row, however many people the company has."""
     table = getattr(people.outreach, name)()
     companies = people.outreach.companies()
     noun, dtype = COMPANY_TABLES[name]
@@ -239,8 +239,8 @@ def test_contact_child_tables_have_one_row_per_entry(
         getattr(contacts.drop(columns=name).outreach, name)()
 
 
-def test_codes_that_are_no_numbers_are_kept() -> None:
-    """A code of another type than the interface says is in the table as the frame holds it."""
+def test_codes_that_are_not_numbers_are_kept() -> None:
+    """A code with an undocumented type has the same value as in the frame."""
     frame = search([{"id": "1", "company": {"id": "x", "sic_codes": [7372, 7371]}}])
     odd = frame.assign(company_sic_codes=pd.Series([["7372a"]], dtype=object))
     assert frame.outreach.sic_codes()["sic_code"].tolist() == [7372, 7371]
@@ -248,7 +248,7 @@ def test_codes_that_are_no_numbers_are_kept() -> None:
 
 
 def test_entries_that_are_objects_become_columns() -> None:
-    """Locations that the service gives as objects are unfolded into columns."""
+    """Locations that the service returns as objects become columns."""
     places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]
     frame = search([{"id": "1", "company": {"id": "x", "locations": places}}])
     table = frame.outreach.locations()
@@ -258,37 +258,37 @@ def test_entries_that_are_objects_become_columns() -> None:
 
 
 @pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
-def test_a_frame_of_another_kind_is_told(method: str) -> None:
-    """A frame without the columns is an error that says which are missing."""
+def test_a_frame_without_the_columns_is_an_error(method: str) -> None:
+    """A frame without the required columns is an error that names them."""
     frame = pd.DataFrame({"email": ["a@b.example"]})
     with pytest.raises(of.OutreachError, match="is missing"):
         getattr(frame.outreach, method)()
 
 
 @pytest.mark.parametrize("method", [*PERSON_TABLES, *COMPANY_TABLES])
-def test_lists_that_are_text_are_told(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
-    """A CSV that pandas has read is an error that says how to read it."""
+def test_lists_read_as_text_are_an_error(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
+    """Lists that pandas read from a CSV as text are an error that says how to read the file."""
     frame = pd.read_csv(people.head(3).outreach.to_csv(tmp_path / "people.csv"))
     with pytest.raises(of.OutreachError, match="read_prospects"):
         getattr(frame.outreach, method)()
 
 
 @pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
-def test_a_column_that_is_there_twice_is_told(people: pd.DataFrame, method: str) -> None:
-    """A key that a frame has twice, as after some joins, is an error that names it."""
+def test_a_duplicate_column_is_an_error(people: pd.DataFrame, method: str) -> None:
+    """A key column that occurs twice, as after some joins, is an error that names it."""
     frame = pd.concat([people, people[["id", "company_id"]]], axis="columns")
     with pytest.raises(of.OutreachError, match="id' more than once"):
         getattr(frame.outreach, method)()
 
 
-def test_an_unknown_level_is_told(people: pd.DataFrame) -> None:
-    """A level that does not exist is an error that names the right one."""
+def test_an_unknown_level_is_an_error(people: pd.DataFrame) -> None:
+    """An unknown level is an error that names the valid one."""
     with pytest.raises(of.OutreachError, match="Did you mean 'department'"):
         people.outreach.headcount("departments")
 
 
-def test_the_input_is_left_as_it_was(people: pd.DataFrame) -> None:
-    """Nothing that the accessor does changes the frame."""
+def test_the_input_does_not_change(people: pd.DataFrame) -> None:
+    """No method of the accessor changes the frame."""
     before = people.copy(deep=True)
     for method in ("companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES):
         getattr(people.outreach, method)()

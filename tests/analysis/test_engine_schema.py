@@ -1,4 +1,4 @@
-"""Other engines read our files with the schema that they are given, and guess nothing."""
+"""Other engines read our files with the published schema instead of guessing types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 
-# What no engine must make something of that it is not.
+# Values that an engine without the schema would convert to another type.
 TRICKY: dict[str, Any] = {
     "id": "1",
     "name": "2024-01-01",
@@ -29,8 +29,8 @@ TRICKY: dict[str, Any] = {
 }
 
 
-def test_the_flat_schema_is_that_of_our_parquet(client: Client, tmp_path: Path) -> None:
-    """Parts have exactly these columns and types, by Arrow, Polars and DuckDB."""
+def test_the_flat_schema_is_that_of_our_parquet_files(client: Client, tmp_path: Path) -> None:
+    """Arrow, Polars and DuckDB read exactly these columns and types from the parts."""
     parts = of.export_people(tmp_path / "parts", progress=False) / "part-00000.parquet"
     assert pq.read_schema(parts).remove_metadata() == of.schema()
     assert pl.scan_parquet(parts).collect_schema() == of.schema("polars")
@@ -42,14 +42,14 @@ def test_the_flat_schema_is_that_of_our_parquet(client: Client, tmp_path: Path) 
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Path:
-    """Write NDJSON whose values look like something else."""
+    """Write NDJSON with values that look like another type."""
     path = tmp_path / "people.ndjson"
     path.write_text("".join(json.dumps(one) + "\n" for one in (TRICKY, {"id": "2"})))
     return path
 
 
 def test_every_engine_reads_ndjson_by_the_nested_schema(lines: Path) -> None:
-    """Text stays text, counts are counts, and what is missing is null."""
+    """Text is read as text, counts as numbers, and missing values as null."""
     options = arrow_json.ParseOptions(
         explicit_schema=of.schema(form="nested"), unexpected_field_behavior="error"
     )
@@ -70,8 +70,8 @@ def test_every_engine_reads_ndjson_by_the_nested_schema(lines: Path) -> None:
         assert second["experiences"] is None
 
 
-def test_duckdb_takes_places_of_any_form(tmp_path: Path) -> None:
-    """Elements that the interface does not show may be texts or objects; they are JSON there."""
+def test_duckdb_reads_locations_of_any_form(tmp_path: Path) -> None:
+    """Elements of an undocumented type may be texts or objects; DuckDB reads them as JSON."""
     path = tmp_path / "people.ndjson"
     path.write_text(
         '{"company":{"locations":["Oslo"]}}\n{"company":{"locations":[{"city":"X"}]}}\n'
@@ -86,7 +86,7 @@ def test_duckdb_takes_places_of_any_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["flat", "nested"])
 @pytest.mark.parametrize("table", spec.FRAMES)
 def test_every_table_has_a_schema_in_every_engine(table: str, form: str) -> None:
-    """All engines have the same columns, those of `columns` where they are flat."""
+    """All engines have the same columns; flat tables have those of `columns`."""
     names = of.schema(table=table, form=form).names
     if form == "flat":
         assert names == of.columns(table)["name"].tolist()
@@ -97,8 +97,8 @@ def test_every_table_has_a_schema_in_every_engine(table: str, form: str) -> None
     assert [field["name"] for field in described["fields"]] == names
 
 
-def test_spark_is_given_a_struct_type_or_its_json() -> None:
-    """Without pyspark the schema is the JSON that `StructType.fromJson` reads."""
+def test_spark_gets_a_struct_type_or_its_json() -> None:
+    """Without pyspark, the schema is the JSON that `StructType.fromJson` reads."""
     spark = of.schema("spark", form="nested")
     described = json.loads(spark if isinstance(spark, str) else spark.json())
     kinds = {field["name"]: field["type"] for field in described["fields"]}
@@ -112,7 +112,7 @@ def test_spark_is_given_a_struct_type_or_its_json() -> None:
 
 
 def test_dates_are_times_in_tables_and_text_in_json() -> None:
-    """A date is a timestamp of microseconds in a file of ours, and text on the wire."""
+    """A date is a microsecond timestamp in our files, and text in the service's JSON."""
     assert of.schema().field("company_latest_funding_date").type == pa.timestamp("us")
     assert of.schema(table="contacts").field("last_contacted_at").type == pa.timestamp("us", "UTC")
     assert of.schema(table="contacts", form="nested").field("last_contacted_at").type == pa.string()
@@ -127,7 +127,7 @@ def test_dates_are_times_in_tables_and_text_in_json() -> None:
         ({"form": None}, "flat, nested"),
     ],
 )
-def test_what_there_is_not_is_an_error(arguments: dict[str, Any], words: str) -> None:
-    """An unknown engine, table or form is an error that lists those there are."""
+def test_unknown_arguments_are_an_error(arguments: dict[str, Any], words: str) -> None:
+    """An unknown engine, table or form is an error that lists the valid ones."""
     with pytest.raises(InvalidInputError, match=words):
         of.schema(**arguments)

@@ -1,4 +1,4 @@
-"""Frames with any index: the results are the same, and those of rows keep it."""
+"""Frames with any index give the same results, and row-wise results keep the index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_TABLES: dict[str, Callable[[Any], pd.DataFrame]] = {
 
 
 def test_any_index_gives_the_same(people: pd.DataFrame) -> None:
-    """Labels that repeat, have a column's name or several levels change no value."""
+    """Labels that repeat, equal a column's name or have several levels change no value."""
     people = people.head(8)[COLUMNS]
     indices = {
         "repeated": people.set_axis([5] * 8, axis="index"),

@@ -1,4 +1,4 @@
-"""Segments: counts, shares and medians as loops over the rows give them."""
+"""Segments: counts, shares and medians equal those of loops over the rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS = st.lists(
 
 
 def frame_of(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """Make people of an id, a company, a title and a level."""
+    """Make people with an id, a company, a title and a level."""
     known = [COMPANIES.get(company, (None, None)) for _, company, _, _ in rows]
     return pd.DataFrame(
         {
@@ -52,7 +52,7 @@ def frame_of(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def brute_force(rows: list[tuple[Any, ...]], least: int, dropna: bool) -> dict[Any, Any]:
-    """Count row by row what segments by title and level are."""
+    """Count people and companies by title and level, row by row."""
     everybody = {row[0] or ("nobody", number) for number, row in enumerate(rows)}
     segments: dict[Any, tuple[set[Any], set[Any]]] = {}
     for number, (person, company, title, level) in enumerate(rows):
@@ -73,10 +73,10 @@ def brute_force(rows: list[tuple[Any, ...]], least: int, dropna: bool) -> dict[A
 
 
 @given(ROWS, st.integers(1, 3), st.booleans(), st.sampled_from(["numpy_nullable", "pyarrow"]))
-def test_segments_are_those_of_a_brute_force(
+def test_segments_equal_a_brute_force(
     rows: list[tuple[Any, ...]], least: int, dropna: bool, backend: Any
 ) -> None:
-    """Each segment has the people, companies, share and medians that loops over the rows give."""
+    """Each segment has the people, companies, share and medians of loops over the rows."""
     frame = frame_of(rows)
     if backend == "pyarrow":
         frame = frame.convert_dtypes(dtype_backend="pyarrow")
@@ -95,7 +95,7 @@ def test_segments_are_those_of_a_brute_force(
 
 @pytest.mark.parametrize("by", ["company_size", ["company_industry", "company_is_b2b"]])
 def test_segments_of_a_search_add_up(people: pd.DataFrame, by: Any) -> None:
-    """Of people as found, segments have all of them, and each company's numbers once."""
+    """The segments of a search include every person, and each company's numbers once."""
     table = people.outreach.segments(by)
     keys = [by] if isinstance(by, str) else by
     assert list(table) == [*keys, *(field.name for field in SEGMENTS)]
@@ -114,7 +114,7 @@ def test_segments_of_a_search_add_up(people: pd.DataFrame, by: Any) -> None:
 
 
 def test_the_order_of_a_split_search_is_kept(client: Client) -> None:
-    """A category stays one, and of its values only those that are there make a segment."""
+    """A category stays a category, and only its occurring values make segments."""
     found = of.search_people(
         person_seniorities=["c_suite", "vp"], split_by="person_seniorities", limit=40
     )
@@ -123,8 +123,8 @@ def test_the_order_of_a_split_search_is_kept(client: Client) -> None:
     assert set(table["person_seniorities"]) == set(found["person_seniorities"])
 
 
-def test_entries_of_lists_make_segments_when_they_are_exploded(people: pd.DataFrame) -> None:
-    """Of exploded lists, a person is once in the segment of each entry, and shares are of all."""
+def test_exploded_lists_make_segments(people: pd.DataFrame) -> None:
+    """After explode, each person counts once per entry, and shares are of all people."""
     table = people.explode("company_keywords").outreach.segments("company_keywords")
     has = people["company_keywords"].list.len() > 0
     first = table.iloc[0]
@@ -146,21 +146,21 @@ def test_entries_of_lists_make_segments_when_they_are_exploded(people: pd.DataFr
         ("odd", "cannot be compared"),
     ],
 )
-def test_what_makes_no_segments_is_an_error(people: pd.DataFrame, by: Any, says: str) -> None:
-    """Lists, unknown columns and names that are taken are errors that say what to do."""
+def test_invalid_columns_are_an_error(people: pd.DataFrame, by: Any, says: str) -> None:
+    """Columns of lists, unknown columns and existing names are errors with advice."""
     frame = people.assign(share=1, odd=[{"a": 1}] * len(people))
     with pytest.raises(InvalidInputError, match=says):
         frame.outreach.segments(by)
 
 
-def test_numbers_that_are_text_are_told(people: pd.DataFrame) -> None:
-    """Headcounts that cannot be numbers are an error that names the column."""
+def test_headcounts_of_text_are_an_error(people: pd.DataFrame) -> None:
+    """Headcounts that cannot be converted to numbers are an error that names the column."""
     with pytest.raises(InvalidInputError, match=FINANCE):
         people.assign(**{FINANCE: "many"}).outreach.segments("title")
 
 
-def test_ids_that_make_no_column_are_told(people: pd.DataFrame) -> None:
-    """Ids that are there twice are an error, and ids of any kind are told apart by their text."""
+def test_duplicate_ids_are_an_error(people: pd.DataFrame) -> None:
+    """A duplicate id column is an error; ids of any type are compared as text."""
     with pytest.raises(InvalidInputError, match="'id' more than once"):
         pd.concat([people, people[["id"]]], axis=1).outreach.segments("title")
     odd = people.head(2).assign(id=[[1], [1]])

@@ -1,4 +1,4 @@
-"""Tenure: since when people are in their position, as reading them one by one gives it."""
+"""Tenure: time in the current position equals that of reading positions one by one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POSITIONS = st.none() | st.fixed_dictionaries(
 ENDS = ("start_date", "end_date")
 EMPTY = {"title": None, "company_name": None, "company_profnet_url": None} | dict.fromkeys(ENDS)
 ENDED = EMPTY | {"title": "VP", "company_name": "Acme", "end_date": "2023-12-28"}
-# The only value of the current position is the month of its start or end.
+# The current position's only value is its start or end month.
 MONTHS = [
     {"id": end, "current_position_start_date": None, "company": None}
     | {"experiences": [EMPTY | {end: month}, ENDED]}
@@ -79,7 +79,7 @@ def frame_of(people: list[dict[str, Any]], backend: Any = "numpy_nullable") -> p
 
 
 def day_of(text: str | None) -> str | None:
-    """Return the day that a date stands for."""
+    """Return the day of a date."""
     text = f"{text}-01" if text and re.fullmatch(r"\d{4}-\d{2}", text) else text
     return text if text and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else None
 
@@ -91,7 +91,7 @@ def company_of(one: dict[str, Any] | None, prefix: str = "") -> tuple[Any, Any]:
 
 
 def urls_of_names(people: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the URL of each name that occurs with a single one."""
+    """Return the URL of each name that occurs with only one URL."""
     urls: dict[str, set[Any]] = {}
     for person in people:
         held = [company_of(one, "company_") for one in person["experiences"] or ()]
@@ -142,12 +142,12 @@ def brute_force(person: dict[str, Any], day: str, known: dict[str, Any]) -> tupl
 
 
 def later(one: str | None, other: str | None) -> bool:
-    """Whether both dates are known and the first is later."""
+    """Return whether both dates are known and the first is later."""
     return bool(one and other and one > other)
 
 
 def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any]) -> bool | None:
-    """Whether two employers differ."""
+    """Return whether two employers differ."""
     if ours[0] is not None and theirs[0] is not None:
         return bool(ours[0] != theirs[0])
     one, other = (known.get(name) if url is None else url for url, name in (ours, theirs))
@@ -159,10 +159,8 @@ def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any])
 @share_of_examples(1)
 @example(MONTHS, "2024-01-02", "numpy_nullable")
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
-def test_tenure_is_that_of_a_brute_force(
-    people: list[dict[str, Any]], day: str, backend: Any
-) -> None:
-    """Start, previous position and change of employer are those of reading row by row."""
+def test_tenure_equals_a_brute_force(people: list[dict[str, Any]], day: str, backend: Any) -> None:
+    """Start, previous position and change of employer equal those of reading row by row."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = frame_of(people, backend).outreach.tenure(as_of=day)
@@ -184,7 +182,7 @@ def test_tenure_is_that_of_a_brute_force(
 
 
 def birthdays(start: date, day: str) -> int:
-    """Count the anniversaries of a day, year by year; that of 29 February may be 1 March."""
+    """Count a date's anniversaries year by year; that of 29 February may be 1 March."""
     today = date.fromisoformat(day)
     return sum(
         (year, start.month, start.day) <= (today.year, today.month, today.day)
@@ -193,7 +191,7 @@ def birthdays(start: date, day: str) -> int:
 
 
 def years_until(starts: list[str], day: str) -> pd.Series:
-    """Return the years of people who have held one position each."""
+    """Return the tenure in years of people with one position each."""
     people = [{"id": "1", "current_position_start_date": start} for start in starts]
     return frame_of(people).outreach.tenure(as_of=day)["years"]
 
@@ -208,7 +206,7 @@ LEAP_DAYS = [date(2020, 2, 29), date(2020, 2, 28), date(2020, 3, 1), date(1996, 
 @example(LEAP_DAYS, "2025-02-28")
 @example(LEAP_DAYS, "2025-03-01")
 def test_years_are_counted_by_the_calendar(starts: list[date], day: str) -> None:
-    """The whole part of years is the number of anniversaries, and earlier starts are never less."""
+    """Complete years equal the number of anniversaries; an earlier start never has fewer."""
     begun = sorted((start for start in starts if str(start) <= day), reverse=True)
     years = years_until([str(start) for start in begun], day)
     assert years.astype(int).tolist() == [birthdays(start, day) for start in begun]
@@ -216,7 +214,7 @@ def test_years_are_counted_by_the_calendar(starts: list[date], day: str) -> None
 
 
 def test_anniversaries_are_whole_years() -> None:
-    """On an anniversary years are whole, and the day before they are not yet."""
+    """Tenure becomes a whole number of years on the anniversary, not the day before."""
     for month_and_day in ("01-01", "02-28", "03-01", "12-31"):
         starts = [f"{2026 - years}-{month_and_day}" for years in range(1, 41)]
         day = f"2026-{month_and_day}"
@@ -294,14 +292,14 @@ OPEN = [
 def test_the_current_position_is_at_the_stated_company_since_the_stated_start(
     company: str | None, stated: str | None, start: str
 ) -> None:
-    """Of several open positions the company counts first, then the start, then the latest."""
+    """Among several open positions the company decides first, then the start, then the latest."""
     person = {"company": {"name": company}, "current_position_start_date": stated}
     table = frame_of([person | {"id": "1", "experiences": OPEN}]).outreach.tenure(as_of=DAY)
     assert table["start_date"].dt.strftime("%Y-%m-%d").tolist() == [start]
 
 
 def test_a_position_without_a_company_is_not_at_the_stated_company() -> None:
-    """An open position at the stated company is preferred to one whose company is missing."""
+    """An open position at the stated company is preferred to one without a company."""
     nameless = position("", "2019-05-05") | {"company_name": None}
     person = {
         "id": "1",
@@ -314,7 +312,7 @@ def test_a_position_without_a_company_is_not_at_the_stated_company() -> None:
 
 
 def test_names_with_one_profile_url_are_one_employer() -> None:
-    """A name without URL is the company that other rows of the frame give a URL and both names."""
+    """A name without a URL is the company whose URL other rows give with both names."""
     acme = {"company_profnet_url": URLS[0]}
     held = [
         position("Acme GmbH", "2022-01-01") | acme,
@@ -335,8 +333,8 @@ def test_names_with_one_profile_url_are_one_employer() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tenure_in_cases_that_occur(case: str) -> None:
-    """Promotions, overlaps, gaps and missing dates are read as a person would."""
+def test_tenure_in_common_cases(case: str) -> None:
+    """Promotions, overlaps, gaps and missing dates are read as a person would read them."""
     positions, expected = CASES[case]
     person = {"id": "1", "experiences": positions, "current_position_start_date": "2019-05-05"}
     (row,) = frame_of([person]).outreach.tenure(as_of=DAY).astype(object).itertuples(index=False)
@@ -346,7 +344,7 @@ def test_tenure_in_cases_that_occur(case: str) -> None:
 
 
 def test_tenure_keeps_the_index_and_the_dtypes(people: pd.DataFrame) -> None:
-    """The table has the frame's index, and the same columns and dtypes for nobody."""
+    """The result has the frame's index, and the same columns and dtypes without rows."""
     some = people.sample(20, random_state=1).set_index("name")
     table = some.outreach.tenure()
     assert table.index.equals(some.index)
@@ -362,28 +360,28 @@ def test_tenure_keeps_the_index_and_the_dtypes(people: pd.DataFrame) -> None:
 
 
 def test_by_default_tenure_is_as_of_today() -> None:
-    """With no day given, years are counted to today."""
+    """Without a date, years are counted to today."""
     person = {"id": "1", "current_position_start_date": str(date.today() - timedelta(days=731))}
     assert frame_of([person]).outreach.tenure()["years"].round(1).tolist() == [2.0]
 
 
-def test_a_frame_or_day_that_does_not_fit_is_told(people: pd.DataFrame) -> None:
-    """A frame with no positions, and a day that cannot be read, are errors that say so."""
+def test_an_invalid_frame_or_day_is_an_error(people: pd.DataFrame) -> None:
+    """A frame without positions and an unreadable date are errors."""
     with pytest.raises(InvalidInputError, match="'experiences' is missing"):
         people.drop(columns="experiences").outreach.tenure()
     with pytest.raises(InvalidInputError, match=r"as_of=.* is not a day"):
         people.outreach.tenure(as_of="last month")
 
 
-def test_a_start_with_a_zone_is_its_day_in_utc() -> None:
-    """A column of times with a zone is read like one of days."""
+def test_a_start_with_a_time_zone_is_its_day_in_utc() -> None:
+    """A column of zoned times is read like a column of dates."""
     frame = frame_of([{"id": "1", "current_position_start_date": "2020-01-01"}])
     zoned = frame.assign(current_position_start_date=pd.Timestamp("2020-01-01", tz="UTC"))
     pd.testing.assert_frame_equal(zoned.outreach.tenure(DAY), frame.outreach.tenure(DAY))
 
 
-def test_dates_in_place_of_text_are_told() -> None:
-    """Positions made by hand hold text, as those of the service; dates are an error in words."""
+def test_dates_instead_of_text_are_an_error() -> None:
+    """Dates of positions must be text, as in the service's responses; date objects are an error."""
     positions = [{"title": "VP", "start_date": date(2020, 1, 1)}]
     frame = pd.DataFrame({"experiences": [positions], "current_position_start_date": [None]})
     with pytest.raises(InvalidInputError, match=r"datetime.date\(2020, 1, 1\)"):
@@ -406,7 +404,7 @@ NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
 def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client) -> None:
-    """Each argument that takes a day rejects any other text or value, and shows the right form."""
+    """Each date argument rejects other text and values, and the error shows the right form."""
     calls: dict[str, Callable[[Any], Any]] = {
         "start": lambda day: of.sending_capacity(MAILBOXES, 1, start=day, freq="D"),
         "as_of": lambda day: NOBODY.outreach.tenure(as_of=day),
@@ -446,7 +444,7 @@ STATED = {
 
 
 def test_dates_that_are_not_iso_are_unknown_and_counted() -> None:
-    """No date of the data is guessed, and one warning has their number, row, column and text."""
+    """Ambiguous dates are not guessed; one warning has their count, row, column and text."""
     frame = pd.DataFrame({"current_position_start_date": [*STATED], "experiences": None})
     with pytest.warns(OutreachWarning) as caught:
         table = frame.outreach.tenure(as_of="2026-01-01")

@@ -1,4 +1,4 @@
-"""Lists as text: what pandas cannot do with a list, it can do with the text of it."""
+"""Conversion of lists to text, on which pandas methods work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LISTS = st.lists(st.none() | st.lists(SCALARS, max_size=4), max_size=5)
 
 @given(LISTS, st.text(max_size=2))
 def test_entries_are_joined_in_order(lists: list[Any], sep: str) -> None:
-    """Text is the entries that are there; an empty list is empty text, a missing one missing."""
+    """Text joins the non-missing entries; an empty list is empty text, a missing one is missing."""
     array = pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(array)})
     texts = frame.outreach.unlist(sep)["a"]
@@ -45,7 +45,7 @@ def test_entries_are_joined_in_order(lists: list[Any], sep: str) -> None:
     ],
 )
 def test_entries_of_any_type_are_text(lists: list[Any], texts: list[Any]) -> None:
-    """Numbers, objects and lists in lists are text; objects without constants, ids and URLs."""
+    """Numbers, objects and nested lists become text; objects omit constants, ids and URLs."""
     arrow = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(lists)]))})
     plain = pd.DataFrame({"a": pd.Series(lists, dtype=object)})
     for frame in (arrow, plain):
@@ -54,8 +54,8 @@ def test_entries_of_any_type_are_text(lists: list[Any], texts: list[Any]) -> Non
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_the_rest_of_a_frame_stays(people: pd.DataFrame, backend: Any) -> None:
-    """Columns without lists, the index, the names and the attrs are as they were."""
+def test_other_columns_do_not_change(people: pd.DataFrame, backend: Any) -> None:
+    """Columns without lists, the index, the names and the attrs do not change."""
     frame = people.set_index("id").head(20)
     before = frame.copy(deep=True)
     plain = frame.outreach.unlist()
@@ -69,7 +69,7 @@ def test_the_rest_of_a_frame_stays(people: pd.DataFrame, backend: Any) -> None:
 
 
 def test_pandas_methods_work_on_the_result(people: pd.DataFrame, tmp_path: Any) -> None:
-    """What fails on lists works on their text, and pandas reads the Parquet file that it writes."""
+    """Methods that fail on lists work on the text, and pandas reads the Parquet file it writes."""
     plain = people.outreach.unlist()
     assert len(pd.concat([plain, plain]).drop_duplicates()) == len(plain)
     assert plain["company_keywords"].nunique() == len(plain["company_keywords"].value_counts())
@@ -82,15 +82,15 @@ def test_pandas_methods_work_on_the_result(people: pd.DataFrame, tmp_path: Any) 
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_a_parquet_file_of_pandas_is_read(client: Any, backend: Any, tmp_path: Any) -> None:
-    """What df.to_parquet wrote, and pandas cannot read again, read_prospects reads."""
+def test_a_parquet_file_by_pandas_is_read(client: Any, backend: Any, tmp_path: Any) -> None:
+    """read_prospects reads a file of df.to_parquet that pandas cannot read again."""
     people = of.search_people(limit=None, dtype_backend=backend, client=client).head(50)
     people.to_parquet(tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(read_prospects(tmp_path / "x.parquet"), people)
 
 
 def test_odd_frames() -> None:
-    """Frames with no columns, two of one name, or no rows keep their shape."""
+    """Frames without columns, with duplicate columns, or without rows keep their shape."""
     assert pd.DataFrame(index=[1, 2]).outreach.unlist().shape == (2, 0)
     twice = pd.DataFrame([[[1], "x"]], columns=["a", "a"])
     assert twice.outreach.unlist().to_numpy().tolist() == [["1", "x"]]

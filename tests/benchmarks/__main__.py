@@ -1,8 +1,8 @@
-"""Every figure of `docs/explanation/benchmarks.md`; prints the table, and writes it as JSON.
+"""Measure all figures of `docs/explanation/benchmarks.md`, print the table and write it as JSON.
 
-Run by ``python -m tests.benchmarks``; some ten minutes, most of them the other ways'. With names
-of measurements it makes only these, and writes nothing. With ``--against COMMIT`` it measures on
-that commit and on this tree in turn, and prints the ratio.
+Run ``python -m tests.benchmarks``, which takes some ten minutes, mostly for the alternatives. With
+names of measurements, only these run, and no file is written. ``--against COMMIT`` measures that
+commit and this tree in turn, and prints the ratio.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--people", type=int, default=100_000, help="people to export (100000)")
     parser.add_argument("--json", type=Path, default=Path("benchmarks.json"), help="where to")

@@ -1,4 +1,4 @@
-"""Measurements on another commit and on this tree in turn, and how the figures compare."""
+"""Compare the benchmarks of another commit with those of this tree."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from statistics import median
 from tests.benchmarks.comparison import Comparison, amount
 
 ROOT = Path(__file__).parents[2]
-# A row that is slower than before by more than this is marked.
+# A row that is slower than before by more than this factor is marked.
 TOLERANCE = 1.05
-# Each commit measures with the benchmarks that it has.
+# Each side runs its own version of the benchmarks.
 _MEASURE = """
 import json, sys
 from tests.benchmarks.__main__ import MEASUREMENTS
@@ -32,7 +32,7 @@ else:
 
 @dataclass(frozen=True)
 class Change:
-    """One row of the benchmarks on both sides: figures in `unit`, and ratios after / before."""
+    """One benchmark row of both sides: figures in `unit`, and ratios after / before."""
 
     what: str
     unit: str
@@ -48,13 +48,13 @@ _print_now = partial(print, flush=True)
 def measure_against(
     commit: str, names: Iterable[str], *, runs: int, report: Callable[[str], object] = _print_now
 ) -> list[Change]:
-    """Measure each name on the commit and on this tree in turn, and report a line for each row."""
+    """Measure each name on the commit and on this tree in turn, and report one line per row."""
     changes: list[Change] = []
     with checkout(commit) as before:
         for name in names:
             pairs = []
             for run in range(runs):
-                # Neither side is always the first.
+                # The two sides take turns at running first.
                 sides = (before, ROOT) if run % 2 == 0 else (ROOT, before)
                 measured = {side: _measure(side, name) for side in sides}
                 pairs.append((measured[before], measured[ROOT]))
@@ -70,7 +70,7 @@ def measure_against(
 def changes_of(
     pairs: Sequence[tuple[Sequence[Comparison], Sequence[Comparison]]],
 ) -> list[Change]:
-    """Compare the rows that both sides have, by the median of each run's ratio."""
+    """Compare the rows that both sides have, by the median ratio of the runs."""
     changes = []
     for last in pairs[-1][1]:
         rows = [
@@ -95,7 +95,7 @@ def changes_of(
 
 
 def as_markdown(changes: Iterable[Change]) -> str:
-    """Return a table; where the other way's ratio is not near 1, the machine was not quiet."""
+    """Return a table; if the alternative's ratio is not near 1, the machine was busy."""
     lines = [
         "| what | before | after | after / before | the other way's |",
         "|---|--:|--:|--:|--:|",
@@ -111,7 +111,7 @@ def as_markdown(changes: Iterable[Change]) -> str:
 
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
-    """Check a commit out into a temporary folder that is gone afterwards."""
+    """Check a commit out into a temporary folder, and remove the folder afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "before"
         _git("worktree", "add", "--quiet", "--detach", str(place), commit)
@@ -126,7 +126,7 @@ def _git(*arguments: str) -> None:
 
 
 def _measure(side: Path, name: str) -> list[Comparison]:
-    """Run one measurement in a checkout, with the package that is there."""
+    """Run one measurement in a checkout with that checkout's package."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _MEASURE, name],
         cwd=side,

@@ -1,4 +1,4 @@
-"""One line of the table: what is measured, ours, the other way, and the goal."""
+"""One row of the benchmark table: the measurement, both figures, and the goal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two ways to the same result, measured in one run.
+    """The measurements of this package and an alternative in one run.
 
-    `ours` and `other` are in `unit`; `goal` is the ratio to reach: other / ours where less is
-    better than the other (`times faster`), ours / other where a cost is bounded (`at most`).
-    `floor` is what cannot be avoided, in the same unit, and `floor_is` what that is.
+    `ours`, `other` and `floor` are in `unit`. `goal` is the minimum of other / ours, or with
+    `at_most` the maximum of ours / other. `floor` is the cost that no implementation can avoid,
+    and `floor_is` describes it.
     """
 
     what: str
@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times faster ours is, or how many times as much it needs."""
+        """The speed-up of this package, or with `at_most` its cost relative to the alternative."""
         return self.ours / self.other if self.at_most else self.other / self.ours
 
     @property
@@ -37,12 +37,12 @@ class Comparison:
         return self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the comparison for JSON."""
         return {**asdict(self), "ratio": round(self.ratio, 2), "reached": self.reached}
 
 
 def as_markdown(comparisons: Iterable[Comparison]) -> str:
-    """Return the table as `docs/explanation/benchmarks.md` shows it."""
+    """Return the table of `docs/explanation/benchmarks.md`."""
     lines = [
         "| what | compared with | this package | alternative | ratio | goal | floor |",
         "|---|---|--:|--:|--:|--:|---|",
@@ -59,5 +59,5 @@ def as_markdown(comparisons: Iterable[Comparison]) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """Write a figure with its unit."""
+    """Format a figure with its unit."""
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -1,7 +1,7 @@
-"""How long each engine takes for one question on an export: seconds and memory; Linux only.
+"""Measure the time and memory of one query on an export per engine; Linux only.
 
-Run by ``python -m tests.benchmarks.engines``. An export of more people than 10,000 is the same
-Parquet file again and again, so that no run waits for the sandbox.
+Run ``python -m tests.benchmarks.engines``. An export of more than 10,000 people repeats the same
+Parquet file, so that no run waits for the sandbox.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import outreach_frames as of
 PER_PART = 10_000
 SIZES = (10_000, 100_000, 1_000_000)
 RUNS = 3
-# People and the median marketing headcount by industry; `folder` is a folder of Parquet files.
+# Count people and the median marketing headcount by industry in a folder of Parquet files.
 QUESTIONS = {
     "pandas, all columns": """
 import outreach_frames as of
@@ -60,7 +60,7 @@ print(len(answer), perf_counter() - began, resident_megabytes("VmHWM"))
 
 
 def main() -> None:
-    """Measure every engine on every size, imports included, and print a table."""
+    """Measure every engine at every size, including imports, and print a table."""
     print("| people | engine | seconds | memory |\n|--:|---|--:|--:|")
     with tempfile.TemporaryDirectory() as place:
         export = Path(place) / "export.parquet"

@@ -1,4 +1,4 @@
-"""Bytes of people search to frames, frames to files and back."""
+"""Benchmarks of parsing people searches, and of writing and reading files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BLOCK_BYTES = 16 << 20
 
 
 def compare() -> Iterator[Comparison]:
-    """Measure 100 pages of 100 people."""
+    """Measure the parsing of 100 pages of 100 people."""
     bodies = people_pages(PAGES)
     people = f"{PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people"
     ours = seconds(lambda: people_frame(read_people_pages(bodies)))
@@ -69,14 +69,14 @@ def compare() -> Iterator[Comparison]:
 
 
 def compare_files() -> Iterator[Comparison]:
-    """Measure a CSV file of 10,000 people and back."""
+    """Measure writing and reading a CSV file of 10,000 people."""
     frame = people_frame(read_people_pages(people_pages(PAGES)))
     with tempfile.TemporaryDirectory() as folder:
         yield from _files(frame, Path(folder), f"{len(frame):,} people")
 
 
 def compare_columns() -> Iterator[Comparison]:
-    """Measure NDJSON of 3,000 people, some columns of it and all."""
+    """Measure reading some columns and all columns of an NDJSON file of 3,000 people."""
     people = [one for body in people_pages(30) for one in orjson.loads(body)[spec.RESULTS_KEY]]
     content = b"\n".join(map(orjson.dumps, people))
     yield Comparison(
@@ -90,7 +90,7 @@ def compare_columns() -> Iterator[Comparison]:
 
 
 def compare_cutting() -> Iterator[Comparison]:
-    """Measure 100 pages as NDJSON, each person with the bytes that came."""
+    """Measure the conversion of 100 pages to NDJSON with the original bytes of each person."""
     bodies = people_pages(PAGES)
     at_once = [bodies[start : start + 6] for start in range(0, PAGES, 6)]
     yield Comparison(
@@ -105,13 +105,13 @@ def compare_cutting() -> Iterator[Comparison]:
 
 
 class Page(msgspec.Struct):
-    """A response of which nothing is made."""
+    """A response whose people are not parsed."""
 
     results: list[msgspec.Raw]
 
 
 def load_and_dump(body: bytes) -> bytes:
-    """Make lines the usual way, which writes numbers and escapes anew."""
+    """Convert a page with orjson, which rewrites numbers and escapes."""
     return b"\n".join(map(orjson.dumps, orjson.loads(body)[spec.RESULTS_KEY]))
 
 
@@ -139,13 +139,13 @@ def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Compariso
 
 
 def json_normalize(bodies: list[bytes]) -> pd.DataFrame:
-    """Flatten the usual way."""
+    """Flatten the people with pd.json_normalize."""
     people = [person for body in bodies for person in json.loads(body)[spec.RESULTS_KEY]]
     return pd.json_normalize(people, sep="_")
 
 
 def read_by_arrow(bodies: list[bytes]) -> pa.Table:
-    """Parse with the interface's types, and make nothing of it."""
+    """Parse with the interface's types, without conversion to a frame."""
     return arrow_json.read_json(
         pa.BufferReader(b"\n".join(bodies)),
         read_options=arrow_json.ReadOptions(block_size=_BLOCK_BYTES),
@@ -156,13 +156,13 @@ def read_by_arrow(bodies: list[bytes]) -> pa.Table:
 
 
 def without_lists(frame: pd.DataFrame) -> pa.Table:
-    """Keep what Arrow's writer can write."""
+    """Drop the list columns, which Arrow's CSV writer does not accept."""
     lists = [name for name, field in spec.columns(spec.PERSON).items() if field.type == "array"]
     return pa.Table.from_pandas(frame.drop(columns=lists), preserve_index=False)
 
 
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV the usual way, lists included."""
+    """Read a CSV with pandas and parse its lists."""
     frame = pd.read_csv(path)
     for name, field in spec.columns(spec.PERSON).items():
         if field.type == "array":
@@ -173,7 +173,7 @@ def read_csv(path: Path) -> pd.DataFrame:
 
 
 def read_as_text(path: Path) -> pa.Table:
-    """Read a CSV and make nothing of it."""
+    """Read all columns of a CSV as text."""
     names = list(spec.columns(spec.PERSON))
     return arrow_csv.read_csv(
         path,

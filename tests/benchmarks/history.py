@@ -1,6 +1,6 @@
-"""Comparison of two snapshots of a million people: seconds and memory.
+"""Measure the comparison of two snapshots of a million people.
 
-Run by ``python -m tests.benchmarks.history FOLDER``, which takes some 2 GB there.
+Run ``python -m tests.benchmarks.history FOLDER``, which writes some 2 GB to the folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PER_PART = 10_000
 
 
 def write_snapshots(folder: Path, people: int) -> None:
-    """Write two snapshots: a tenth of the later people differ, a thirtieth is new or gone."""
+    """Write two snapshots; of the later people, 10 % are changed, and 3 % each are new or gone."""
     with (
         tempfile.TemporaryDirectory() as place,
         of.sandbox.serve(people=PER_PART, seed=1) as sandbox,
@@ -42,7 +42,7 @@ def write_snapshots(folder: Path, people: int) -> None:
             for name in ("id", "company_id", "profnet_url"):
                 place_of = renamed.schema.get_field_index(name)
                 column = renamed.column(place_of)
-                # Ids are made anew by their first letters; a URL gets some letters more.
+                # Change the first letters of ids, and prepend letters to URLs.
                 end = 0 if name == "profnet_url" else 8
                 column = pc.utf8_replace_slice(column, 0, end, f"{number:08x}")
                 field = renamed.schema.field(place_of)
@@ -51,7 +51,7 @@ def write_snapshots(folder: Path, people: int) -> None:
 
 
 def main(folder: Path, people: int) -> None:
-    """Compare, and print what it took."""
+    """Compare the snapshots, and print time and memory."""
     if not folder.exists():
         write_snapshots(folder, people)
         print("The snapshots are written; run it again to compare them.")

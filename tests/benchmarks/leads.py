@@ -1,4 +1,4 @@
-"""Rows of a frame to leads that are checked and ready to be sent."""
+"""Benchmarks of planning and serialising leads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = ["first_name", "last_name", "title", "company_name", "location"]
 
 
 def compare() -> Iterator[Comparison]:
-    """Measure clean rows, and rows of which one in ten is wrong, missing, or there before."""
+    """Measure clean rows, and rows of which 10 % are invalid, missing or duplicate."""
     for name, frame in {"clean": clean_rows(), "messy": messy_rows()}.items():
         yield Comparison(
             f"plan() of {ROWS:,} {name} rows",
@@ -33,7 +33,7 @@ def compare() -> Iterator[Comparison]:
 
 
 def compare_memory() -> Iterator[Comparison]:
-    """Measure a plan of a million rows in a process of its own, beside its frame."""
+    """Measure the memory of a plan of a million rows in a separate process."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.leads", str(MANY_ROWS)],
         stdout=subprocess.PIPE,
@@ -53,11 +53,11 @@ def compare_memory() -> Iterator[Comparison]:
 
 
 def measure_memory(rows: int) -> tuple[float, float]:
-    """Plan and serialise; return how many MB it took at most, and those of the frame."""
+    """Plan and serialise; return the peak memory without the frame, and the frame's, in MB."""
     frame = clean_rows(rows)
     plan(frame.head(100))
     before = resident_megabytes()
-    # Linux counts the peak from here on.
+    # Linux resets the peak here.
     Path("/proc/self/clear_refs").write_text("5")
     plan(frame)
     return resident_megabytes("VmHWM") - before, frame.memory_usage(deep=True).sum() / 1e6
@@ -71,7 +71,7 @@ def plan(frame: pd.DataFrame) -> None:
 
 
 def serialise(frame: pd.DataFrame) -> list[str]:
-    """Serialise all rows, a request's worth at a time, with no check."""
+    """Serialise all rows in batches of one request, without checks."""
     leads = [
         {
             "email": row.email,
@@ -94,7 +94,7 @@ def serialise(frame: pd.DataFrame) -> list[str]:
 
 
 def clean_rows(rows: int = ROWS) -> pd.DataFrame:
-    """Make rows with nothing wrong in them."""
+    """Make valid rows."""
     return pd.DataFrame(
         {
             "email": [f"first.last{row}@company{row % 5000}.example" for row in range(rows)],
@@ -111,7 +111,7 @@ def clean_rows(rows: int = ROWS) -> pd.DataFrame:
 
 
 def messy_rows() -> pd.DataFrame:
-    """Make rows of which one in ten is wrong, missing, or there before."""
+    """Make rows of which 10 % are invalid, missing or duplicate."""
     frame = clean_rows()
     frame.loc[::30, "email"] = "N/A"
     frame.loc[10::30, "email"] = [f"broken{row}@" for row in range(len(frame.index[10::30]))]

@@ -1,4 +1,4 @@
-"""How much memory a whole search takes at its height, in a process of its own; Linux only."""
+"""Measure the peak memory of a whole search in a separate process; Linux only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare() -> Iterator[Comparison]:
 
 
 def peak_and_frame(people: int) -> tuple[float, float]:
-    """Search so many people in another process; return its peak and the frame's size, in MB."""
+    """Search people in another process; return its peak memory and the frame's size in MB."""
     with sandbox(people) as service:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", _SEARCH, *service],

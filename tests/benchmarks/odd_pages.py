@@ -1,4 +1,4 @@
-"""Pages that are not quite as the interface shows, beside pages that are: processor time."""
+"""Measure the CPU time of pages with undocumented content relative to documented pages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds
 
 PAGES = 100
-# As a search reads them: the first alone, and then some at a time.
+# A search reads the first page alone, then groups of this size.
 _AT_ONCE = 6
 
 
 def compare() -> Iterator[Comparison]:
-    """Measure 100 pages of 100 people, changed in several ways."""
+    """Measure 100 pages of 100 people with several kinds of changes."""
     plain = people_pages(PAGES)
     shown = seconds(lambda: read_as_search(plain), clock=process_time)
     for what, change, goal in (
@@ -42,7 +42,7 @@ def compare() -> Iterator[Comparison]:
 
 
 def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
-    """Read pages in the order and the groups of a search by one worker."""
+    """Read pages in the order and groups of a search with one worker."""
     groups = [bodies[:1], *(bodies[i : i + _AT_ONCE] for i in range(1, len(bodies), _AT_ONCE))]
     return people_frame(
         [page for group in groups for page in read_people_pages(group, use_threads=False)]
@@ -50,7 +50,7 @@ def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
 
 
 def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes:
-    """Change every person on a page."""
+    """Apply a change to every person on a page."""
     document = orjson.loads(body)
     for number, person in enumerate(document[spec.RESULTS_KEY]):
         change(person, number)
@@ -58,7 +58,7 @@ def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes
 
 
 def with_objects(person: dict[str, Any], number: int) -> None:
-    """Make an object of each of a company's locations."""
+    """Replace each of a company's locations by an object."""
     company = person["company"]
     company["locations"] = [
         {"name": name, "is_primary": not place, "lat": 48.5 + number / 7, "long": 7.25}
@@ -67,12 +67,12 @@ def with_objects(person: dict[str, Any], number: int) -> None:
 
 
 def with_unknown_fields(person: dict[str, Any], number: int) -> None:
-    """Give a person and the company fields that the interface does not show."""
+    """Add undocumented fields to a person and the company."""
     person.update(department="sales", score=number, updated_at="2024-01-31T10:20:30Z")
     person["company"].update(growth=number + 0.5, address={"street": f"Street {number}"})
 
 
 def with_mixed_types(person: dict[str, Any], number: int) -> None:
-    """Write one in fifty years as text."""
+    """Replace every fiftieth year by text."""
     if number % 50 == 3:
         person["company"]["founded_year"] = str(person["company"]["founded_year"])

@@ -1,4 +1,4 @@
-"""Pages of people search as the sandbox's world has them, for benchmarks."""
+"""Pages of a people search in the sandbox, for benchmarks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from outreach_frames.sandbox.search import PeopleIndex
 
 
 def people_pages(pages: int, *, page_size: int = spec.MAX_SEARCH_PAGE_SIZE) -> list[bytes]:
-    """Make the bodies of a search that finds everybody."""
+    """Make the response bodies of a search for everybody."""
     connection = sqlite3.connect(":memory:")
     try:
         fill(connection, people=pages * page_size, seed=0)

@@ -1,4 +1,4 @@
-"""A whole search and a whole export, against the sandbox in a process of its own."""
+"""Benchmarks of a whole search and a whole export with the sandbox in a separate process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Service = tuple[str, str]
 
 @contextmanager
 def sandbox(people: int) -> Iterator[Service]:
-    """Serve so many people from another process; give its address and token."""
+    """Serve this many people from another process; yield its address and token."""
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(people)],
         stdin=subprocess.PIPE,
@@ -58,7 +58,7 @@ def sandbox(people: int) -> Iterator[Service]:
 
 
 def compare_search() -> Iterator[Comparison]:
-    """Measure a search of 10,000 people without cache."""
+    """Measure a search of 10,000 people without a cache."""
     with sandbox(PEOPLE) as service:
         url, token = service
         with of.connect(url, token, cache=None) as client:
@@ -77,7 +77,7 @@ def compare_search() -> Iterator[Comparison]:
 
 
 def compare_cached() -> Iterator[Comparison]:
-    """Measure a search that fills the cache, and the same from the cache."""
+    """Measure a search that fills the cache, and the same search from the cache."""
     with sandbox(PEOPLE) as service, tempfile.TemporaryDirectory() as folder:
         url, token = service
         plain, first, again, sizes = [], [], [], []
@@ -121,7 +121,7 @@ def compare_cached() -> Iterator[Comparison]:
 
 
 def compare_export(people: int) -> Iterator[Comparison]:
-    """Measure exports beside the same bytes fetched, and beside a loop and to_csv."""
+    """Measure exports relative to fetching the same bytes and to a loop with to_csv."""
     with sandbox(people) as service, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours, peak = run_apart(export, service, folder, people)
@@ -163,14 +163,14 @@ def compare_export(people: int) -> Iterator[Comparison]:
 
 
 def search(client: Client) -> pd.DataFrame:
-    """Search our way."""
+    """Search with this package."""
     frame = of.search_people(limit=None, client=client, progress=False)
     assert len(frame) == PEOPLE
     return frame
 
 
 def loop_and_normalize(service: Service, people: int) -> pd.DataFrame:
-    """Search the usual way."""
+    """Search with a requests loop and pd.json_normalize."""
     url, token = service
     rows: list[object] = []
     with requests.Session() as session:
@@ -184,7 +184,7 @@ def loop_and_normalize(service: Service, people: int) -> pd.DataFrame:
 
 
 def fetch_only(service: Service, people: int) -> int:
-    """Fetch all pages and look at none: what the machine's loopback and the sandbox give."""
+    """Fetch all pages without parsing them, to measure the loopback device and the sandbox."""
     url, token = service
 
     def fetch(page: int) -> int:
@@ -200,25 +200,25 @@ def fetch_only(service: Service, people: int) -> int:
 
 
 def export(service: Service, folder: Path, people: int, name: str = "ours.csv") -> None:
-    """Export our way."""
-    # A tenth of the people leaves others behind, on purpose.
+    """Export with this package."""
+    # An export of a tenth of the people warns that it is incomplete.
     warnings.simplefilter("ignore", OutreachWarning)
     with of.connect(*service, cache=None) as client:
         of.export_people(folder / name, limit=people, client=client, progress=False)
 
 
 def export_parquet(service: Service, folder: Path, people: int) -> None:
-    """Export our way to Parquet."""
+    """Export to Parquet with this package."""
     export(service, folder, people, "ours.parquet")
 
 
 def export_ndjson(service: Service, folder: Path, people: int) -> None:
-    """Export our way to NDJSON."""
+    """Export to NDJSON with this package."""
     export(service, folder, people, "ours.ndjson")
 
 
 def export_by_loop(service: Service, folder: Path, people: int) -> None:
-    """Export the usual way."""
+    """Export with a requests loop and to_csv."""
     loop_and_normalize(service, people).to_csv(folder / "loop.csv", index=False)
 
 
@@ -228,7 +228,7 @@ _WAYS: dict[str, Way] = {way.__name__: way for way in _EXPORTS}
 
 
 def run_apart(way: Way, service: Service, folder: Path, people: int) -> tuple[float, float]:
-    """Run a way in a process of its own; return its seconds, and its peak memory in MB."""
+    """Run one export in a separate process; return its seconds and peak memory in MB."""
     arguments = json.dumps([way.__name__, service, str(folder), people])
     result = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.service", arguments],
@@ -241,7 +241,7 @@ def run_apart(way: Way, service: Service, folder: Path, people: int) -> tuple[fl
 
 
 def main(arguments: str) -> None:
-    """Do what `run_apart` asks for, and print what it took."""
+    """Run the export that `run_apart` requests, and print its seconds and peak memory."""
     name, (url, token), folder, people = json.loads(arguments)
     start = perf_counter()
     _WAYS[name]((url, token), Path(folder), people)

@@ -1,4 +1,4 @@
-"""Contacts by address, and sequences page by page."""
+"""Benchmarks of contacts by address and of sequences page by page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.small_service import PER_PAGE, sequence_pages, small_service
 from tests.benchmarks.timing import seconds
 
-# A tenth of the 10,000 that are meant: one after the other, these would take minutes.
+# A tenth of the typical 10,000: requesting these one by one would take minutes.
 CONTACTS = 1_000
 LATENCY = 0.02
 WORKERS = 8
@@ -20,7 +20,7 @@ PAGES = 500
 
 
 def compare_contacts() -> Iterator[Comparison]:
-    """Measure contacts by address, eight at a time and one after the other."""
+    """Measure contacts by address with eight workers and with one."""
     addresses = [f"first.last{number}@brightforge.example" for number in range(CONTACTS)]
 
     def read(workers: int) -> None:
@@ -42,7 +42,7 @@ def compare_contacts() -> Iterator[Comparison]:
 
 
 def compare_sequences() -> Iterator[Comparison]:
-    """Measure all sequences as a frame, and the same pages fetched and not looked at."""
+    """Measure all sequences as a frame, and the same pages fetched without parsing."""
 
     def read() -> None:
         with of.connect(url, "token", cache=None) as client:

@@ -1,6 +1,6 @@
-"""A service in a process of its own that costs next to nothing: contacts after a while, sequences.
+"""A minimal service of delayed contacts and of sequences, in a separate process.
 
-Run by ``python -m tests.benchmarks.small_service LATENCY PAGES``; prints its address.
+Run ``python -m tests.benchmarks.small_service LATENCY PAGES``, which prints the address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AFTER = b"?after="
 
 @contextmanager
 def small_service(*, latency: float = 0, pages: int = 1) -> Iterator[str]:
-    """Serve any contact after some seconds, and so many pages of sequences; yield the address."""
+    """Serve any contact after `latency` seconds, and pages of sequences; yield the address."""
     command = [sys.executable, "-m", "tests.benchmarks.small_service", str(latency), str(pages)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -33,7 +33,7 @@ def small_service(*, latency: float = 0, pages: int = 1) -> Iterator[str]:
 
 
 def sequence_pages(count: int) -> list[bytes]:
-    """Make pages of sequences, each with a link to the next."""
+    """Make pages of sequences with links to the next page."""
     pages = []
     for page in range(count):
         sequences = [

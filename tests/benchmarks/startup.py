@@ -1,4 +1,4 @@
-"""What importing the package costs beside the libraries that it stands on."""
+"""Measure the import time of the package relative to that of its dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIMED = "from time import perf_counter as now; start = now(); import {}; print(
 
 
 def compare() -> Iterator[Comparison]:
-    """Measure fresh interpreters in turns, after one of each that fills the machine's caches."""
+    """Measure fresh interpreters in turn; the first runs, which fill caches, are dropped."""
     ours, libraries = "outreach_frames", "pandas, requests, pyarrow"
     times: dict[str, list[float]] = {ours: [], libraries: []}
     for _ in range(RUNS + 1):
@@ -33,8 +33,8 @@ def compare() -> Iterator[Comparison]:
 
 
 def seconds_to_import(names: str) -> float:
-    """Import modules in an interpreter of their own, which may keep what it compiles."""
-    # Where it may not, ours alone is compiled each time: pip compiled the libraries.
+    """Import modules in a fresh interpreter that may write bytecode."""
+    # Without bytecode only this package would be compiled each time: pip compiled the libraries.
     environment = {key: value for key, value in os.environ.items() if key != _NO_BYTECODE}
     result = subprocess.run(
         [sys.executable, "-c", _TIMED.format(names)],

@@ -1,4 +1,4 @@
-"""How long something takes, the best of a few runs as other work only slows; and its memory."""
+"""Measure the shortest time of a few runs, and the memory of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import perf_counter
 def seconds(
     function: Callable[[], object], *, runs: int = 5, clock: Callable[[], float] = perf_counter
 ) -> float:
-    """Time a function, without its garbage."""
+    """Return a function's shortest time, without garbage collection."""
     best = float("inf")
     for _ in range(runs):
         gc.collect()
@@ -23,7 +23,7 @@ def seconds(
 
 
 def resident_megabytes(what: str = "VmRSS") -> float:
-    """Return the memory that this process holds, or with "VmHWM" the most that it has held."""
+    """Return the memory of this process, or its peak with "VmHWM"."""
     status = Path("/proc/self/status").read_text()
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith(what))
     return int(kilobytes) / 1e3

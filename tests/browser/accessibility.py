@@ -1,4 +1,4 @@
-"""What axe-core finds in a widget, and how one gets through it by keyboard."""
+"""Accessibility checks of widgets: axe-core's rules, and use by keyboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-# The headings in front of a widget are the host's.
+# The headings before a widget belong to the host.
 _RUN = """element => axe.run(element, {
     resultTypes: ['violations'],
     rules: {'heading-order': {enabled: false}},
@@ -19,7 +19,7 @@ _CONTROLS = (
     ":not([type='radio']:not(:checked))"
 )
 _IS_FOCUSED = "element => element.getRootNode().activeElement === element"
-# Some controls leave it to the box around them to show the focus.
+# Some controls show the focus on the box around them.
 _SHOWS_FOCUS = """element => [element, element.closest('.ops-tags')].some(one => {
     if (one === null) return false;
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(one);
@@ -28,14 +28,14 @@ _SHOWS_FOCUS = """element => [element, element.closest('.ops-tags')].some(one =>
 
 
 def violations(element: Locator) -> list[str]:
-    """Return what is wrong for people who use a screen reader, or do not see well.
+    """Return axe-core's violations for people with a screen reader or impaired vision.
 
     Examples
     --------
     >>> violations(notebook.widget)
     ['serious: color-contrast: <span class="ops-label">Name</span>: ...']
     """
-    # Lab's loader of modules would take the script for one.
+    # Lab's module loader would treat the script as an AMD module.
     element.page.evaluate(f"() => {{ const define = undefined; {AXE_SCRIPT} }}")
     found = element.evaluate(_RUN)["violations"]
     return [
@@ -56,16 +56,16 @@ def tab_to(control: Locator) -> None:
 
 
 def press(control: Locator, key: str = "Enter") -> None:
-    """Go to a control by Tab, and press a key there."""
+    """Move the focus to a control with Tab, and press a key."""
     tab_to(control)
-    # The page may draw the control anew in between, which takes the focus from it.
+    # The page may redraw the control in between, and the control then loses the focus.
     control.press(key)
 
 
 def out_of_reach(widget: Locator) -> list[str]:
-    """Return the controls that Tab does not reach from the first on, or that show no focus."""
+    """Return the controls that Tab does not reach, or that do not show the focus."""
     controls = widget.locator(_CONTROLS).all()
-    # Only who uses the keyboard is shown the focus.
+    # The page shows the focus only to keyboard users.
     controls[0].focus()
     controls[0].press("Tab")
     controls[0].page.keyboard.press("Shift+Tab")

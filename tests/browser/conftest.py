@@ -1,4 +1,4 @@
-"""What the tests in a real browser share: a Lab for the run, and a notebook for each test."""
+"""Fixtures of the browser tests: one Lab per run, and one notebook per test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever is in this folder: a live browser does not go together with asyncio tests."""
+    """Mark all tests in this folder, because a live browser conflicts with asyncio tests."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with all that the Lab server writes."""
+    """Return the folder of all files of the Lab server."""
     return tmp_path_factory.mktemp("lab")
 
 
@@ -49,7 +49,7 @@ def lab(lab_folder: Path, sandbox: Sandbox) -> Iterator[tuple[Page, Watched]]:
 
 @pytest.fixture
 def notebook(lab: tuple[Page, Watched], lab_folder: Path, tmp_path: Path) -> Iterator[Notebook]:
-    """Give a test notebooks in a real JupyterLab; nothing in them may ask the outside world."""
+    """Yield a notebook in JupyterLab, and check that no request leaves the machine."""
     page, watched = lab
     watched.forget()
     screenshots = Path(os.environ.get(SCREENSHOTS_VARIABLE, tmp_path))

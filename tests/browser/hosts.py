@@ -1,4 +1,4 @@
-"""The other hosts of widgets: Notebook 7, and marimo."""
+"""Other hosts of widgets: Notebook 7 and marimo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ auto_instantiate = true
 
 
 class Notebook7(Notebook):
-    """A notebook in Notebook 7, which the Lab's server shows too, in a page of its own."""
+    """A notebook in a page of Notebook 7, which the Lab's server provides too."""
 
     def _show(self, name: str) -> None:
         self.page.goto(urljoin(self.page.url, f"/notebooks/{name}"))
@@ -29,9 +29,9 @@ class Notebook7(Notebook):
 
 @contextmanager
 def running_marimo(folder: Path, api_key: str, cells: Sequence[str]) -> Iterator[str]:
-    """Serve a marimo notebook that runs when it is opened, and yield its address.
+    """Serve a marimo notebook that runs on opening, and yield its address.
 
-    A cell is a function: it takes what it uses of others as arguments, and returns what they use.
+    A cell is a function: its arguments and results are the variables shared with other cells.
     """
     folder.mkdir()
     notebook = folder / "notebook.py"

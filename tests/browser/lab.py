@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium: one server and one page per run, one notebook per test."""
+"""JupyterLab in Chromium: one server and one page per run, one notebook per test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIGHT = "JupyterLab Light"
 DARK = "JupyterLab Dark"
 SCREENSHOTS_VARIABLE = "OUTREACH_SCREENSHOTS"
 
-# Seconds for what takes one or two on an idle machine.
+# The timeout in seconds of steps that take one or two on an idle machine.
 PATIENCE = 60
 
 _SERVER_OPTIONS = (
@@ -56,7 +56,7 @@ _SETTINGS = {
         "fetchNews": "false",
         "checkForUpdates": False,
     },
-    # Off by default, and so the worst case of what a saved notebook may hold.
+    # Saving widget state is off by default; with it, a saved notebook has the most content.
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
 _VIEWPORT = {"width": 1280, "height": 1000}
@@ -64,20 +64,20 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class CellFailedError(AssertionError):
-    """A cell raised; the message is the kernel's traceback."""
+    """A cell raised an error; the message is the kernel's traceback."""
 
 
 class HasUrl(Protocol):
-    """The sandbox, or a scripted service."""
+    """A sandbox or a scripted service."""
 
     url: str
 
 
 def connect_to(service: HasUrl, **options: Any) -> str:
-    """Return the cell that connects to a service, with the token of the kernel's environment.
+    """Return a cell that connects to a service with the token in the kernel's environment.
 
-    That token is the one of the `sandbox` fixture; name another as `api_key`. `options` go to
-    `connect`.
+    The environment has the token of the `sandbox` fixture; pass another one as `api_key`.
+    `options` go to `connect`.
 
     >>> print(connect_to(service, max_wait=1))
     import outreach_frames as of
@@ -96,7 +96,7 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
         file = folder / "config/lab/user-settings" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
         file.write_bytes(orjson.dumps(settings))
-    # Kernels run elsewhere, and import the package that these tests import.
+    # Kernels are separate processes, and must import the package under test.
     paths = [str(Path(of.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -116,7 +116,7 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -126,7 +126,7 @@ def free_port() -> int:
 def running(
     module: list[str], environment: dict[str, str], log: Path, ready: str
 ) -> Iterator[None]:
-    """Run a module of Python, with its arguments, that serves; wait until an address responds."""
+    """Run a Python module that serves; wait until the address `ready` responds."""
     command = [sys.executable, "-m", *module]
     with log.open("wb") as out:
         with subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
@@ -159,7 +159,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
 
 
 def chromium() -> str:
-    """Return where the system's Chromium is, or say how to get it."""
+    """Return the path of the system's Chromium, or raise an error with the install command."""
     found = shutil.which("chromium")
     if found is None:
         raise RuntimeError(
@@ -169,7 +169,7 @@ def chromium() -> str:
 
 
 class Watched:
-    """A browser context, and what left the machine or went wrong in it."""
+    """A browser context that records external requests and errors."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.outgoing: list[str] = []
@@ -192,19 +192,19 @@ class Watched:
             self._note(f"{message.text} ({message.location.get('url', '')})")
 
     def _note(self, error: str) -> None:
-        # A widget's module is the only one that is loaded from no address.
+        # A widget's module is the only one without a URL.
         if "blob:" in error or "anywidget" in error:
             self.errors.append(error)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Clear the records."""
         self.outgoing.clear()
         self.errors.clear()
 
 
 @contextmanager
 def opened_lab(url: str, **options: Any) -> Iterator[tuple[Page, Watched]]:
-    """Open the Lab at an address in a browser of its own; `options` go to the browser's context."""
+    """Open the Lab in a new browser; `options` go to the browser's context."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE * 1000)
@@ -234,21 +234,21 @@ def opened_lab(url: str, **options: Any) -> Iterator[tuple[Page, Watched]]:
 
 
 class Notebook:
-    """The notebook that a test works in: a new one, with a kernel of its own, for each `run`.
+    """A test's notebook; each `run` opens a new one with a new kernel.
 
     Attributes
     ----------
     page : playwright's Page
         The page with JupyterLab.
     watched : Watched
-        What left the machine, and the errors of our code in the page.
+        The requests to other machines, and the errors of our code in the page.
     """
 
     def __init__(self, page: Page, watched: Watched, files: Path, screenshots: Path) -> None:
         self.page = page
         self.watched = watched
         self._files = files
-        # Files that a test leaves are in no other test's way.
+        # Each test has a separate folder for its files.
         self._folder = uuid.uuid4().hex
         (files / self._folder).mkdir()
         self._screenshots = screenshots
@@ -256,16 +256,16 @@ class Notebook:
 
     @property
     def widget(self) -> Locator:
-        """The first widget's outermost element."""
+        """The outermost element of the first widget."""
         return self.page.locator(".jp-OutputArea .outreach").first
 
     @property
     def path(self) -> Path:
-        """The notebook's file; `save` brings it up to date."""
+        """The notebook's file, which `save` updates."""
         return self._files / str(self.page.evaluate(f"() => {_CURRENT}.context.path"))
 
     def run(self, *cells: str) -> None:
-        """Open a new notebook of these cells and run them all; what one raises fails the test."""
+        """Open a new notebook with these cells and run them all; a cell's error fails the test."""
         self.close()
         name = f"{self._folder}/{uuid.uuid4().hex}.ipynb"
         metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
@@ -288,7 +288,7 @@ class Notebook:
         )
 
     def restart(self, *cells: str) -> None:
-        """Restart the kernel, and run these cells, or the ones that are there."""
+        """Restart the kernel, and run these cells, or by default the existing cells."""
         self.page.evaluate(
             f"async () => {{ await {_CURRENT}.sessionContext.session.kernel.restart(); }}"
         )
@@ -298,12 +298,12 @@ class Notebook:
         self._run_all()
 
     def add(self, code: str) -> str:
-        """Append a cell, run it, and return the text that it shows."""
+        """Append a cell, run it, and return its output as text."""
         outputs = self._finish(f"code => {{ {_ADD_CELL} }}", code)
         return _text(outputs[-1])
 
     def ask(self, code: str) -> str:
-        """Run code in the kernel with no cell, so that the focus stays; return what it prints."""
+        """Run code in the kernel without a cell, which keeps the focus; return the printed text."""
         return _text(self._finish(_ASK, code)[-1])
 
     def wait_until(self, expression: str) -> None:
@@ -315,7 +315,7 @@ class Notebook:
             self.page.wait_for_timeout(50)
 
     def save(self) -> Path:
-        """Save the notebook with the widgets' state, as an analyst may, and return its file."""
+        """Save the notebook with the widgets' state, and return its file."""
         self.page.evaluate("async () => { await jupyterapp.commands.execute('docmanager:save'); }")
         self.page.wait_for_function(f"() => !{_CURRENT}.context.model.dirty")
         return self.path
@@ -326,11 +326,11 @@ class Notebook:
             "theme => { jupyterapp.commands.execute('apputils:change-theme', {theme}); }", name
         )
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
-        # The picture that Lab lays over the page meanwhile.
+        # Lab covers the page with a splash screen while the theme changes.
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
     def screenshot(self, name: str, widget: Locator | None = None) -> Path:
-        """Take a picture of the whole widget, by default the first; return the PNG's path."""
+        """Save a picture of the whole widget, by default the first; return the PNG's path."""
         widget = widget or self.widget
         height = widget.evaluate("element => element.scrollHeight")
         self.page.set_viewport_size({**_VIEWPORT, "height": max(_VIEWPORT["height"], height + 400)})
@@ -353,7 +353,7 @@ class Notebook:
             _text(outputs)
 
     def _finish(self, function: str, argument: str | None) -> list[list[dict[str, Any]]]:
-        """Call a function of the page that promises outputs, and wait for them."""
+        """Call a JavaScript function that returns a promise of outputs, and wait for them."""
         self.page.evaluate(f"argument => {{ {_BEGIN.format(function=function)} }}", argument)
         self.page.wait_for_function("() => window.outputsOfCells !== undefined")
         found: list[list[dict[str, Any]]] = self.page.evaluate("() => window.outputsOfCells")
@@ -361,7 +361,7 @@ class Notebook:
 
 
 def _text(outputs: list[dict[str, Any]]) -> str:
-    """Return outputs as text; an error among them is raised."""
+    """Return outputs as text; raise an error among them."""
     for output in outputs:
         if output["output_type"] == "error":
             raise CellFailedError(_COLOURS.sub("", "\n".join(output["traceback"])))
@@ -381,7 +381,7 @@ _IS_READY = f"""name => {{
         && jupyterapp.commands.isEnabled('notebook:run-all-cells');
 }}"""
 
-# What the function raises is an output too, so that a test fails with its words.
+# An error of the function becomes an output, so that the test fails with its message.
 _BEGIN = """
     window.outputsOfCells = undefined;
     const fail = error => [[{{

@@ -1,4 +1,4 @@
-"""All three widgets for people who use a keyboard or a screen reader, or do not see well."""
+"""Accessibility of all three widgets by keyboard and for screen readers."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ adding
 
 @pytest.fixture
 def own_sandbox() -> Iterator[Sandbox]:
-    """Start a sandbox of its own, whose mailboxes and sequences a test may change."""
+    """Start a separate sandbox, whose mailboxes and sequences a test may change."""
     with of.sandbox.serve(people=60, seed=1) as running:
         yield running
 
 
 @pytest.fixture
 def connecting(own_sandbox: Sandbox, tmp_path: Path) -> str:
-    """Return the cell that connects to that sandbox, with a token that is not in the notebook."""
+    """Return a cell that connects to that sandbox, with a token that is not in the notebook."""
     token = tmp_path / "token"
     token.write_text(own_sandbox.api_key, encoding="utf-8")
     return (
@@ -61,26 +61,26 @@ def connecting(own_sandbox: Sandbox, tmp_path: Path) -> str:
 
 
 def expect_text(locator: Locator, text: str) -> None:
-    """Wait until an element shows a text."""
+    """Wait until an element shows this text."""
     from playwright.sync_api import expect
 
     expect(locator).to_contain_text(text)
 
 
 def button(widget: Locator, name: str) -> Locator:
-    """Return a button by what it says."""
+    """Return a button by its text."""
     return widget.get_by_role("button", name=name, exact=True)
 
 
 def unfold(widget: Locator) -> None:
-    """Open all that is folded, by keyboard."""
+    """Expand all collapsed sections by keyboard."""
     folded = widget.locator("details:not([open]) > summary")
     while folded.count():
         folded.first.press("Enter")
 
 
 def look(notebook: Notebook, name: str) -> None:
-    """Find nothing wrong in either theme, and keep pictures."""
+    """Check that axe-core finds no violations in either theme, and save pictures."""
     for theme in (DARK, LIGHT):
         notebook.theme(theme)
         notebook.screenshot(f"{name}_{theme.split()[1].lower()}")
@@ -91,7 +91,7 @@ class TestPeopleSearch:
     """The search builder."""
 
     def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """With every group open, a problem, a warning, suggestions and results."""
+        """axe-core finds nothing with open groups, problem, warning, suggestions and results."""
         notebook.run(connect_to(sandbox), SEARCH)
         widget, page = notebook.widget, notebook.page
         expect_text(widget, "Both included and excluded: Brightforge")
@@ -106,7 +106,7 @@ class TestPeopleSearch:
         look(notebook, "accessible_search_options")
 
     def test_two_builders_do_not_mix(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """A label leads to its own field, where another builder has one of the same name."""
+        """Each label belongs to the field of its own builder, although both have the same names."""
         from playwright.sync_api import expect
 
         notebook.run(connect_to(sandbox), SEARCH, "of.widgets.PeopleSearch()")
@@ -115,7 +115,7 @@ class TestPeopleSearch:
         expect(second.get_by_role("combobox", name="Titles", exact=True)).to_be_focused()
 
     def test_all_actions_by_keyboard(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """Remove, search, save, replace, load, copy and clear with Tab and Enter."""
+        """Every action of the search builder works with Tab and Enter."""
         notebook.run(connect_to(sandbox), SEARCH)
         widget, keyboard = notebook.widget, notebook.page.keyboard
         tab_to(widget.get_by_role("spinbutton", name="Fetch at most"))
@@ -148,13 +148,13 @@ class TestPeopleSearch:
 
 
 class TestMailboxLimits:
-    """The mailboxes' limits."""
+    """The mailbox limits."""
 
     def test_nothing_is_wrong(self, notebook: Notebook, connecting: str) -> None:
-        """With a change, a number that is none, a selection, and results."""
+        """axe-core finds nothing with a change, an invalid number, a selection and results."""
         notebook.run(connecting, LIMITS)
         widget = notebook.widget
-        # Before the mailboxes are there, the first number is the one for all of them.
+        # Until the mailboxes are loaded, the first number field is the one for all mailboxes.
         expect_text(widget, "26 shown")
         numbers = widget.get_by_role("spinbutton")
         numbers.nth(0).fill("61")
@@ -169,7 +169,7 @@ class TestMailboxLimits:
         look(notebook, "accessible_limits_results")
 
     def test_all_actions_by_keyboard(self, notebook: Notebook, connecting: str) -> None:
-        """Filter, reload, change, discard, copy and send with keys alone."""
+        """Every action of the mailbox limits works by keyboard."""
         from playwright.sync_api import expect
 
         notebook.run(connecting, LIMITS)
@@ -200,7 +200,7 @@ class TestAddToSequence:
     """Adding a frame's rows to a sequence."""
 
     def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """With all that unfolds, fields that cannot be used, problems, and a dry run."""
+        """axe-core finds nothing with open sections, disabled fields, problems and a dry run."""
         notebook.run(connect_to(sandbox), ADDING)
         widget = notebook.widget
         unfold(widget)
@@ -222,7 +222,7 @@ class TestAddToSequence:
     def test_all_actions_by_keyboard(
         self, notebook: Notebook, own_sandbox: Sandbox, connecting: str, tmp_path: Path
     ) -> None:
-        """Reload, choose, check, try out, send, look through the outcome and save with keys."""
+        """Every action of adding leads works by keyboard."""
         from playwright.sync_api import expect
 
         notebook.run(connecting, ADDING)

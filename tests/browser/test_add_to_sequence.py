@@ -1,4 +1,4 @@
-"""AddToSequence as people use it, in JupyterLab: nothing is sent but by its button, and once."""
+"""AddToSequence in JupyterLab: only its button sends leads, and sends them once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def added(received: Received) -> Reply:
 
 @contextmanager
 def serving(*turns: Turn | Reply) -> Iterator[Service]:
-    """Serve a sequence of each status and two mailboxes; requests that add leads get the turns."""
+    """Serve a sequence per status and two mailboxes; `turns` are the responses to added leads."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:
@@ -73,18 +73,18 @@ def serving(*turns: Turn | Reply) -> Iterator[Service]:
 
 
 class Gate:
-    """Responds that leads were added, each only once it is opened."""
+    """A scripted turn that adds leads; each response waits until the gate opens."""
 
     def __init__(self) -> None:
         self._opened = threading.Semaphore(0)
         self.arrived = threading.Semaphore(0)
 
     def open(self) -> None:
-        """Let one more response go out."""
+        """Release one more response."""
         self._opened.release()
 
     def __call__(self, received: Received) -> Reply:
-        """Respond to a request."""
+        """Respond to a request when the gate opens."""
         self.arrived.release()
         assert self._opened.acquire(timeout=60)
         return added(received)
@@ -96,36 +96,36 @@ def posts(service: Service) -> list[Any]:
 
 
 def expect_text(locator: Locator, text: str | re.Pattern[str]) -> None:
-    """Wait until an element shows a text."""
+    """Wait until an element shows this text."""
     from playwright.sync_api import expect
 
     expect(locator).to_contain_text(text)
 
 
 def button(widget: Locator, name: str | re.Pattern[str]) -> Locator:
-    """Return a button by what it says."""
+    """Return a button by its text."""
     return widget.get_by_role("button", name=name)
 
 
 def check(widget: Locator, sequence: str = "The active one") -> None:
-    """Choose a sequence and check the rows."""
+    """Choose a sequence and press "Check rows"."""
     widget.get_by_label("Sequence", exact=True).select_option(label=sequence)
     button(widget, "Check rows").click()
 
 
 def address(listed: list[dict[str, str | None]]) -> str:
-    """Return the first address of a list of the sandbox."""
+    """Return the first address in a list of the sandbox."""
     return next(one["email"] for one in listed if one["email"])
 
 
 def outcomes(widget: Locator) -> list[list[str]]:
-    """Return the cells of the table of outcomes."""
+    """Return the cells of the outcome table."""
     rows = widget.get_by_label("Outcomes by row").locator("tbody tr").all()
     return [row.locator("td").all_inner_texts() for row in rows]
 
 
 def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
-    """What cannot be chosen or sent is listed with its reason, and a dry run sends nothing."""
+    """Invalid rows and inactive sequences are listed with reasons, and a dry run sends nothing."""
     from playwright.sync_api import expect
 
     with serving() as service:
@@ -173,7 +173,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
 
 
 def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
-    """A double click, and a click in a second view, send each row once; progress is shown."""
+    """A double click, or a click in a second view, sends each row once, with progress."""
     from playwright.sync_api import expect
 
     gate = Gate()
@@ -210,8 +210,8 @@ def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
         )
 
 
-def test_cancel_and_going_on(notebook: Notebook) -> None:
-    """Cancel stops before the next request; the rest, and nothing else, can be sent later."""
+def test_cancel_and_resume(notebook: Notebook) -> None:
+    """Cancel stops before the next request; only the unsent rows can be sent later."""
     from playwright.sync_api import expect
 
     gate = Gate()
@@ -242,8 +242,8 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         expect_text(widget, "There is nothing to send.")
 
 
-def test_break_off_and_sending_unknown_rows_again(notebook: Notebook) -> None:
-    """What is broken off is unknown, and sent again only once its risk was read."""
+def test_abort_and_sending_unknown_rows_again(notebook: Notebook) -> None:
+    """Aborted rows are unknown, and are sent again only after the user accepts the risk."""
     gate = Gate()
     with serving(gate) as service:
         notebook.run(connect_to(service), LEADS, ADDING)
@@ -266,8 +266,8 @@ def test_break_off_and_sending_unknown_rows_again(notebook: Notebook) -> None:
         assert first == again
 
 
-def test_a_plan_that_is_out_of_date_is_not_sent(notebook: Notebook) -> None:
-    """After a change, only rows that are checked again can be sent, as they were then."""
+def test_an_outdated_plan_is_not_sent(notebook: Notebook) -> None:
+    """After a change the rows must be checked again; the plan keeps their values at that check."""
     from playwright.sync_api import expect
 
     with serving() as service:
@@ -288,8 +288,8 @@ def test_a_plan_that_is_out_of_date_is_not_sent(notebook: Notebook) -> None:
         assert body == {"leads": [{"email": "ada@example.com"}, {"email": "cy@example.com"}]}
 
 
-def test_a_refused_click_leaves_the_button(notebook: Notebook) -> None:
-    """What another widget sent since the check is said, and sent only once that is meant."""
+def test_a_rejected_click_keeps_the_button(notebook: Notebook) -> None:
+    """Rows that another widget sent after the check are sent again only after confirmation."""
     from playwright.sync_api import expect
 
     with serving() as service:
@@ -316,7 +316,7 @@ def test_a_refused_click_leaves_the_button(notebook: Notebook) -> None:
 
 
 def test_settings_reach_the_service(notebook: Notebook) -> None:
-    """Overrides and active mailboxes can be ticked, others not; the code does the same."""
+    """Overrides and active mailboxes can be ticked, inactive ones not; the code does the same."""
     from playwright.sync_api import expect
 
     with serving() as service:
@@ -344,7 +344,7 @@ def test_settings_reach_the_service(notebook: Notebook) -> None:
 
 
 def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Added, skipped and failed rows are told with the reason, and reach Python and files."""
+    """Added, skipped and failed rows appear with reasons, also in Python and in files."""
     cells = f"""
     import pandas as pd
     df = pd.DataFrame({{"email": [
@@ -395,8 +395,8 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_pat
     notebook.screenshot("add_outcome_dark")
 
 
-def test_errors_are_told_and_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A 422 tells all its errors, a 429 its wait; the token is in no page, state or notebook."""
+def test_errors_are_shown_without_the_token(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A 422 shows all errors, a 429 its wait; page, state and notebook have no token."""
     errors = [
         {"error_code": "mailbox_unusable", "message": "A mailbox <i>cannot</i> be used."},
         {"error_code": "something_new", "message": "Nobody knows this one."},
@@ -425,8 +425,8 @@ def test_errors_are_told_and_no_token_is_anywhere(notebook: Notebook, sandbox: S
 
 
 @pytest.mark.parametrize("response", [json({"error": "who?"}, 401), hang_up()])
-def test_a_service_that_does_not_respond_is_told(notebook: Notebook, response: Reply) -> None:
-    """Without sequences there is a reason in words, and Reload tries again."""
+def test_a_service_that_does_not_respond_is_an_error(notebook: Notebook, response: Reply) -> None:
+    """If the sequences cannot be loaded, the widget shows the reason, and Reload tries again."""
     script = [response]
     with scripted(lambda _: script[0]) as service:
         notebook.run(connect_to(service, max_wait=1), MIXED, ADDING)
@@ -440,7 +440,7 @@ def test_a_service_that_does_not_respond_is_told(notebook: Notebook, response: R
 
 
 def test_by_keyboard_alone(notebook: Notebook) -> None:
-    """From the first field to the outcome with Tab, arrows, Space and Enter."""
+    """Every step from the first field to the outcome works with Tab, arrows, Space and Enter."""
     from playwright.sync_api import expect
 
     with serving() as service:
@@ -475,8 +475,8 @@ def test_by_keyboard_alone(notebook: Notebook) -> None:
         assert body["leads"][1]["data"] == {"first_name": "<b>Cy</b>"}
 
 
-def test_a_mailbox_of_each_row(notebook: Notebook) -> None:
-    """A column with each row's mailbox can be chosen; the plan shows the leads per mailbox."""
+def test_a_mailbox_per_row(notebook: Notebook) -> None:
+    """A column can name each row's mailbox; the plan shows the leads per mailbox."""
     from playwright.sync_api import expect
 
     owned = f"{LEADS}df['Owner'] = ['active@example.org', None, 'x@example.org'] * {ROWS // 3}"

@@ -1,4 +1,4 @@
-"""The tests in a browser would see what goes wrong: a check of what they stand on."""
+"""The browser tests' own harness detects errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ counter
 
 
 def test_a_click_reaches_python(notebook: Notebook, sandbox: Sandbox) -> None:
-    """What is clicked in the page changes the trait, and a restart makes it new."""
+    """A click in the page changes the trait, and a restart resets it."""
     notebook.run(connect_to(sandbox), COUNTER)
     notebook.widget.get_by_role("button", name="More").click()
     notebook.wait_until("counter.value == 1")
@@ -44,7 +44,7 @@ def test_a_click_reaches_python(notebook: Notebook, sandbox: Sandbox) -> None:
 
 
 def test_a_cell_that_raises_fails_the_test(notebook: Notebook) -> None:
-    """A failing cell fails the test, with the kernel's own traceback."""
+    """A cell with an error fails the test with the kernel's traceback."""
     with pytest.raises(CellFailedError, match=r"(?s)1 / 0.*ZeroDivisionError"):
         notebook.run("1 / 0")
     with pytest.raises(CellFailedError, match="NameError"):
@@ -53,16 +53,16 @@ def test_a_cell_that_raises_fails_the_test(notebook: Notebook) -> None:
         notebook.ask("missing")
 
 
-def test_a_request_that_leaves_the_machine_is_seen(notebook: Notebook) -> None:
-    """A request to elsewhere does not get there, and is written down."""
+def test_a_request_to_another_machine_is_recorded(notebook: Notebook) -> None:
+    """A request to another machine is blocked and recorded."""
     notebook.run("1")
     notebook.page.evaluate("() => fetch('https://elsewhere.example/').catch(() => null)")
     assert notebook.watched.outgoing == ["https://elsewhere.example/"]
     notebook.watched.forget()
 
 
-def test_an_error_of_a_widget_is_seen(notebook: Notebook) -> None:
-    """What a widget's module raises in the page is written down."""
+def test_an_error_of_a_widget_is_recorded(notebook: Notebook) -> None:
+    """An error in a widget's module is recorded."""
     notebook.run(COUNTER.replace('model.get("value") + 1', "missing"))
     with notebook.page.expect_event("pageerror"):
         notebook.widget.get_by_role("button", name="More").click()

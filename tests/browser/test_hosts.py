@@ -1,4 +1,4 @@
-"""The widgets in each host that they are made for: shown, at work, and readable in both themes."""
+"""The widgets in each supported host: displayed, working, and readable in both themes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDGETS = {
     "limits": "of.widgets.MailboxLimits()",
     "adding": "of.widgets.AddToSequence(pd.DataFrame({'email': ['ada@example.com']}))",
 }
-# What Python sees once the widgets were used.
+# Prints what Python sees after the widgets were used.
 SEEN = {
     "search.filters": {"person_titles": ["manager"]},
     "search.results is not None and len(search.results)": 5,
@@ -33,7 +33,7 @@ SEEN = {
 
 @pytest.fixture
 def notebook7(lab: tuple[Page, Watched], lab_folder: Path, tmp_path: Path) -> Iterator[Notebook]:
-    """Give a test notebooks in a page of Notebook 7."""
+    """Yield a notebook in a page of Notebook 7."""
     lab_page, watched = lab
     watched.forget()
     page = lab_page.context.new_page()
@@ -49,18 +49,18 @@ def notebook7(lab: tuple[Page, Watched], lab_folder: Path, tmp_path: Path) -> It
 
 
 def marimo_cell(code: str, takes: Sequence[str] = (), gives: Sequence[str] = ()) -> str:
-    """Return a cell of a marimo notebook: a function of what it takes from others."""
+    """Return a cell of a marimo notebook: a function of the variables of other cells."""
     body = "\n    ".join([*code.splitlines(), f"return {''.join(f'{name}, ' for name in gives)}"])
     return f"def _({', '.join(takes)}):\n    {body}"
 
 
 def use(widgets: list[Locator]) -> None:
-    """Search people, change a limit, and check rows, as far as the page says that it is done."""
+    """Search people, change a limit and check rows; wait until the page shows each result."""
     from playwright.sync_api import expect
 
     search, limits, adding = widgets
     titles = search.get_by_role("combobox", name="Titles", exact=True)
-    # Each widget brings the common styles anew; its own still win.
+    # Each widget loads the common styles again, but its own styles still win.
     expect(titles).to_have_css("border-top-width", "0px")
     expect(limits.get_by_role("cell").first).to_have_css("vertical-align", "middle")
     titles.press_sequentially("manager\n")
@@ -75,7 +75,7 @@ def use(widgets: list[Locator]) -> None:
 
 
 def look(host: str, theme: str, widgets: list[Locator], folder: Path) -> None:
-    """Keep a picture of each widget; axe-core finds nothing serious in any."""
+    """Save a picture of each widget; axe-core finds no violations."""
     place = Path(os.environ.get(SCREENSHOTS_VARIABLE, folder))
     place.mkdir(parents=True, exist_ok=True)
     for name, widget in zip(WIDGETS, widgets, strict=True):
@@ -89,7 +89,7 @@ def look(host: str, theme: str, widgets: list[Locator], folder: Path) -> None:
 def test_widgets_work_in_jupyter(
     host: str, request: pytest.FixtureRequest, sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """All three are shown in JupyterLab and Notebook 7, and Python sees what was clicked."""
+    """All three widgets work in JupyterLab and Notebook 7, and Python sees the clicks."""
     notebook: Notebook = request.getfixturevalue(host)
     cells = [f"{name} = {code}\n{name}" for name, code in WIDGETS.items()]
     notebook.run(connect_to(sandbox), "import pandas as pd", *cells)
@@ -106,7 +106,7 @@ def test_widgets_work_in_jupyter(
 def test_widgets_work_in_marimo(
     lab: tuple[Page, Watched], sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """All three are shown in marimo, and what uses them runs again, after results too."""
+    """All three widgets work in marimo, and dependent cells run again, also after results."""
     from playwright.sync_api import expect
 
     cells = [marimo_cell("import marimo as mo\nimport pandas as pd", gives=["mo", "pd"])]

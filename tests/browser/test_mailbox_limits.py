@@ -1,4 +1,4 @@
-"""MailboxLimits as people use it: in JupyterLab, by mouse and by keyboard."""
+"""MailboxLimits in JupyterLab, by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NAMES = ("ada", "bob", "cyd")
 
 @pytest.fixture
 def account() -> Iterator[Sandbox]:
-    """Start a sandbox of its own, whose limits a test may change."""
+    """Start a separate sandbox, whose limits a test may change."""
     with of.sandbox.serve(people=20, seed=1) as running:
         yield running
 
 
 @pytest.fixture
 def connecting(account: Sandbox, tmp_path: Path) -> str:
-    """Return the cell that connects to that sandbox, with a token that is not in the notebook."""
+    """Return a cell that connects to that sandbox, with a token that is not in the notebook."""
     token = tmp_path / "token"
     token.write_text(account.api_key, encoding="utf-8")
     read = f"pathlib.Path({str(token)!r}).read_text()"
@@ -42,14 +42,14 @@ def connecting(account: Sandbox, tmp_path: Path) -> str:
 
 
 def limits_by_address(account: Sandbox) -> dict[str, int]:
-    """Return what the service reports now, read past the widget."""
+    """Return the limits that the service reports now, read without the widget."""
     with of.connect(account.url, account.api_key, cache=None):
         frame = of.mailboxes()
     return dict(zip(frame["email"], frame["daily_email_limit"], strict=True))
 
 
 def mailbox(name: str, limit: int = 40) -> dict[str, Any]:
-    """Return a mailbox as the interface shows it."""
+    """Return a mailbox as the service returns it."""
     return {
         "id": name,
         "email": f"{name}@example.com",
@@ -60,35 +60,35 @@ def mailbox(name: str, limit: int = 40) -> dict[str, Any]:
 
 
 def listing() -> Reply:
-    """Reply with the account's three mailboxes."""
+    """Respond with the account's three mailboxes."""
     return json({"mailboxes": [mailbox(name) for name in NAMES], "_links": {}})
 
 
 def accepted(received: Received) -> Reply:
-    """Do what a change asks for."""
+    """Respond with the mailbox and its new limit."""
     return json(mailbox(received.path.rpartition("/")[2], received.json["daily_email_limit"]))
 
 
 def set_all(widget: Locator, limit: int) -> None:
-    """Select every mailbox, and give all the same new limit."""
+    """Select every mailbox, and set one new limit for all."""
     widget.get_by_label("Select all shown").check()
     widget.get_by_label("Set selected to").fill(str(limit))
     widget.get_by_role("button", name="Set", exact=True).click()
 
 
 def row_of(widget: Locator, name: str) -> Locator:
-    """Return the rows of a mailbox: its own, and the one with its result."""
+    """Return both table rows of a mailbox: its own, and that of its result."""
     return widget.get_by_role("rowgroup").filter(has_text=f"{name}@example.com")
 
 
 def expect_text(locator: Locator, text: str | re.Pattern[str]) -> None:
-    """Wait until an element shows a text."""
+    """Wait until an element shows this text."""
     from playwright.sync_api import expect
 
     expect(locator).to_contain_text(text)
 
 
-def test_a_limit_that_is_changed_is_what_the_service_reports(
+def test_a_changed_limit_reaches_the_service(
     notebook: Notebook, account: Sandbox, connecting: str
 ) -> None:
     """The change is shown before it is sent; then the row, the service and Python agree."""
@@ -111,7 +111,7 @@ def test_a_limit_that_is_changed_is_what_the_service_reports(
 
 
 def test_all_by_keyboard(notebook: Notebook, account: Sandbox, connecting: str) -> None:
-    """Filter, select, set and send with no mouse; only what was selected is changed."""
+    """Filter, select, set and send work by keyboard; only selected mailboxes change."""
     before = limits_by_address(account)
     chosen = [address for address in before if address.startswith("marta")]
     notebook.run(connecting, LIMITS)
@@ -132,7 +132,7 @@ def test_all_by_keyboard(notebook: Notebook, account: Sandbox, connecting: str) 
 
 
 def tab_to(notebook: Notebook, name: str) -> None:
-    """Press Tab until the element of that name has the focus."""
+    """Press Tab until the element with that name has the focus."""
     for _ in range(60):
         notebook.page.keyboard.press("Tab")
         focused = notebook.page.evaluate(
@@ -147,7 +147,7 @@ def tab_to(notebook: Notebook, name: str) -> None:
 
 
 def test_a_double_click_sends_once(notebook: Notebook) -> None:
-    """Two clicks on the button send each change one time, also where some fail."""
+    """A double click on the button sends each change once, also if some changes fail."""
 
     def reply(received: Received) -> Reply:
         if received.method == "GET":
@@ -167,7 +167,7 @@ def test_a_double_click_sends_once(notebook: Notebook) -> None:
 
 
 def test_each_row_has_its_own_result(notebook: Notebook) -> None:
-    """A refusal and a broken connection are told in their rows and hide nothing else."""
+    """A rejected change and a broken connection show errors in their rows only."""
     refused = {"validation_errors": [{"error_code": "too_high", "message": "At most 50."}]}
 
     def reply(received: Received) -> Reply:
@@ -189,8 +189,8 @@ def test_each_row_has_its_own_result(notebook: Notebook) -> None:
         notebook.screenshot("mailbox_limits_results")
 
 
-def test_a_token_that_is_refused_stops_the_rest(notebook: Notebook) -> None:
-    """After a 401 nothing more is sent, and the widget says why."""
+def test_a_rejected_token_stops_the_remaining_changes(notebook: Notebook) -> None:
+    """After a 401, no further change is sent, and the widget shows the reason."""
 
     def reply(received: Received) -> Reply:
         return listing() if received.method == "GET" else json({}, status=401)
@@ -204,8 +204,8 @@ def test_a_token_that_is_refused_stops_the_rest(notebook: Notebook) -> None:
         assert [one.method for one in service.requests].count("PATCH") == 1
 
 
-def test_a_wait_is_told_and_can_be_cancelled(notebook: Notebook) -> None:
-    """While the service asks to wait, the widget says so; Cancel ends it, and nothing was sent."""
+def test_a_wait_is_shown_and_can_be_cancelled(notebook: Notebook) -> None:
+    """The widget shows a wait that the service requests; Cancel ends it, and nothing is sent."""
 
     def reply(received: Received) -> Reply:
         if received.method == "GET":
@@ -226,8 +226,8 @@ def test_a_wait_is_told_and_can_be_cancelled(notebook: Notebook) -> None:
         assert [one.path for one in service.requests].count("/mailboxes/cyd") == 0
 
 
-def test_cancel_finishes_the_one_under_way(notebook: Notebook) -> None:
-    """Cancel sends no further change, and the response of the one that was sent is awaited."""
+def test_cancel_completes_the_current_change(notebook: Notebook) -> None:
+    """Cancel sends no further change, but waits for the response to the current one."""
     begun, cancelled = threading.Event(), threading.Event()
 
     def reply(received: Received) -> Reply:
@@ -249,8 +249,8 @@ def test_cancel_finishes_the_one_under_way(notebook: Notebook) -> None:
         assert [one.method for one in service.requests].count("PATCH") == 1
 
 
-def test_errors_of_reading_are_told(notebook: Notebook) -> None:
-    """A refused token and a service that is gone are told in words; Reload tries again."""
+def test_errors_of_reading_are_shown(notebook: Notebook) -> None:
+    """A rejected token and an unreachable service show an error; Reload tries again."""
     replies = iter([json({}, status=401), listing()])
     with scripted(lambda _received: next(replies)) as service:
         notebook.run(connect_to(service), LIMITS)
@@ -262,8 +262,8 @@ def test_errors_of_reading_are_told(notebook: Notebook) -> None:
     row_of(notebook.widget, "ada").wait_for()
 
 
-def test_what_is_no_whole_number_is_not_sent(notebook: Notebook) -> None:
-    """A fraction is told at its row and holds the button back until it is put right."""
+def test_a_fraction_is_not_sent(notebook: Notebook) -> None:
+    """A fraction shows an error in its row and disables the button until it is corrected."""
     with scripted(lambda _received: listing()) as service:
         notebook.run(connect_to(service), LIMITS)
         widget = notebook.widget
@@ -281,30 +281,30 @@ def test_what_is_no_whole_number_is_not_sent(notebook: Notebook) -> None:
 
 
 def test_scrolling_changes_no_limit(notebook: Notebook) -> None:
-    """The wheel over a limit that was just typed leaves it as it is."""
+    """Scrolling the wheel over a limit does not change the typed number."""
     with scripted(lambda _received: listing()) as service:
         notebook.run(connect_to(service), LIMITS)
         field = notebook.widget.get_by_label("New limit of ada@example.com")
         field.fill("60")
         field.hover()
         notebook.page.mouse.wheel(0, 100)
-        # What the wheel would change is written down before the next key is.
+        # The page handles the wheel before the next key.
         notebook.widget.get_by_label("New limit of bob@example.com").fill("50")
         notebook.wait_until("'bob' in limits.value")
         assert field.input_value() == "60"
         assert notebook.ask("print(limits.value)") == "{'ada': 60, 'bob': 50}\n"
 
 
-def test_the_code_is_copied_and_no_token_is_kept(
+def test_the_code_is_copied_and_no_token_is_saved(
     notebook: Notebook, account: Sandbox, connecting: str
 ) -> None:
-    """The copy button hands over `.code`; page and saved notebook have no token and no address."""
+    """The copy button copies `.code`; page and saved notebook have no token and no address."""
     address = next(iter(limits_by_address(account)))
     notebook.run(connecting, LIMITS)
     widget = notebook.widget
     field = widget.get_by_label(f"New limit of {address}")
     field.wait_for()
-    assert not widget.get_by_text("Copy code").is_visible()  # as there is none
+    assert not widget.get_by_text("Copy code").is_visible()  # There is no code yet.
     field.fill("61")
     expect_text(widget.locator("pre"), "of.set_daily_email_limit(")
     widget.get_by_role("button", name="Copy code").click()

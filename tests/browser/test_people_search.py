@@ -1,4 +1,4 @@
-"""PeopleSearch as people use it: in JupyterLab, by keyboard and by mouse."""
+"""PeopleSearch in JupyterLab, by keyboard and by mouse."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ PAGING = {one.name for one in spec.SEARCH_PAGING}
 
 
 def check(locator: Locator) -> LocatorAssertions:
-    """Return what can be expected of an element, sooner or later."""
+    """Return playwright's expectation of an element, which waits."""
     from playwright.sync_api import expect
 
     return expect(locator)
 
 
 def person(number: int) -> dict[str, Any]:
-    """Return a person with markup in the name."""
+    """Return a person whose name has markup."""
     return {"id": f"p{number}", "name": f"<b>Person {number}</b>", "title": "CEO"}
 
 
 def found(total: int) -> Callable[[Received], Reply]:
-    """Return a service that finds so many people, whatever it is asked."""
+    """Return a service that finds this many people for any filters."""
 
     def respond(received: Received) -> Reply:
         number, size = received.json["page"], received.json["page_size"]
@@ -53,48 +53,48 @@ def found(total: int) -> Callable[[Received], Reply]:
 
 
 def filters_of(received: Received) -> dict[str, Any]:
-    """Return a body without its paging."""
+    """Return a body without its paging fields."""
     return {name: value for name, value in received.json.items() if name not in PAGING}
 
 
 def searches(requests: list[Received]) -> list[Received]:
-    """Return the requests that are not counts."""
+    """Return the search requests without those that only count."""
     return [one for one in requests if one.json["page_size"] > 1]
 
 
 def field(notebook: Notebook, name: str) -> Locator:
-    """Return the input of a field for several values."""
+    """Return the input of a field with several values."""
     return notebook.widget.get_by_role("combobox", name=name, exact=True)
 
 
 def tags(notebook: Notebook, name: str) -> list[str]:
-    """Return the tags of a field as the page shows them."""
+    """Return the tags of a field in the page."""
     shown = notebook.widget.get_by_role("list", name=name, exact=True).get_by_role("listitem")
     return shown.locator("> span").all_inner_texts()
 
 
 def cut(table: Locator) -> Any:
-    """Return the texts of cells that do not fit into them."""
+    """Return the texts of cells that are cut off."""
     return table.locator("td").evaluate_all(
         "cells => cells.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
     )
 
 
 def open_group(notebook: Notebook, title: str) -> None:
-    """Unfold a group by keyboard."""
+    """Expand a group by keyboard."""
     summary = notebook.widget.locator("summary").filter(has_text=title)
     summary.focus()
     summary.press("Enter")
 
 
 def paste(notebook: Notebook, text: str) -> None:
-    """Put text into the clipboard, and paste it where the focus is."""
+    """Copy text to the clipboard, and paste it at the focus."""
     notebook.page.evaluate("text => navigator.clipboard.writeText(text)", text)
     notebook.page.keyboard.press("Control+V")
 
 
 def test_tags_by_enter_tab_comma_and_backspace(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Enter, Tab, a comma and leaving the field add a tag; its button and Backspace remove one."""
+    """Enter, Tab, comma and leaving the field add a tag; its button and Backspace remove one."""
     notebook.run(connect_to(sandbox), BUILDER)
     keyboard = notebook.page.keyboard
     titles = field(notebook, "Titles")
@@ -125,10 +125,8 @@ def test_tags_by_enter_tab_comma_and_backspace(notebook: Notebook, sandbox: Sand
     assert tags(notebook, "Titles") == ["CEO", "VP", "Head"]
 
 
-def test_a_button_takes_a_tag_away_while_another_is_typed(
-    notebook: Notebook, sandbox: Sandbox
-) -> None:
-    """A tag's button works at the first click while text is typed, and is reached by Tab."""
+def test_a_tag_is_removed_while_another_is_typed(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A tag's button works at the first click while text is typed, and Tab reaches it."""
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
     titles.press_sequentially("CEO,CTO,hal")
@@ -143,9 +141,9 @@ def test_a_button_takes_a_tag_away_while_another_is_typed(
 
 
 def test_a_pasted_list_becomes_tags(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Three lines make three tags, duplicates and commas at the end dropped; places keep theirs.
+    """Each pasted line becomes a tag without duplicates and trailing commas.
 
-    What was marked is replaced.
+    Commas in locations are kept, and a paste replaces selected text.
     """
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
@@ -169,8 +167,8 @@ def test_a_pasted_list_becomes_tags(notebook: Notebook, sandbox: Sandbox) -> Non
     notebook.wait_until(f"builder.filters['person_locations'] == {places!r}")
 
 
-def test_thousands_of_values_leave_the_rest_in_reach(notebook: Notebook) -> None:
-    """A long list scrolls in its field and in the code, and what is typed next is in sight."""
+def test_thousands_of_values_do_not_hide_the_page(notebook: Notebook) -> None:
+    """A long list scrolls in its field and in the code, and newly typed text is visible."""
     with scripted(found(3)) as service:
         notebook.run(connect_to(service), BUILDER)
         titles = field(notebook, "Titles")
@@ -189,7 +187,7 @@ def test_thousands_of_values_leave_the_rest_in_reach(notebook: Notebook) -> None
         notebook.wait_until("builder.filters['person_titles'][-1] == 'Head of 4999'")
 
 
-def test_text_is_not_taken_while_it_is_composed(notebook: Notebook, sandbox: Sandbox) -> None:
+def test_composed_text_is_not_added(notebook: Notebook, sandbox: Sandbox) -> None:
     """The Enter that ends an input method's composition adds no tag."""
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
@@ -206,7 +204,7 @@ def test_text_is_not_taken_while_it_is_composed(notebook: Notebook, sandbox: San
 
 
 def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Arrows and Enter pick a suggestion; without arrows the typed text is kept."""
+    """Arrows and Enter choose a suggestion; Enter without arrows adds the typed text."""
     rows = "['VP, Sales', 'VP, Sales', 'Vet']"
     notebook.run(
         connect_to(sandbox),
@@ -253,8 +251,8 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
     check(titles).to_have_value("VP, Sales")
 
 
-def test_a_closed_list_takes_nothing_else(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Where the interface closes a list, other text stays in the field and makes no tag."""
+def test_a_closed_list_accepts_no_other_text(notebook: Notebook, sandbox: Sandbox) -> None:
+    """In a field with a closed list of values, other text stays in the field and makes no tag."""
     closed = "rows[3][0] | {'values': ['vp', 'head']}"
     notebook.run(
         connect_to(sandbox),
@@ -277,7 +275,7 @@ def test_a_closed_list_takes_nothing_else(notebook: Notebook, sandbox: Sandbox) 
 
 
 def test_suggestions_come_from_results(notebook: Notebook) -> None:
-    """What a search found is suggested afterwards."""
+    """Values in the results of a search are suggested afterwards."""
     with scripted(found(3)) as service:
         notebook.run(connect_to(service), BUILDER)
         notebook.widget.get_by_role("button", name="Search", exact=True).click()
@@ -287,8 +285,8 @@ def test_suggestions_come_from_results(notebook: Notebook) -> None:
         check(notebook.widget.get_by_role("option")).to_have_text(["CEO"])
 
 
-def test_results_are_shown_whole(notebook: Notebook, sandbox: Sandbox) -> None:
-    """All columns of the first people fit into the notebook, with no text cut."""
+def test_results_are_not_cut_off(notebook: Notebook, sandbox: Sandbox) -> None:
+    """All columns of the first people fit into the notebook, and no text is cut off."""
     notebook.run(connect_to(sandbox), BUILDER)
     notebook.widget.get_by_role("button", name="Search", exact=True).click()
     table = notebook.widget.get_by_label("First people found")
@@ -297,8 +295,8 @@ def test_results_are_shown_whole(notebook: Notebook, sandbox: Sandbox) -> None:
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
-def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The row says in words which value is on both sides, until it no longer is."""
+def test_a_value_in_include_and_exclude_is_a_warning(notebook: Notebook, sandbox: Sandbox) -> None:
+    """The field's row warns of a value in both include and exclude until it is removed."""
     notebook.run(connect_to(sandbox), BUILDER)
     open_group(notebook, "Company")
     field(notebook, "Names").press_sequentially("Brightforge\n")
@@ -312,7 +310,7 @@ def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox
 
 
 def test_five_quick_edits_make_one_count_and_the_last_response_wins(notebook: Notebook) -> None:
-    """A count waits for the end of typing, and a response that comes late is dropped."""
+    """A count waits for the end of typing, and a late response is dropped."""
 
     def respond(received: Received) -> Reply:
         if received.json.get("person_titles", [])[-1:] == ["T0"]:
@@ -330,7 +328,7 @@ def test_five_quick_edits_make_one_count_and_the_last_response_wins(notebook: No
             notebook.page.wait_for_timeout(20)
         field(notebook, "Titles").press_sequentially("T1\nT2\nT3\nT4\nT5\n")
         check(total).to_be_visible()
-        # Until after the late response would have come.
+        # Wait longer than the late response takes.
         notebook.page.wait_for_timeout(2000)
         check(total).to_be_visible()
         assert notebook.ask("print(builder.total)") == "12345\n"
@@ -339,8 +337,8 @@ def test_five_quick_edits_make_one_count_and_the_last_response_wins(notebook: No
     assert {one["page_size"] for one in counts} == {1}
 
 
-def test_a_busy_kernel_leaves_no_total_of_other_filters(notebook: Notebook) -> None:
-    """While a cell runs, the number of the filters before does not stand beside new ones."""
+def test_a_busy_kernel_shows_no_outdated_total(notebook: Notebook) -> None:
+    """While a cell runs, the total of earlier filters is not shown next to new filters."""
     with scripted(found(12345)) as service:
         notebook.run(connect_to(service), BUILDER, "import pathlib, time")
         total = notebook.widget.get_by_text("12,345 people")
@@ -364,7 +362,7 @@ def test_a_busy_kernel_leaves_no_total_of_other_filters(notebook: Notebook) -> N
 
 
 def test_search_sends_the_filters_and_nothing_empty(notebook: Notebook) -> None:
-    """The body is `.filters` and the paging; the table shows the first people, as text."""
+    """The body has `.filters` and the paging; the table shows the first people as text."""
     with scripted(found(130)) as service:
         notebook.run(connect_to(service), BUILDER)
         keyboard = notebook.page.keyboard
@@ -394,8 +392,8 @@ def test_search_sends_the_filters_and_nothing_empty(notebook: Notebook) -> None:
         check(notebook.widget.get_by_text("120 of 130 people were read")).to_be_visible()
 
 
-def test_a_limit_that_is_none_cannot_be_searched_with(notebook: Notebook) -> None:
-    """A limit of 0 is told at its field; an empty one fetches all."""
+def test_an_invalid_limit_disables_the_search(notebook: Notebook) -> None:
+    """A limit of 0 shows an error at its field; an empty limit fetches all people."""
     with scripted(found(130)) as service:
         notebook.run(connect_to(service), BUILDER)
         limit = notebook.widget.get_by_label("Fetch at most")
@@ -409,8 +407,8 @@ def test_a_limit_that_is_none_cannot_be_searched_with(notebook: Notebook) -> Non
         check(notebook.widget.get_by_text("limit=None")).to_be_visible()
 
 
-def test_cancel_keeps_what_was_read(notebook: Notebook) -> None:
-    """Progress is shown, and Cancel ends the search with what came until then."""
+def test_cancel_keeps_the_people_read_so_far(notebook: Notebook) -> None:
+    """Progress is shown, and Cancel ends the search with the people read so far."""
 
     def respond(received: Received) -> Reply:
         reply = found(1000)(received)
@@ -428,7 +426,7 @@ def test_cancel_keeps_what_was_read(notebook: Notebook) -> None:
 
 
 def test_the_copied_code_sends_the_same_body(notebook: Notebook) -> None:
-    """The code from the clipboard, run in a new cell, asks what Search asks."""
+    """The copied code, run in a new cell, sends the same request as Search."""
     awkward = ["it's", 'the "best"', "back\\slash", "東京", "Acme, Inc."]
     with scripted(found(3)) as service:
         notebook.run(connect_to(service), BUILDER)
@@ -450,8 +448,8 @@ def test_the_copied_code_sends_the_same_body(notebook: Notebook) -> None:
     assert filters_of(by_code) == {"company_names": awkward}
 
 
-def test_a_preset_comes_back_after_a_restart(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A saved preset has every field of the interface; a damaged one is a message."""
+def test_a_preset_is_restored_after_a_restart(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A saved preset restores every field of the interface; a damaged one shows an error."""
     notebook.run(connect_to(sandbox), f"builder = of.widgets.PeopleSearch({ALL!r})\nbuilder")
     widget = notebook.widget
     widget.get_by_label("Preset file").fill("all.json")
@@ -493,7 +491,7 @@ def test_a_preset_comes_back_after_a_restart(notebook: Notebook, sandbox: Sandbo
 
 
 def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A second press of Save, by mouse or by Enter held down, does not answer the question."""
+    """A second press of Save, by mouse or by Enter held down, does not replace a preset."""
     notebook.run(connect_to(sandbox), BUILDER)
     kept = notebook.path.parent / "kept.json"
     kept.write_text("kept", encoding="utf-8")
@@ -517,8 +515,10 @@ def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sa
     ],
     ids=["401", "429"],
 )
-def test_what_the_service_says_is_told(notebook: Notebook, reply: Reply, words: str) -> None:
-    """A refused token, and a wait, are told with the total and while searching."""
+def test_errors_and_waits_of_the_service_are_shown(
+    notebook: Notebook, reply: Reply, words: str
+) -> None:
+    """A rejected token and a wait are shown at the total and during a search."""
     with scripted(lambda _: reply) as service:
         notebook.run(connect_to(service), BUILDER)
         widget = notebook.widget
@@ -531,10 +531,8 @@ def test_what_the_service_says_is_told(notebook: Notebook, reply: Reply, words: 
             check(widget.get_by_text("Cancelled.")).to_be_visible()
 
 
-def test_a_dead_service_is_told_and_can_be_asked_again(
-    notebook: Notebook, sandbox: Sandbox
-) -> None:
-    """With nobody there the widget says so; once somebody is, it counts again."""
+def test_an_unreachable_service_is_an_error(notebook: Notebook, sandbox: Sandbox) -> None:
+    """Without a service the widget shows an error; once the service is back, it counts again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         dead = SimpleNamespace(url=f"http://127.0.0.1:{probe.getsockname()[1]}")
@@ -548,14 +546,14 @@ def test_a_dead_service_is_told_and_can_be_asked_again(
     check(widget.get_by_text(re.compile(r"^[\d,]+ people$"))).to_be_visible()
 
 
-def test_with_no_connection_it_says_how_to_get_one(notebook: Notebook) -> None:
-    """With nothing configured the widget says what to write."""
+def test_without_a_connection_it_explains_how_to_connect(notebook: Notebook) -> None:
+    """Without a configuration the widget shows the code to connect."""
     notebook.run("import outreach_frames as of", BUILDER)
     check(notebook.widget.locator(".ops-failed")).to_contain_text("of.connect(")
 
 
-def test_what_cannot_be_used_is_told_at_its_field(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A wrong id is marked where it stands; Search says the same and sends nothing."""
+def test_an_invalid_value_is_shown_at_its_field(notebook: Notebook, sandbox: Sandbox) -> None:
+    """An invalid id is marked in its field; Search shows the same error and sends nothing."""
     notebook.run(connect_to(sandbox), BUILDER)
     widget = notebook.widget
     open_group(notebook, "Company")
@@ -572,7 +570,7 @@ def test_what_cannot_be_used_is_told_at_its_field(notebook: Notebook, sandbox: S
 
 
 def test_python_and_two_views_show_the_same(notebook: Notebook, sandbox: Sandbox) -> None:
-    """What is assigned in Python or typed in one view stands in every view."""
+    """Values assigned in Python or typed in one view appear in every view."""
     notebook.run(connect_to(sandbox), BUILDER, "builder")
     first, second = notebook.page.locator(".jp-OutputArea .outreach").all()
     notebook.ask('builder.value = {"person_name": "Ada", "company_names": ["Brightforge"]}')
@@ -591,8 +589,8 @@ def test_python_and_two_views_show_the_same(notebook: Notebook, sandbox: Sandbox
         check(view.get_by_text(".results has")).to_be_visible()
 
 
-def test_a_view_that_is_made_later_has_everything(notebook: Notebook) -> None:
-    """A view that is displayed after a search shows its people and suggestions."""
+def test_a_later_view_has_everything(notebook: Notebook) -> None:
+    """A view displayed after a search shows its people and suggestions."""
     with scripted(found(3)) as service:
         notebook.run(connect_to(service), BUILDER)
         notebook.widget.get_by_role("button", name="Search", exact=True).click()
@@ -604,8 +602,8 @@ def test_a_view_that_is_made_later_has_everything(notebook: Notebook) -> None:
         check(later.get_by_role("option")).to_have_text(["CEO"])
 
 
-def test_all_of_it_goes_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> None:
-    """From the first key to the people found, no mouse is needed, and Lab's keys do not act."""
+def test_everything_works_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> None:
+    """The whole search works without a mouse, and Lab's shortcuts do not act."""
     notebook.run(connect_to(sandbox), BUILDER)
     keyboard = notebook.page.keyboard
     notebook.widget.get_by_label("Fetch at most").focus()
@@ -637,8 +635,8 @@ def test_all_of_it_goes_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> Non
     assert notebook.ask("print(builder.filters)") == f"{expected}\n"
 
 
-def test_a_restarted_kernel_is_told(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A button of a widget whose kernel was restarted says that nothing was done."""
+def test_a_restarted_kernel_is_an_error(notebook: Notebook, sandbox: Sandbox) -> None:
+    """After a restart of the kernel, a widget's button shows that nothing was done."""
     notebook.run(connect_to(sandbox), BUILDER)
     notebook.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
@@ -650,7 +648,7 @@ def test_a_restarted_kernel_is_told(notebook: Notebook, sandbox: Sandbox) -> Non
 
 
 def test_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The page, the widget's state and the saved notebook have no token, and no person."""
+    """The page, the widget's state and the saved notebook have no token and no person."""
     notebook.run(connect_to(sandbox), BUILDER)
     notebook.widget.get_by_role("button", name="Search", exact=True).click()
     check(notebook.widget.get_by_text(".results has")).to_be_visible()
@@ -664,8 +662,8 @@ def test_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
     assert someone not in state
 
 
-def test_it_looks_right_in_both_themes(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The text stands out from its ground in both themes; pictures are kept for people to see."""
+def test_the_text_is_legible_in_both_themes(notebook: Notebook, sandbox: Sandbox) -> None:
+    """The text has enough contrast in both themes; pictures are saved for review."""
     notebook.run(connect_to(sandbox), BUILDER)
     check(notebook.widget.get_by_text(re.compile(r"^[\d,]+ people$"))).to_be_visible()
     notebook.screenshot("people_search_empty_light")
@@ -695,10 +693,10 @@ def test_it_looks_right_in_both_themes(notebook: Notebook, sandbox: Sandbox) -> 
     ],
     ids=["no_colours_named", "colour_scheme", "editor"],
 )
-def test_it_can_be_read_where_lab_names_no_colours(
+def test_the_text_is_legible_without_lab_colours(
     notebook: Notebook, style: str, is_dark: bool
 ) -> None:
-    """In another host, dark or not, the text stands out from its ground."""
+    """In another host, dark or light, the text has enough contrast."""
     page = notebook.page.context.new_page()
     sheet = read_assets("common.css", "people_search/widget.css")
     shown = "<button>Search</button><div class='ops-tags'>CEO</div>"

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("width", [380, 1200])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_is_for_everybody(
+def test_the_page_is_accessible(
     lab: tuple[Page, Watched],
     sandbox: Sandbox,
     tmp_path: Path,
     theme: Literal["light", "dark"],
     width: int,
 ) -> None:
-    """Narrow and wide, light and dark, it fits, axe-core finds nothing, and it asks nobody else."""
+    """In any width and theme the page fits, axe-core finds nothing, and no other URL is loaded."""
     browser = lab[0].context.browser
     assert browser is not None
     context = browser.new_context(
-        bypass_csp=True,  # for axe-core
+        bypass_csp=True,  # axe-core needs this.
         color_scheme=theme,
         viewport={"width": width, "height": 900},
     )

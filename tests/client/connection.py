@@ -1,4 +1,4 @@
-"""How the client's tests connect to a scripted service."""
+"""Connections of the client's tests to a scripted service."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ LIMIT = {"daily_email_limit": 5}
 
 
 def connected(service: Service, **options: Any) -> Client:
-    """Connect to a scripted service, with no cache and hardly a pause before a retry."""
+    """Connect to a scripted service without a cache and with minimal pauses before retries."""
     return Client(service.url, TOKEN, **{"cache": None, "backoff": 0.001, **options})

@@ -1,4 +1,4 @@
-"""Keyrings that keep entries in memory, and how to choose them as a user does."""
+"""In-memory keyrings, and how to select one as a user does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyring.errors import PasswordDeleteError
 
 
 class MemoryKeyring(KeyringBackend):
-    """A keyring that its user has configured; it notes each change."""
+    """A user-configured keyring that records each change."""
 
     priority = 5
 
@@ -26,12 +26,12 @@ class MemoryKeyring(KeyringBackend):
         return self.entries.get((service, username))
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep an entry."""
+        """Store an entry."""
         self.entries[service, username] = password
         self.changes.append(username)
 
     def delete_password(self, service: str, username: str) -> None:
-        """Remove an entry, which must be there."""
+        """Remove an existing entry."""
         if (service, username) not in self.entries:
             raise PasswordDeleteError("not found")
         del self.entries[service, username]
@@ -39,7 +39,7 @@ class MemoryKeyring(KeyringBackend):
 
 
 class PlaintextKeyring(MemoryKeyring):
-    """A keyring that says by its name that it does not encrypt."""
+    """A keyring whose name shows that it does not encrypt."""
 
 
 class NotRecommendedKeyring(MemoryKeyring):
@@ -49,20 +49,20 @@ class NotRecommendedKeyring(MemoryKeyring):
 
 
 class FailingKeyring(MemoryKeyring):
-    """A keyring that raises an error, which shows what it was given."""
+    """A keyring whose errors show the stored value."""
 
     def __init__(self, fault: type[BaseException]) -> None:
         super().__init__()
         self.fault = fault
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep nothing."""
+        """Raise an error that shows the password."""
         raise self.fault(service, username, password)
 
 
 @contextmanager
 def using(ring: KeyringBackend) -> Iterator[Any]:
-    """Choose a keyring for this process."""
+    """Select a keyring for this process."""
     before = keyring.get_keyring()
     keyring.set_keyring(ring)
     try:

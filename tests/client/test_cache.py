@@ -1,4 +1,4 @@
-"""What is kept, for whom and how long; a broken file only makes things slower."""
+"""Cached responses: contents, accounts and lifetimes; a broken file only disables the cache."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]
 
 
 def numbered(request: Received) -> Reply:
-    """Respond to each request with something that no other response is."""
+    """Respond to each request with a unique response."""
     return json(
         {"number": time.monotonic_ns(), "for": request.target, "body": request.body.decode()}
     )
@@ -47,14 +47,14 @@ def numbered(request: Received) -> Reply:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """Serve responses that are never the same twice."""
+    """Serve unique responses."""
     with scripted(numbered) as running:
         yield running
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Name a file for the cache, in a folder that does not exist yet."""
+    """Return a path for the cache in a folder that does not exist yet."""
     return tmp_path / "folder" / "responses"
 
 
@@ -71,7 +71,7 @@ def values(endpoint: spec.Endpoint, value: str = "x") -> dict[str, Any]:
 def test_a_second_read_costs_no_request(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
-    """Asking the same again is served from the file, also by the next client; others are not."""
+    """A repeated request is served from the cache, also for a later client; another one is not."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
         assert client.read(endpoint, **values(endpoint)) == first
@@ -82,10 +82,10 @@ def test_a_second_read_costs_no_request(
 
 
 @pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
-def test_a_refresh_asks_and_keeps_the_new_response(
+def test_a_refresh_requests_and_stores_a_new_response(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
-    """With refresh the service is asked, and what it says replaces what was kept."""
+    """With refresh=True, a new response is requested and replaces the cached one."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
         second = client.read(endpoint, **values(endpoint), refresh=True)
@@ -94,7 +94,7 @@ def test_a_refresh_asks_and_keeps_the_new_response(
 
 
 def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
-    """What reads is kept for a minute or an hour; what writes never is."""
+    """Reads are cached for a minute or an hour; writes never are."""
     assert {endpoint.name for endpoint in spec.ENDPOINTS} - set(LIFETIMES) == {
         spec.ADD_LEADS.name,
         spec.UPDATE_MAILBOX.name,
@@ -102,10 +102,8 @@ def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
     assert set(LIFETIMES.values()) == {60, 3600}
 
 
-def test_a_response_is_good_for_its_time_only(
-    service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When its time is over the service is asked again."""
+def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its lifetime, a response is requested again."""
     lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
     monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", lifetimes)
     with connected(service, cache=file) as client:
@@ -115,8 +113,8 @@ def test_a_response_is_good_for_its_time_only(
         assert client.read(spec.LIST_SEQUENCES) != first
 
 
-def test_pages_are_kept_one_by_one(file: Path) -> None:
-    """A walk over pages can be repeated without a request."""
+def test_pages_are_cached_one_by_one(file: Path) -> None:
+    """A repeated read of several pages makes no request."""
     first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
     with scripted([first, json({"n": 2})]) as service, connected(service, cache=file) as client:
         pages = list(client.read_pages(spec.LIST_SEQUENCES))
@@ -124,8 +122,8 @@ def test_pages_are_kept_one_by_one(file: Path) -> None:
     assert [page["n"] for page in pages] == [1, 2]
 
 
-def test_behind_a_page_that_is_new_all_are_new(file: Path) -> None:
-    """A listing whose first page is over is read anew as a whole, and the rest of it replaced."""
+def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
+    """If the first page of a list has expired, all pages are requested again and replaced."""
     first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
     replies = [first, json({"n": 2}), first, json({"n": 3})]
     with scripted(replies) as service, connected(service, cache=file) as client:
@@ -168,13 +166,13 @@ def test_behind_a_page_that_is_new_all_are_new(file: Path) -> None:
 def test_what_counts_as_the_same_request(
     endpoint: spec.Endpoint, one: Any, other: Any, same: bool, tmp_path: Path
 ) -> None:
-    """The order of fields means nothing, the order of ids and every value do."""
+    """The order of fields does not matter; the order of ids and every value does."""
     with scripted(numbered) as service, connected(service, cache=tmp_path / "file") as client:
         assert (client.read(endpoint, **one) == client.read(endpoint, **other)) is same
 
 
 def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> None:
-    """Neither another token nor another address is given this account's responses."""
+    """Another token or another address does not get this account's responses."""
     with scripted(numbered) as elsewhere:
         responses = []
         for address, token in ((service, "a"), (service, "b"), (elsewhere, "a")):
@@ -186,8 +184,8 @@ def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> No
 @pytest.mark.parametrize(
     "bad", [json({}, 404), respond(b"<html>"), respond(b"[1, 2"), json({}, 302), reset()]
 )
-def test_bad_responses_are_not_kept(bad: Reply, file: Path) -> None:
-    """After an error or a broken response the service is asked again."""
+def test_bad_responses_are_not_cached(bad: Reply, file: Path) -> None:
+    """After an error or a broken response, the next call requests again."""
     turns = iter([bad] * 5)
     with scripted(lambda _: next(turns)) as service, connected(service, cache=file) as client:
         with pytest.raises(Exception, match="GET /sequences"):
@@ -196,8 +194,8 @@ def test_bad_responses_are_not_kept(bad: Reply, file: Path) -> None:
         assert client.read(spec.LIST_SEQUENCES) == {"good": 1}
 
 
-def test_what_the_caller_refuses_is_not_kept(file: Path) -> None:
-    """A response that cannot be parsed is not used, be it new or kept."""
+def test_a_response_that_fails_to_parse_is_not_cached(file: Path) -> None:
+    """A response that the caller's parser rejects is not used, whether new or cached."""
 
     def refuse(body: bytes) -> None:
         raise InvalidResponseError(f"not this: {len(body)}")
@@ -215,7 +213,7 @@ def test_what_the_caller_refuses_is_not_kept(file: Path) -> None:
 
 
 def test_writes_always_reach_the_service(service: Service, file: Path) -> None:
-    """The same write twice is sent twice."""
+    """A repeated write is sent again."""
     with connected(service, cache=file) as client:
         for _ in range(2):
             client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []})
@@ -223,8 +221,8 @@ def test_writes_always_reach_the_service(service: Service, file: Path) -> None:
     assert len(service.requests) == 4
 
 
-def test_forgetting_makes_all_listings_of_an_endpoint_fresh(service: Service, file: Path) -> None:
-    """All variants of this account's listing are asked for again, and nothing else is."""
+def test_forget_drops_all_listings_of_an_endpoint(service: Service, file: Path) -> None:
+    """All cached variants of this account's listing are requested again, and nothing else."""
     queries: list[dict[str, Any]] = [{}, {"status": "active"}, {"page[after]": "m1"}]
     with connected(service, cache=file) as client, Client(service.url, "b", cache=file) as other:
         before = [client.read(spec.LIST_MAILBOXES, query=query) for query in queries]
@@ -236,8 +234,8 @@ def test_forgetting_makes_all_listings_of_an_endpoint_fresh(service: Service, fi
         assert other.read(spec.LIST_MAILBOXES) == others
 
 
-def test_a_response_that_was_under_way_while_forgetting_is_not_kept(file: Path) -> None:
-    """A listing that was asked for before a change does not come back after it."""
+def test_a_response_in_flight_during_forget_is_not_cached(file: Path) -> None:
+    """A listing requested before a change is not served from the cache after the change."""
     slow = lambda request: delayed(0.3, numbered(request))  # noqa: E731 - a script of one line
     with scripted(slow) as service, connected(service, cache=file) as client:
         thread = threading.Thread(target=client.read, args=[spec.LIST_MAILBOXES])
@@ -250,8 +248,8 @@ def test_a_response_that_was_under_way_while_forgetting_is_not_kept(file: Path) 
     assert len(service.requests) == 2
 
 
-def test_a_hit_waits_for_nothing(file: Path) -> None:
-    """A kept response is there at once, even while the service asks for patience."""
+def test_a_hit_does_not_wait(file: Path) -> None:
+    """A cached response is returned at once, even while the service requests a wait."""
     patience = json({"n": 1}, headers={"Retry-After": "1000"})
     with scripted([patience]) as service, connected(service, cache=file, max_wait=0) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
@@ -259,7 +257,7 @@ def test_a_hit_waits_for_nothing(file: Path) -> None:
 
 
 def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
-    """Nobody else may read the files, and there is no token, cookie or address in them."""
+    """Other users cannot read the files, and the files have no token, cookie or address."""
     before = os.umask(0)
     try:
         cookie = json({"a": 1}, headers={"Set-Cookie": "session=cookie-7"})
@@ -277,8 +275,8 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
         assert secret.encode() not in content
 
 
-def test_closing_lets_go_of_the_file(service: Service, file: Path) -> None:
-    """After closing, everything is in the one file and nobody holds it."""
+def test_closing_releases_the_file(service: Service, file: Path) -> None:
+    """After closing, all entries are in one file, and no process holds it."""
     with connected(service, cache=file) as client:
         client.read(spec.LIST_SEQUENCES)
         assert file.with_name("responses-wal").exists()
@@ -286,8 +284,8 @@ def test_closing_lets_go_of_the_file(service: Service, file: Path) -> None:
     assert not file.with_name("responses-wal").exists()
 
 
-def test_an_open_file_is_made_private(service: Service, file: Path) -> None:
-    """A file that others could read is closed to them."""
+def test_a_public_file_is_made_private(service: Service, file: Path) -> None:
+    """A cache file that other users can read becomes private."""
     file.parent.mkdir()
     file.touch(0o644)
     with connected(service, cache=file) as client:
@@ -296,7 +294,7 @@ def test_an_open_file_is_made_private(service: Service, file: Path) -> None:
 
 
 class Burglar:
-    """Something that does harm when it is unpickled."""
+    """An object that writes a file when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Path.touch, (Path("burgled"),))
@@ -323,7 +321,7 @@ def test_damaged_rows_are_misses(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A row that was tampered with is asked for again and written anew; nothing of it runs."""
+    """A manipulated row is requested again and replaced, and nothing in it is executed."""
     monkeypatch.chdir(tmp_path)
     with connected(service, cache=file) as client:
         first = client.read(spec.LIST_SEQUENCES)
@@ -338,7 +336,7 @@ def test_damaged_rows_are_misses(
 
 
 def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
-    """A response that is still JSON, but not the one that was kept, is not believed."""
+    """A response that is still JSON but has another checksum is not used."""
     with connected(service, cache=file) as client:
         client.read(spec.LIST_SEQUENCES)
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -350,7 +348,7 @@ def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
 
 
 def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
-    """A damaged expiry, lifetime or checksum never makes a response last longer or shorter."""
+    """A damaged expiry, lifetime or checksum never changes how long a response is used."""
     cache = ResponseCache(file)
     cache.set("key", b"{}", 60)
     with closing(sqlite3.connect(file)) as connection:
@@ -369,10 +367,10 @@ def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
 
 
 @pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
-def test_a_response_of_a_clock_that_is_ahead_is_a_miss(
+def test_a_response_from_a_clock_ahead_is_a_miss(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
-    """What expires later than a lifetime from now is asked for again, and replaced."""
+    """A response that expires later than a full lifetime from now is requested again."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
         assert client.cache is not None
@@ -388,8 +386,8 @@ def test_a_response_of_a_clock_that_is_ahead_is_a_miss(
             first = second
 
 
-def test_entries_of_a_clock_that_is_ahead_are_deleted_at_opening(file: Path) -> None:
-    """Responses that would stay in the file for a year do not."""
+def test_entries_from_a_clock_ahead_are_deleted_at_opening(file: Path) -> None:
+    """Responses that would expire in a year are deleted at opening."""
     cache = ResponseCache(file)
     cache.set_many({"ahead": b"1"}, time.time() + 31_536_000, 60)
     cache.set("good", b"2", 60)
@@ -398,8 +396,8 @@ def test_entries_of_a_clock_that_is_ahead_are_deleted_at_opening(file: Path) -> 
     assert kept(file) == 1
 
 
-def test_a_file_that_is_no_database_turns_the_cache_off(service: Service, file: Path) -> None:
-    """A foreign file is left as it is; results are right, and one warning says what is off."""
+def test_a_file_that_is_not_a_database_disables_the_cache(service: Service, file: Path) -> None:
+    """Another program's file stays unchanged; results are correct, with one warning."""
     file.parent.mkdir()
     file.write_text("name,email\n" * 100)
     with pytest.warns(OutreachWarning, match="not cached.*Delete the file") as caught:
@@ -411,8 +409,10 @@ def test_a_file_that_is_no_database_turns_the_cache_off(service: Service, file: 
     assert file.read_text() == "name,email\n" * 100
 
 
-def test_a_folder_that_cannot_be_made_turns_the_cache_off(service: Service, tmp_path: Path) -> None:
-    """Where no file can be, there is a warning and no cache."""
+def test_a_folder_that_cannot_be_created_disables_the_cache(
+    service: Service, tmp_path: Path
+) -> None:
+    """If the file cannot be created, a warning says that responses are not cached."""
     (tmp_path / "file").touch()
     with pytest.warns(OutreachWarning, match="not cached"):
         client = connected(service, cache=tmp_path / "file" / "responses")
@@ -420,17 +420,15 @@ def test_a_folder_that_cannot_be_made_turns_the_cache_off(service: Service, tmp_
         assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
 
 
-def test_a_folder_is_no_file(service: Service, tmp_path: Path) -> None:
+def test_a_folder_is_an_error(service: Service, tmp_path: Path) -> None:
     """A folder given as the cache is an error that names it."""
     with pytest.raises(ConfigurationError, match="folder"):
         connected(service, cache=tmp_path)
 
 
 @pytest.mark.parametrize("when", ["opening", "reading"])
-def test_a_file_that_another_process_locks_hangs_nothing(
-    when: str, service: Service, file: Path
-) -> None:
-    """With the file locked, results come from the service after a moment, and a warning says so."""
+def test_a_locked_file_blocks_nothing(when: str, service: Service, file: Path) -> None:
+    """If another process locks the file, the service is used after a moment, with a warning."""
     connected(service, cache=file).close()
     other = sqlite3.connect(file, isolation_level=None)
     try:
@@ -451,7 +449,7 @@ def test_a_file_that_another_process_locks_hangs_nothing(
 
 
 def test_many_threads_on_one_address(service: Service, file: Path) -> None:
-    """32 threads that ask the same get good responses, and the file one of them."""
+    """32 threads with the same request get valid responses, and one of them is cached."""
     with connected(service, cache=file, workers=32) as client:
         read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(96), workers=32)
         responses = [one["number"] for one in read]
@@ -460,7 +458,7 @@ def test_many_threads_on_one_address(service: Service, file: Path) -> None:
 
 
 def _use(file: Path, start: Any, complaints: Any) -> None:
-    """Open, write, read and forget in a process of its own."""
+    """Open, write, read and forget in a separate process."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start.wait()
@@ -476,8 +474,8 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
 
 
 def test_processes_share_a_file(file: Path) -> None:
-    """Processes that open the same new file at the same moment do not disturb each other."""
-    # Its processes share their imports, which all take longer than the opening.
+    """Processes that open the same new file at the same time do not fail."""
+    # The forked processes share their imports, which take longer than opening the file.
     context = multiprocessing.get_context("forkserver")
     start, complaints = context.Barrier(3), context.Queue()
     processes = [context.Process(target=_use, args=(file, start, complaints)) for _ in range(3)]
@@ -491,7 +489,7 @@ def test_processes_share_a_file(file: Path) -> None:
 
 
 def kept(file: Path) -> int:
-    """Count the rows of a cache's file."""
+    """Count the rows of a cache file."""
     connection = sqlite3.connect(file)
     try:
         count: int = connection.execute("SELECT count(*) FROM answers").fetchone()[0]
@@ -507,8 +505,8 @@ with contextlib.closing(sqlite3.connect(sys.argv[1])) as connection:
 """
 
 
-def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
-    """What one of two clients stores is seen by other processes, however often those have come."""
+def test_a_second_client_does_not_release_the_lock_of_the_first(file: Path) -> None:
+    """Other processes see what either of two clients stores, even after many opened the file."""
     first, second = ResponseCache(file), ResponseCache(file)
     seen = []
     for number, cache in enumerate([first, second, first]):
@@ -520,8 +518,8 @@ def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
     assert kept(file) == 3
 
 
-def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
-    """Responses whose time is over do not stay in the file."""
+def test_expired_responses_are_deleted_at_opening(file: Path) -> None:
+    """Expired responses are deleted from the file."""
     cache = ResponseCache(file)
     cache.set("old", b"1", -5)
     cache.set("good", b"2", 60)
@@ -531,8 +529,8 @@ def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
     assert kept(file) == 1
 
 
-def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond its limit, the responses that end first make room."""
+def test_the_file_has_a_size_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the file exceeds its limit, the responses that expire first are deleted."""
     monkeypatch.setattr(cache_module, "MAX_BYTES", 100_000)
     monkeypatch.setattr(cache_module, "_PURGE_EVERY", 10_000)
     cache = ResponseCache(file)
@@ -547,7 +545,7 @@ def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyP
 def test_the_default_file_is_in_the_users_cache_folder(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a path, responses are kept where the system keeps such things."""
+    """Without a path, responses are stored in the system's cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "home" / name))
     with Client(service.url, TOKEN) as client:
@@ -571,10 +569,10 @@ THEIRS = {
 
 
 @pytest.mark.parametrize("statements", THEIRS.values(), ids=THEIRS.keys())
-def test_another_programs_database_is_left_alone(
+def test_another_programs_database_is_unchanged(
     statements: str, service: Service, tmp_path: Path
 ) -> None:
-    """A database that is not a cache keeps its bytes and mode, and nothing is made beside it."""
+    """A database that is not a cache keeps its bytes and mode, and no file is added next to it."""
     theirs = tmp_path / "theirs.sqlite"
     with closing(sqlite3.connect(theirs)) as connection:
         connection.executescript(statements)
@@ -592,16 +590,16 @@ def test_another_programs_database_is_left_alone(
     assert list(tmp_path.iterdir()) == [theirs]
 
 
-def test_a_pipe_is_no_cache(tmp_path: Path) -> None:
-    """What is neither a file nor absent is refused before it is opened, which could hang."""
+def test_a_pipe_is_an_error(tmp_path: Path) -> None:
+    """A path that is neither a file nor absent is rejected before opening, which could block."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigurationError, match="not a regular file"):
         Client("http://127.0.0.1:1", TOKEN, cache=tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(("by", "is_found"), [("ids", False), ("ids", True), ("emails", False)])
-def test_contacts_not_found_are_kept_for_a_minute(by: str, is_found: bool, file: Path) -> None:
-    """What does not exist is not asked for again at once, and is forgotten long before the rest."""
+def test_contacts_not_found_are_cached_for_a_minute(by: str, is_found: bool, file: Path) -> None:
+    """A missing contact is not requested again for a minute, and expires before other responses."""
     contacts = [{"id": "c1", "email": "ada@x.example"}] if is_found else []
     reply = json({"contacts": contacts}) if by == "ids" else json({}, 404)
     with scripted(lambda _: reply) as service:
@@ -615,8 +613,8 @@ def test_contacts_not_found_are_kept_for_a_minute(by: str, is_found: bool, file:
     assert (expires > time.time() + 60) == is_found
 
 
-def test_other_things_not_found_are_not_kept(file: Path) -> None:
-    """A lead list that does not exist yet may exist a moment later."""
+def test_other_missing_resources_are_not_cached(file: Path) -> None:
+    """A missing lead list is requested again, because it may exist a moment later."""
     with scripted([json({}, 404), json({"leads": [], "id": "1"})]) as service:
         with closing(Client(service.url, TOKEN, cache=file)) as client:
             with pytest.raises(NotFoundError):

@@ -1,4 +1,4 @@
-"""Cancellation tokens and status callbacks: who watches a read hears of it and can cancel it."""
+"""Cancellation tokens and status callbacks: callers see waits and can cancel reads."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ pytestmark = pytest.mark.long
 
 
 def in_its_own_context(function: Callable[[], object]) -> None:
-    """Call a function so that what it enters does not outlive it."""
+    """Call a function in a copied context, so that its changes end with it."""
     contextvars.copy_context().run(function)
 
 
 def page_of(number: int) -> dict[str, object]:
-    """Return a page of a search of 40 people."""
+    """Return a page of a search with 40 people."""
     people = [{"id": f"p{number}-{row}"} for row in range(10)]
     return {"results": people, "_pagination": {"total": 40, "total_pages": 4, "page": number}}
 
 
-def test_a_wait_that_the_service_asks_for_is_reported() -> None:
-    """The status callback hears of a Retry-After, of what is tried again, and when it is over."""
+def test_a_requested_wait_is_reported() -> None:
+    """The status callback gets a text for each wait and retry, and an empty text afterwards."""
     heard: list[str] = []
     refused: set[int] = set()
 
@@ -58,8 +58,8 @@ def test_a_wait_that_the_service_asks_for_is_reported() -> None:
     assert heard[-1] == ""
 
 
-def test_cancellation_ends_what_workers_wait_for() -> None:
-    """A cancelled read ends, although its workers wait for the service."""
+def test_cancellation_ends_the_waits_of_workers() -> None:
+    """A cancelled read ends even while its workers wait for the service."""
     cancellation = CancellationToken()
 
     def service_says(received: Received) -> Reply:
@@ -82,7 +82,7 @@ def test_cancellation_ends_what_workers_wait_for() -> None:
 
 
 def test_a_wait_in_a_submission_is_reported() -> None:
-    """The status callback hears why leads are not sent yet, although another thread sends them."""
+    """The status callback gets the reason for a delay, although another thread sends the leads."""
     heard: list[str] = []
     replies = iter([json({}, 429, {"Retry-After": "1"})])
 
@@ -104,7 +104,7 @@ def test_a_wait_in_a_submission_is_reported() -> None:
 
 
 def test_warnings_can_be_collected(client: Client) -> None:
-    """What would be warned of is collected where somebody collects, and warned of elsewhere."""
+    """Inside the context manager warnings are collected; outside they are issued."""
     with collect_warnings() as messages:
         of.search_people(limit=5, client=client)
     assert [words for words in messages if words.startswith(f"5 of {PEOPLE} people were read")]

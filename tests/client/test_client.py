@@ -1,4 +1,4 @@
-"""The client over real sockets: what it sends, what it accepts, and what it never shows."""
+"""The client over real sockets: requests, accepted responses, and hidden tokens."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ from tests.scripted import (
 )
 
 
-def test_every_request_is_signed_and_named() -> None:
-    """A request has the token, asks for JSON and says which program sends it; nothing ambient."""
+def test_every_request_has_token_and_user_agent() -> None:
+    """A request has the token, asks for JSON and names the program; nothing else is added."""
     with scripted([json({}), json({})]) as service, connected(service) as client:
         client.read(spec.LIST_SEQUENCES)
         client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT)
@@ -67,7 +67,7 @@ def test_every_request_is_signed_and_named() -> None:
 def test_ambient_credentials_and_proxies_are_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Neither a .netrc file nor the environment's proxies see or change the token."""
+    """The .netrc file and the environment's proxies neither see nor change the token."""
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login someone password something\n")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -80,7 +80,7 @@ def test_ambient_credentials_and_proxies_are_not_used(
 
 
 def test_an_explicit_proxy_is_used() -> None:
-    """A proxy that is asked for gets the request."""
+    """An explicitly given proxy gets the request."""
     with scripted([json({"a": 1})]) as proxy:
         with pytest.warns(OutreachWarning, match="not encrypted"):
             client = Client(
@@ -92,7 +92,7 @@ def test_an_explicit_proxy_is_used() -> None:
 
 
 def test_cookies_are_not_sent_back() -> None:
-    """A cookie of the service is forgotten at once."""
+    """Cookies from the service are not stored."""
     cookie = json({}, headers={"Set-Cookie": "session=1; Path=/"})
     with scripted([cookie, json({})]) as service, connected(service) as client:
         client.read(spec.LIST_SEQUENCES)
@@ -101,7 +101,7 @@ def test_cookies_are_not_sent_back() -> None:
 
 
 def test_one_connection_serves_many_requests() -> None:
-    """Connections are kept open."""
+    """Requests reuse one connection."""
     with scripted(lambda _: json({})) as service, connected(service) as client:
         for _ in range(5):
             client.read(spec.LIST_SEQUENCES)
@@ -119,8 +119,8 @@ def test_one_connection_serves_many_requests() -> None:
         ("...", "..."),
     ],
 )
-def test_values_in_the_path_arrive_as_they_are(value: str, sent: str) -> None:
-    """No character of a value gets a meaning in the address."""
+def test_values_in_the_path_are_escaped(value: str, sent: str) -> None:
+    """Every character of a value arrives unchanged."""
     with scripted([json({})]) as service, connected(service) as client:
         client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": value})
     assert service.targets == [f"/contacts/email/{sent}"]
@@ -128,8 +128,8 @@ def test_values_in_the_path_arrive_as_they_are(value: str, sent: str) -> None:
 
 @pytest.mark.parametrize("value", ["", " ", ".", "..", None, 5, b"x", "\ud83d"])
 @pytest.mark.parametrize("endpoint", [spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST])
-def test_unusable_values_in_the_path_are_refused(endpoint: spec.Endpoint, value: Any) -> None:
-    """A value that would change the address, or is not text, is an error before any request."""
+def test_invalid_values_in_the_path_are_an_error(endpoint: spec.Endpoint, value: Any) -> None:
+    """A value that is not text or would change the path is an error before any request."""
     name = "email" if endpoint is spec.GET_CONTACT_BY_EMAIL else "id"
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(InvalidInputError, match=name):
@@ -147,18 +147,16 @@ def test_unusable_values_in_the_path_are_refused(endpoint: spec.Endpoint, value:
         ({"name": None}, ""),
     ],
 )
-def test_queries_are_written_as_the_interface_wants_them(
-    query: Mapping[str, Any], sent: str
-) -> None:
-    """None is left out, lists repeat their parameter, booleans are lowercase."""
+def test_queries_are_encoded_as_documented(query: Mapping[str, Any], sent: str) -> None:
+    """None is omitted, lists repeat their parameter, booleans are lowercase."""
     with scripted([json({})]) as service, connected(service) as client:
         client.read(spec.GET_CONTACTS, query=query)
     assert service.targets == [f"/contacts{sent}"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, "\ud83d"])
-def test_bodies_that_are_no_json_are_refused(value: object) -> None:
-    """What JSON cannot say is an error before any request, not a null."""
+def test_bodies_that_are_not_json_are_an_error(value: object) -> None:
+    """A value that JSON cannot hold is an error before any request, and is not sent as null."""
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(InvalidInputError, match="JSON"):
             client.read(spec.SEARCH_PEOPLE, body={"person_name": value})
@@ -167,14 +165,14 @@ def test_bodies_that_are_no_json_are_refused(value: object) -> None:
 
 @pytest.mark.parametrize("status", [200, 201, 202, 206])
 def test_any_2xx_is_success(status: int) -> None:
-    """Which of the good statuses it is does not matter."""
+    """Every 2xx status is a success."""
     with scripted(lambda _: json({"ok": 1}, status)) as service, connected(service) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"ok": 1}
         assert client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []}) == {"ok": 1}
 
 
-def test_an_empty_response_is_good_for_a_write_only() -> None:
-    """A write may get an empty response; a read may not."""
+def test_an_empty_response_is_valid_for_writes_only() -> None:
+    """A write accepts an empty response; a read does not."""
     empty = respond(status=204, headers={"Content-Length": ""})
     with scripted(lambda _: empty) as service, connected(service) as client:
         assert client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
@@ -183,20 +181,20 @@ def test_an_empty_response_is_good_for_a_write_only() -> None:
 
 
 def test_a_charset_header_changes_nothing() -> None:
-    """JSON is UTF-8, whatever the header says."""
+    """JSON is decoded as UTF-8, whatever the header says."""
     reply = json({"name": "Zoë"}, headers={"Content-Type": "application/json; charset=latin-1"})
     with scripted([reply]) as service, connected(service) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"name": "Zoë"}
 
 
-def test_compressed_responses_are_unpacked() -> None:
-    """A gzip body is read as what is in it."""
+def test_compressed_responses_are_decompressed() -> None:
+    """A gzip body is decompressed."""
     with scripted([gzipped(b'{"a": 1}')]) as service, connected(service) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"a": 1}
 
 
-def test_a_response_that_is_no_json_shows_status_and_beginning() -> None:
-    """A page of HTML is an error that shows what came."""
+def test_a_response_that_is_not_json_is_an_error() -> None:
+    """An HTML response is an error that shows its status and beginning."""
     html = respond(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
     with scripted(lambda _: html) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match=r"200.*<html> <h1>Please log in") as caught:
@@ -205,15 +203,15 @@ def test_a_response_that_is_no_json_shows_status_and_beginning() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
-def test_a_page_that_is_no_object_is_broken(value: Any) -> None:
-    """A list, a text or null is not a page of a list."""
+def test_a_page_that_is_not_an_object_is_an_error(value: Any) -> None:
+    """A list, text, number or null is not a valid page."""
     with scripted(lambda _: json(value)) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match="not a JSON object"):
             next(client.read_pages(spec.LIST_SEQUENCES))
 
 
-def test_a_small_response_that_unpacks_to_too_much_is_not_unpacked_whole() -> None:
-    """A gzip bomb ends at the limit, in little more memory than the limit."""
+def test_a_gzip_bomb_is_an_error() -> None:
+    """Decompression of a gzip bomb stops at the limit and uses little more memory than that."""
     limit = response_module.MAX_BODY_BYTES
     packed = gzip.compress(b" " * (4 * limit), compresslevel=1)
     bomb = respond(packed, headers={"Content-Encoding": "gzip"})
@@ -230,7 +228,7 @@ def test_a_small_response_that_unpacks_to_too_much_is_not_unpacked_whole() -> No
 
 @pytest.mark.parametrize("unit", [b"{}", b"1", b'"a"', b"[[[[[[[[]]]]]]]]"])
 def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
-    """Values that take little room in a body would take far more as objects."""
+    """A body with too many values is an error, because they need far more memory as objects."""
     body = b'{"sequences": [%b]}' % b",".join([unit] * response_module.MAX_VALUES)
     with scripted([gzipped(body)]) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match="larger than 1,000,000 values"):
@@ -238,8 +236,8 @@ def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
         assert len(service.requests) == 1
 
 
-def test_of_an_error_no_more_is_read_than_is_of_use() -> None:
-    """An error's body may be endless; its first part says what went wrong."""
+def test_only_the_beginning_of_an_error_is_read() -> None:
+    """An error's body may be endless, so only its beginning is read."""
     long = respond(b"Broken. " + b" " * 10_000_000, 400, {"Content-Length": str(10**12)})
     with scripted([long]) as service, connected(service) as client:
         with pytest.raises(BadRequestError, match=r"Broken\."):
@@ -248,8 +246,8 @@ def test_of_an_error_no_more_is_read_than_is_of_use() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
 @pytest.mark.parametrize("where", ["http://evil.example/sequences?x=1", "/other", "http://[", ""])
-def test_redirects_are_refused(status: int, where: str) -> None:
-    """A redirect is an error that names the host and follows nothing."""
+def test_redirects_are_an_error(status: int, where: str) -> None:
+    """A redirect is an error that names the host, and is not followed."""
     reply = json({}, status, headers={"Location": where})
     with scripted(lambda _: reply) as service, connected(service) as client:
         with pytest.raises(UnsafeLinkError) as caught:
@@ -283,7 +281,7 @@ ERRORS = [
 def test_error_statuses_become_exceptions(
     status: int, kind: type[StatusError], retryable: bool, may_have_acted: bool
 ) -> None:
-    """Each error status has its exception, with the facts on it and the service's own words."""
+    """Each error status raises its exception, with its facts and the service's own words."""
     with scripted(lambda _: json({"error": "Because."}, status)) as service:
         with connected(service) as client, pytest.raises(StatusError) as caught:
             client.read(spec.GET_LEAD_LIST, path={"id": "l1"})
@@ -295,7 +293,7 @@ def test_error_statuses_become_exceptions(
 
 
 def test_all_reasons_of_a_422_are_kept() -> None:
-    """Unknown codes and entries of another form are kept like the known ones."""
+    """Unknown codes and undocumented entries are kept like the documented ones."""
     entries = [
         {"error_code": "missing_lead_field", "message": "email is missing"},
         {"error_code": "brand_new", "message": "who knows"},
@@ -316,8 +314,8 @@ def test_all_reasons_of_a_422_are_kept() -> None:
     assert "missing_lead_field: email is missing" in str(caught.value)
 
 
-def test_an_error_that_breaks_off_is_still_that_error() -> None:
-    """The status counts, even where its explanation did not arrive whole."""
+def test_a_truncated_error_is_still_that_error() -> None:
+    """The status decides the exception, even if the body is truncated."""
     with scripted([truncated(json({"error": "x" * 50}, 422))]) as service:
         with connected(service) as client, pytest.raises(ValidationFailedError) as caught:
             client.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
@@ -325,7 +323,7 @@ def test_an_error_that_breaks_off_is_still_that_error() -> None:
 
 
 def test_messages_name_no_person() -> None:
-    """An email address in a request's path or query is in no message."""
+    """No message shows an email address of a request's path or query."""
     with scripted([json({}, 404), json({}, 400), Reply((), "reset")]) as service:
         with connected(service) as client:
             texts = []
@@ -349,7 +347,7 @@ def test_messages_name_no_person() -> None:
 
 @pytest.mark.parametrize("reply", [None, Reply((), "reset"), raw(b"no HTTP")])
 def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | None) -> None:
-    """Where nothing listens, the error says why, and not whose address was asked for."""
+    """If the connection fails, the error shows the cause but no requested address."""
     with scripted([] if reply is None else [reply] * 5) as service:
         listening = Service("http://127.0.0.1:1") if reply is None else service
         with connected(listening) as client, pytest.raises(ServiceError) as caught:
@@ -374,7 +372,7 @@ ECHOES: dict[str, Callable[[str], Reply]] = {
 
 @pytest.mark.parametrize("echo", ECHOES)
 def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> None:
-    """No text of an exception, nor of one behind it, holds the token."""
+    """No text of an exception or of its causes has the token."""
     with scripted(lambda _: ECHOES[echo](TOKEN)) as service, connected(service) as client:
         with pytest.raises(ServiceError) as caught:
             client.read(spec.LIST_SEQUENCES)
@@ -387,7 +385,7 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
 
 
 def test_the_token_is_in_no_good_response_that_echoes_it(tmp_path: Path) -> None:
-    """A token in a good response reaches neither the result nor the cache; short words stay."""
+    """A token in a valid response reaches neither the result nor the cache; short words stay."""
     cache = tmp_path / "cache.sqlite"
     with scripted(lambda _: json({"remark": f"hello {TOKEN}"})) as service:
         with closing(Client(service.url, TOKEN, cache=cache)) as client:
@@ -400,8 +398,8 @@ def test_the_token_is_in_no_good_response_that_echoes_it(tmp_path: Path) -> None
             assert client.read(spec.LIST_SEQUENCES) == {"remark": "hello word"}
 
 
-def test_a_client_shows_and_hands_over_no_token() -> None:
-    """Its repr has the address only; its attributes do not show the token; it cannot be copied."""
+def test_a_client_does_not_expose_its_token() -> None:
+    """The repr shows the address only, no attribute shows the token, and copying fails."""
     with closing(Client("http://localhost:1/api", TOKEN, cache=None)) as client:
         assert repr(client) == "Client('http://localhost:1/api')"
         assert TOKEN not in repr(vars(client))
@@ -429,8 +427,8 @@ def test_a_client_shows_and_hands_over_no_token() -> None:
         ("secret-\u20ac", "cannot be sent"),
     ],
 )
-def test_unusable_tokens_are_refused_and_not_shown(token: Any, problem: str) -> None:
-    """A token that cannot be one is an error at once, which says why and does not print it."""
+def test_invalid_tokens_are_an_error_that_does_not_show_them(token: Any, problem: str) -> None:
+    """An invalid token is an immediate error that gives the reason but not the token."""
     with pytest.raises(ConfigurationError, match=problem) as caught:
         Client("http://localhost:1", token, cache=None)
     assert "secret" not in "".join(traceback.format_exception(caught.value, chain=True)[-1:])
@@ -445,8 +443,8 @@ def test_unusable_tokens_are_refused_and_not_shown(token: Any, problem: str) -> 
         *(None, 5, b"http://localhost"),
     ],
 )
-def test_unusable_addresses_are_refused(address: Any) -> None:
-    """An address that is none is an error at once, which shows how one looks."""
+def test_invalid_addresses_are_an_error(address: Any) -> None:
+    """An invalid address is an immediate error that shows a valid example."""
     with pytest.raises(ConfigurationError, match=r"https://api\.example\.com"):
         Client(address, TOKEN, cache=None)
 
@@ -460,8 +458,8 @@ def test_unusable_addresses_are_refused(address: Any) -> None:
         *({"network_name": value} for value in ("", "X", "1a", "a-b", None)),
     ],
 )
-def test_unusable_options_are_refused_by_name(options: dict[str, Any]) -> None:
-    """A number or name of no use is an error that names the argument."""
+def test_invalid_options_are_named(options: dict[str, Any]) -> None:
+    """An invalid number or name is an error that names the argument."""
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         Client("http://localhost:1", TOKEN, **{"cache": None, **options})
 
@@ -469,7 +467,7 @@ def test_unusable_options_are_refused_by_name(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("end", ["", "/", "//"])
 @pytest.mark.parametrize("base_path", ["", "/api/v1"])
 def test_a_base_path_is_kept(base_path: str, end: str) -> None:
-    """Requests go below the address's own path, with a slash at its end or without."""
+    """Requests are sent below the base path, with or without a trailing slash."""
     with scripted([json({})], base_path=base_path) as service:
         with Client(service.url + end, TOKEN, cache=None) as client:
             client.read(spec.LIST_SEQUENCES)
@@ -477,8 +475,8 @@ def test_a_base_path_is_kept(base_path: str, end: str) -> None:
     assert service.targets == [f"{base_path}/sequences"]
 
 
-def test_a_closed_client_says_so() -> None:
-    """Closing twice is fine; using a closed client is an error."""
+def test_a_closed_client_is_an_error() -> None:
+    """Closing twice is allowed; using a closed client is an error."""
     client = Client("http://localhost:1", TOKEN, cache=None)
     client.close()
     client.close()
@@ -489,8 +487,8 @@ def test_a_closed_client_says_so() -> None:
         next(client.read_pages(spec.LIST_SEQUENCES))
 
 
-def test_reads_and_writes_cannot_be_mistaken() -> None:
-    """A write never goes the way that repeats and caches, and a read never the other."""
+def test_reads_and_writes_are_not_mixed_up() -> None:
+    """Calling `read` with a write, or `write` with a read, is an error."""
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(ValueError, match="is a write"):
             client.read(spec.ADD_LEADS, path={"id": "s"}, body={})
@@ -500,7 +498,7 @@ def test_reads_and_writes_cannot_be_mistaken() -> None:
 
 
 def page(ids: list[str], link: Any = ...) -> Reply:
-    """Reply with a page of sequences and its link to the next one."""
+    """Respond with a page of sequences and a link to the next page."""
     following = {} if link is ... else {"next": link}
     return json({"sequences": [{"id": one} for one in ids], "_links": following})
 
@@ -517,7 +515,7 @@ def page(ids: list[str], link: Any = ...) -> Reply:
     ],
 )
 def test_links_are_followed_in_every_style(base_path: str, href: str) -> None:
-    """A link means the same with and without the base path, the host, or any path at all."""
+    """A link works with or without the base path, the host or a path."""
     replies: list[Reply] = [page(["b"])]
     with scripted(lambda _: replies.pop(0), base_path=base_path) as service:
         replies.insert(0, page(["a"], {"href": href.format(url=service.url, base=base_path)}))
@@ -532,7 +530,7 @@ def test_links_are_followed_in_every_style(base_path: str, href: str) -> None:
 
 @pytest.mark.parametrize("link", [..., None, {}, "", {"href": None}, {"href": ""}])
 def test_a_page_without_a_link_is_the_last(link: Any) -> None:
-    """However the end is spelled, it is the end; an empty page with a link is not."""
+    """Every form of a missing link ends the list; an empty page with a link does not."""
     script = [page(["a"], {"href": "/sequences?p=2"}), page([], {"href": "/sequences?p=3"})]
     with scripted([*script, page(["c"], link)]) as service, connected(service) as client:
         pages = list(client.read_pages(spec.LIST_SEQUENCES))
@@ -540,8 +538,8 @@ def test_a_page_without_a_link_is_the_last(link: Any) -> None:
 
 
 @pytest.mark.parametrize("href", ["/sequences", "/sequences?p=1", "?p=1"])
-def test_links_in_a_circle_are_an_error(href: str) -> None:
-    """A link that was followed before raises instead of going on for ever."""
+def test_circular_links_are_an_error(href: str) -> None:
+    """A link that was already followed is an error."""
     script = [page(["a"], {"href": "/sequences?p=1"}), page(["b"], {"href": href})]
     with scripted(script) as service, connected(service) as client:
         pages = client.read_pages(spec.LIST_SEQUENCES)
@@ -555,7 +553,7 @@ def test_links_in_a_circle_are_an_error(href: str) -> None:
 
 
 def test_endless_new_links_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service that always has one more page is believed up to a limit only."""
+    """If every page links to another one, reading stops with an error at a limit."""
     monkeypatch.setattr(links, "MAX_PAGES", 7)
 
     def endless(request: Received) -> Reply:
@@ -568,8 +566,8 @@ def test_endless_new_links_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("href", ["//{other}/x", "http://{other}/x", "\t//{other}/x", "@{other}/x"])
-def test_links_elsewhere_are_not_followed(href: str) -> None:
-    """A link to another host or port raises before a byte is sent there."""
+def test_links_to_other_hosts_are_not_followed(href: str) -> None:
+    """A link to another host or port is an error before any request to it."""
     with scripted([]) as other:
         away = href.format(other=other.url.removeprefix("http://"))
         with scripted([page(["a"], {"href": away})]) as service, connected(service) as client:
@@ -584,8 +582,8 @@ def test_links_elsewhere_are_not_followed(href: str) -> None:
 NETWORK = "bluebook"
 
 
-def test_the_network_has_its_own_name_on_the_wire() -> None:
-    """Known field names are translated on their way out and in; values and data are not."""
+def test_the_network_name_is_translated() -> None:
+    """Documented field names are translated in requests and responses; values and data are not."""
     response_on_wire = {
         "total": 1,
         "duplicate_bluebook_urls": ["bluebook_url"],

@@ -1,4 +1,4 @@
-"""Which service the functions talk to: arguments, environment, default client, sandbox."""
+"""Selection of the service: arguments, environment, default client, sandbox."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(autouse=True)
 def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start every test with no configuration and no default client."""
+    """Start every test without configuration or default client."""
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
     monkeypatch.delenv("OUTREACH_API_KEY", raising=False)
     monkeypatch.setattr(connect, "_default", None)
     yield
-    gc.collect(1)  # what the test made: looking through all would take a tenth of a second
+    gc.collect(1)  # A full collection would take a tenth of a second.
 
 
-def test_no_configuration_is_an_error_that_says_what_to_do() -> None:
-    """With nothing configured every function says how to connect, and nothing is started."""
+def test_no_configuration_is_an_error_with_advice() -> None:
+    """Without configuration every function raises an error that explains how to connect."""
     for call in (of.connect, of.sequences, of.mailboxes, of.search_people, of.count_people):
         with pytest.raises(ConfigurationError) as caught:
             call()
@@ -38,7 +38,7 @@ def test_no_configuration_is_an_error_that_says_what_to_do() -> None:
 
 
 @pytest.mark.parametrize("token", [None, "", "  ", "two words", "s3cret\n"])
-def test_a_token_of_no_use_is_an_error_that_does_not_show_it(token: str | None) -> None:
+def test_an_invalid_token_is_an_error_that_does_not_show_it(token: str | None) -> None:
     """A missing or broken token is an error before any request, and is not printed."""
     with scripted([]) as service:
         with pytest.raises(ConfigurationError) as caught:
@@ -49,17 +49,17 @@ def test_a_token_of_no_use_is_an_error_that_does_not_show_it(token: str | None) 
 
 
 def test_the_environment_is_used(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With address and token in the environment, functions connect by themselves."""
+    """With address and token in the environment, functions connect automatically."""
     monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
     monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
     assert len(of.mailboxes()) > 0
     connect.resolve(None).close()
 
 
-def test_arguments_win_over_the_environment(
+def test_arguments_override_the_environment(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arguments are used before the environment."""
+    """Arguments override the environment."""
     monkeypatch.setenv("OUTREACH_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("OUTREACH_API_KEY", "another")
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
@@ -67,8 +67,8 @@ def test_arguments_win_over_the_environment(
         assert of.count_people() > 0
 
 
-def test_the_last_client_is_the_default_and_client_wins() -> None:
-    """Functions use the last client that was connected, unless they are given one."""
+def test_the_last_client_is_the_default() -> None:
+    """Functions use the last connected client unless client= is given."""
     empty = json({"sequences": []})
     with scripted([empty] * 3) as first, scripted([empty] * 3) as second:
         with (
@@ -81,7 +81,7 @@ def test_the_last_client_is_the_default_and_client_wins() -> None:
 
 
 def test_a_closed_client_is_not_used_silently(sandbox: Sandbox) -> None:
-    """After closing, functions say that nothing is connected; the client says that it is closed."""
+    """After closing, functions report a missing connection, and the client that it is closed."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
         pass
     with pytest.raises(ConfigurationError, match="No service is connected"):
@@ -90,8 +90,10 @@ def test_a_closed_client_is_not_used_silently(sandbox: Sandbox) -> None:
         of.sequences(client=client)
 
 
-def test_a_closed_sandbox_is_not_followed_by_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What went to a sandbox never goes on, unasked, with the account of the environment."""
+def test_a_closed_sandbox_does_not_fall_back_to_the_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a sandbox is closed, functions do not fall back to the account of the environment."""
     with scripted([json({"sequences": []})] * 2) as account:
         monkeypatch.setenv("OUTREACH_BASE_URL", account.url)
         monkeypatch.setenv("OUTREACH_API_KEY", "token")
@@ -103,8 +105,8 @@ def test_a_closed_sandbox_is_not_followed_by_the_account(monkeypatch: pytest.Mon
             of.sequences()
 
 
-def test_a_sandbox_that_no_client_can_use_is_stopped() -> None:
-    """An option of no use leaves no service behind."""
+def test_a_sandbox_with_an_invalid_option_is_stopped() -> None:
+    """After an invalid option, the sandbox is stopped."""
     before = threading.active_count()
     with pytest.raises(ConfigurationError, match="timeout"):
         of.connect("sandbox", timeout=-1)
@@ -112,14 +114,14 @@ def test_a_sandbox_that_no_client_can_use_is_stopped() -> None:
 
 
 def test_a_missing_token_does_not_show_the_address() -> None:
-    """An address with a password in it is not printed for want of a token."""
+    """An error about a missing token does not show an address that contains a password."""
     with pytest.raises(ConfigurationError) as caught:
         of.connect("https://ada:s3cret@brightforge.example")
     assert "s3cret" not in str(caught.value)
 
 
-def test_client_takes_a_client() -> None:
-    """Anything else given as the client is told."""
+def test_client_must_be_a_client() -> None:
+    """Anything other than a client as client= is an error."""
     with pytest.raises(ConfigurationError, match="client takes"):
         of.sequences(client="https://brightforge.example")  # type: ignore[arg-type]
 
@@ -136,8 +138,8 @@ def test_the_sandbox_starts_by_name_and_stops_with_its_client() -> None:
     assert caught.value.retryable
 
 
-def test_a_refused_token_is_told_without_it(sandbox: Sandbox) -> None:
-    """A token that the service refuses is a 401 in words, and is not printed."""
+def test_a_rejected_token_is_an_error_without_it(sandbox: Sandbox) -> None:
+    """A token that the service rejects is a 401 with an explanation, and is not printed."""
     with of.connect(sandbox.url, "not-the-token", cache=None):
         with pytest.raises(AuthenticationError) as caught:
             of.sequences()
@@ -146,14 +148,14 @@ def test_a_refused_token_is_told_without_it(sandbox: Sandbox) -> None:
 
 
 def test_the_repr_shows_the_address_and_not_the_token(sandbox: Sandbox) -> None:
-    """Neither the client nor the sandbox shows the token in its repr."""
+    """The reprs of the client and the sandbox do not show the token."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
         assert sandbox.url in repr(client)
         assert sandbox.api_key not in repr(client) + repr(sandbox) + str(vars(client))
 
 
-def test_a_proxy_is_used_where_it_is_given() -> None:
-    """`connect` sends requests through the proxy that it is given."""
+def test_a_given_proxy_is_used() -> None:
+    """`connect` sends requests through the given proxy."""
     with scripted([json({"mailboxes": [], "_links": {}})]) as proxy:
         with pytest.warns(OutreachWarning, match="not encrypted"):
             client = of.connect(
@@ -166,8 +168,8 @@ def test_a_proxy_is_used_where_it_is_given() -> None:
     ]
 
 
-def test_what_a_proxy_is_for_is_read_in_any_case() -> None:
-    """A proxy for HTTP is used, as one for http is."""
+def test_the_scheme_of_a_proxy_is_case_insensitive() -> None:
+    """A proxy for HTTP is used like one for http."""
     with scripted([json({"mailboxes": [], "_links": {}})]) as proxy:
         address = proxy.url.removeprefix("http://")
         with pytest.warns(OutreachWarning, match="not encrypted"):
@@ -191,8 +193,8 @@ def test_what_a_proxy_is_for_is_read_in_any_case() -> None:
     ],
     ids=str,
 )
-def test_a_proxy_of_no_use_is_told_before_any_request(proxies: dict[str, str]) -> None:
-    """A proxy that cannot be used, or never would be, is an error that shows no password."""
+def test_an_invalid_proxy_is_an_error_before_any_request(proxies: dict[str, str]) -> None:
+    """An invalid proxy, or one that would never be used, is an error that shows no password."""
     with pytest.raises(ConfigurationError, match="proxies") as raised:
         of.connect("https://api.example.com", "token", cache=None, proxies=proxies)
     shown = "".join(traceback.format_exception(raised.value))
@@ -200,6 +202,6 @@ def test_a_proxy_of_no_use_is_told_before_any_request(proxies: dict[str, str]) -
 
 
 def test_a_file_of_certificates_must_exist() -> None:
-    """A file of certificate authorities that is not there is told before any request."""
+    """A missing file of certificate authorities is an error before any request."""
     with pytest.raises(ConfigurationError, match="does not exist"):
         of.connect("https://api.example.com", "token", verify="authorities.pem")

@@ -1,4 +1,4 @@
-"""The clock that ends requests in time: one for all threads of a process, also of a forked one."""
+"""One clock per process enforces the timeouts of all threads, also after a fork."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.scripted import Received, Reply, drip, json, scripted
 
 
 def slow(_received: Received) -> Reply:
-    """Respond byte by byte, so that no timeout of a socket ends it."""
+    """Respond byte by byte, so that no socket timeout applies."""
     return drip(json({"sequences": ["x" * 200]}))
 
 
-def test_requests_of_all_threads_end_in_their_own_time() -> None:
-    """A request with a short time is not kept waiting by one that has longer."""
+def test_requests_of_all_threads_have_their_own_timeout() -> None:
+    """A request with a short timeout is not delayed by one with a longer timeout."""
     ended: list[str] = []
 
     def ask(name: str, seconds: float) -> None:
@@ -43,8 +43,8 @@ def test_requests_of_all_threads_end_in_their_own_time() -> None:
     assert ended == ["short", "long"]
 
 
-def test_what_is_over_is_not_broken_off() -> None:
-    """An exchange that was forgotten in time is left alone, and one after it is not."""
+def test_a_finished_exchange_is_not_aborted() -> None:
+    """A forgotten exchange does not time out, but a later one does."""
     clock, over, late = Clock(), Exchange(), Exchange()
     clock.start(over, 0.05)
     clock.forget(over)
@@ -58,7 +58,7 @@ def test_what_is_over_is_not_broken_off() -> None:
 
 @pytest.mark.long
 def test_a_forked_process_has_a_clock_too() -> None:
-    """A process that was forked after the first request ends its own requests in time."""
+    """A process forked after the first request enforces timeouts of its own requests."""
     code = (
         "import os, sys, warnings\n"
         "from outreach_frames import spec\n"

@@ -1,4 +1,4 @@
-"""Where a link may lead, by tables of addresses."""
+"""Valid and invalid targets of links, tested with tables of addresses."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ BAD = [
 
 
 @pytest.mark.parametrize("href", GOOD)
-def test_good_links_mean_an_address_of_the_service(href: str) -> None:
-    """Each style of link resolves to the address that the service means."""
+def test_valid_links_resolve_to_the_service(href: str) -> None:
+    """Each style of link resolves to the intended address of the service."""
     assert resolve(href, page_url=PAGE, base_url=BASE) == GOOD[href]
 
 
 @pytest.mark.parametrize("base", [BASE, "https://api.example.com"])
-def test_other_links_are_refused(base: str) -> None:
-    """A link that could lead elsewhere raises, and its message does not repeat it."""
+def test_other_links_are_an_error(base: str) -> None:
+    """A link to another place is an error, and its message does not repeat the link."""
     for href in BAD:
         with pytest.raises(UnsafeLinkError, match="Nothing was sent") as caught:
             resolve(href, page_url=PAGE, base_url=base)
@@ -85,8 +85,8 @@ def test_other_links_are_refused(base: str) -> None:
 
 
 @given(st.text("/\\?#@:.%[]\t\n ahtps1evil-", max_size=30))
-def test_no_link_leads_elsewhere(href: str) -> None:
-    """Whatever text a link is, it resolves to the service itself or raises."""
+def test_no_link_leaves_the_service(href: str) -> None:
+    """Any text resolves to an address of the service or raises an error."""
     try:
         url = resolve(href, page_url=PAGE, base_url=BASE)
     except UnsafeLinkError:
@@ -111,19 +111,19 @@ def test_no_link_leads_elsewhere(href: str) -> None:
     ],
 )
 def test_the_end_has_many_spellings(page: dict[str, Any]) -> None:
-    """A link that is absent, null or empty ends the list."""
+    """A missing, null or empty link ends the list."""
     assert next_href(page) is None
 
 
 @pytest.mark.parametrize("link", ["/sequences?p=2", {"href": "/sequences?p=2"}])
-def test_a_link_is_returned_as_it_is(link: Any) -> None:
-    """The text of the link is not touched, be it in a link object or bare."""
+def test_a_link_is_returned_unchanged(link: Any) -> None:
+    """The text of a link is returned unchanged, from a link object or a plain text."""
     assert next_href({"_links": {"next": link}}) == "/sequences?p=2"
 
 
 @pytest.mark.parametrize("link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, True])
-def test_a_link_of_another_form_is_an_error(link: Any) -> None:
-    """A link that cannot be read does not pass for the end, because rows would be lost."""
+def test_a_malformed_link_is_an_error(link: Any) -> None:
+    """A malformed link is an error and not the end of the list, because rows would be lost."""
     with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
         next_href({"_links": {"next": link}})
 
@@ -141,6 +141,6 @@ def test_a_link_of_another_form_is_an_error(link: Any) -> None:
         ("http://localhost.example.com", True),
     ],
 )
-def test_what_leaves_the_machine_unencrypted(address: str, exposed: bool) -> None:
-    """Plain http is only private within the machine."""
+def test_http_is_unencrypted_beyond_the_machine(address: str, exposed: bool) -> None:
+    """Plain http is private only within this machine."""
     assert is_sent_unencrypted(address) is exposed

@@ -1,4 +1,4 @@
-"""The network's name changes in keys that the interface knows, and nowhere else."""
+"""The network's name is translated in documented keys only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ documents = st.recursive(
 
 
 def renamed(value: Any) -> Any:
-    """Rename the known keys of a value, the plain way."""
+    """Rename the documented keys of a value recursively."""
     if isinstance(value, list):
         return [renamed(item) for item in value]
     if isinstance(value, dict):
@@ -46,29 +46,29 @@ def renamed(value: Any) -> Any:
 
 
 @given(documents, st.sampled_from([(",", ":"), (", ", " : "), (",\n", "\t:\r\n ")]), st.booleans())
-def test_incoming_keys_are_translated_and_nothing_else(
+def test_only_documented_keys_are_translated(
     value: Any, separators: tuple[str, str], ascii_only: bool
 ) -> None:
-    """Working on the bytes gives what renaming the parsed keys gives, however they are written."""
+    """Translating the bytes gives the same as renaming the parsed keys, in any formatting."""
     body = json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()
     assert json.loads(NetworkName(NAME).incoming(body)) == renamed(value)
 
 
 @given(st.binary(max_size=50))
-def test_nothing_happens_without_another_name(body: bytes) -> None:
-    """Where the service uses the interface's own name, bytes are passed on untouched."""
+def test_nothing_is_translated_without_another_name(body: bytes) -> None:
+    """If the service uses the interface's own name, the bytes do not change."""
     assert NetworkName(spec.NETWORK_NAME).incoming(body) is body
 
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
 def test_outgoing_filters_are_translated(known: spec.Filter) -> None:
-    """Filters that carry the network's name carry the service's name for it."""
+    """Filters named after the network get the service's name for it."""
     sent = NetworkName(NAME).outgoing({known.name: ["profnet_networks"]})
     assert sent == {known.name.replace("profnet", NAME): ["profnet_networks"]}
 
 
 def test_outgoing_leads_are_translated_but_not_their_data() -> None:
-    """A lead's own fields are translated; its data and the caller's own objects are not."""
+    """A lead's own fields are translated; its data and the caller's objects do not change."""
     data = {"profnet_url": "profnet_url"}
     body = {
         "leads": [{"profnet_url": "u", "data": data}],

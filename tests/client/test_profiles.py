@@ -1,4 +1,4 @@
-"""Logging in: what is asked, stored in the keyring, sent, and never shown."""
+"""Login: prompts, storage in the keyring, and use of the token, which is never shown."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ EMPTY = json({"sequences": [], "_links": {}})
 
 
 class Person:
-    """Somebody at the prompts; a question that has no answer is an error."""
+    """A user at the prompts with prepared answers; an unexpected prompt is an error."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.answers: list[str | BaseException] = []
         self.asked: list[str] = []
-        # As a notebook's kernel does.
+        # A notebook's kernel does this.
         patch.setattr("builtins.input", self._answer)
         patch.setattr(getpass, "getpass", self._answer)
 
@@ -57,17 +57,17 @@ class Person:
 
 @pytest.fixture(autouse=True)
 def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start every test with no configuration and no default client."""
+    """Start every test without configuration or default client."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(connect, "_default", None)
     yield
-    gc.collect(1)  # what the test made: looking through all would take a tenth of a second
+    gc.collect(1)  # A full collection would take a tenth of a second.
 
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> Person:
-    """Have somebody at the prompts."""
+    """Put a user with prepared answers at the prompts."""
     return Person(monkeypatch)
 
 
@@ -79,14 +79,12 @@ def ring() -> Iterator[MemoryKeyring]:
 
 
 def token_of(service: Service) -> str | None:
-    """Return what signed the last request to a service."""
+    """Return the token of the last request to a service."""
     return service.requests[-1].headers["Authorization"]
 
 
-def test_login_asks_once_and_all_later_connections_use_it(
-    sandbox: Sandbox, person: Person, ring: MemoryKeyring
-) -> None:
-    """The first login asks and stores; a second one, connect and functions ask nothing."""
+def test_login_asks_once(sandbox: Sandbox, person: Person, ring: MemoryKeyring) -> None:
+    """The first login asks and stores; a second login, connect and functions do not ask."""
     person.answers = [f" {sandbox.url}/ ", f"{sandbox.api_key} "]
     with of.login() as client:
         assert client.base_url == sandbox.url
@@ -101,10 +99,10 @@ def test_login_asks_once_and_all_later_connections_use_it(
     assert "sandbox-" not in repr(client)
 
 
-def test_options_are_stored_with_the_token_and_apply_later(
+def test_options_are_stored_with_the_token(
     person: Person, ring: MemoryKeyring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Proxies, certificates and the network's name are those of the profile, from any folder."""
+    """Proxies, certificates and the network's name come from the profile, in any folder."""
     monkeypatch.chdir(tmp_path)
     Path("ca.pem").touch()
     person.answers = [TOKEN]
@@ -119,7 +117,7 @@ def test_options_are_stored_with_the_token_and_apply_later(
                 of.sequences()
         assert (client.network_name, client._verify) == ("pronet", str(tmp_path / "ca.pem"))
         assert len(proxy.requests) == 2
-        # What is given beside it is stored too, and nothing is asked.
+        # Further arguments are stored too, without a prompt.
         with pytest.warns(UserWarning, match="encrypted"):
             of.login(network_name="pron").close()
         with pytest.warns(UserWarning, match="encrypted"):
@@ -129,10 +127,10 @@ def test_options_are_stored_with_the_token_and_apply_later(
     assert ring.changes == ["default"] * 2
 
 
-def test_a_refused_token_is_asked_for_again(
+def test_a_rejected_token_is_asked_for_again(
     sandbox: Sandbox, person: Person, ring: MemoryKeyring
 ) -> None:
-    """A token that was revoked is asked for at the same address; a wrong one is not stored."""
+    """A revoked token is asked for again at the same address; a wrong one is not stored."""
     status = 200
     with scripted(lambda _: json({"sequences": []}, status)) as service:
         person.answers = [TOKEN]
@@ -155,7 +153,7 @@ def test_a_refused_token_is_asked_for_again(
 def test_a_service_that_fails_changes_nothing(
     status: int | None, person: Person, ring: MemoryKeyring
 ) -> None:
-    """Where the service does not work, login raises, asks nothing and forgets nothing."""
+    """If the service fails, login raises an error, does not ask, and keeps the profile."""
     replies = [EMPTY] if status is None else [EMPTY, json({}, status)]
     person.answers = [TOKEN]
     with scripted(replies) as service:
@@ -168,8 +166,8 @@ def test_a_service_that_fails_changes_nothing(
     assert (ring.changes, person.asked) == (["default"], [f"Token for {service.url}: "])
 
 
-def test_a_page_that_is_no_response_is_refused(person: Person, ring: MemoryKeyring) -> None:
-    """A token is not stored for an address that answers with something else."""
+def test_an_address_of_another_service_is_an_error(person: Person, ring: MemoryKeyring) -> None:
+    """A token is not stored for an address that does not respond as the service."""
     person.answers = [TOKEN]
     with scripted([json(["not", "the", "service"])]) as service, pytest.raises(ServiceError):
         of.login(service.url)
@@ -191,8 +189,8 @@ def test_a_page_that_is_no_response_is_refused(person: Person, ring: MemoryKeyri
     ],
     ids=repr,
 )
-def test_input_of_no_use_stores_nothing(answer: Any, person: Person, ring: MemoryKeyring) -> None:
-    """No token, a broken one, or nobody to ask: an error of ours that does not show the input."""
+def test_invalid_input_is_not_stored(answer: Any, person: Person, ring: MemoryKeyring) -> None:
+    """A missing or broken token, or no terminal, is an error that does not show the input."""
     person.answers = [answer]
     with scripted([]) as service, pytest.raises(ConfigurationError) as caught:
         of.login(service.url)
@@ -204,7 +202,7 @@ def test_input_of_no_use_stores_nothing(answer: Any, person: Person, ring: Memor
 
 
 def test_ctrl_c_at_the_prompt_ends_login(person: Person, ring: MemoryKeyring) -> None:
-    """An interrupt goes on to the caller, and nothing is stored."""
+    """Ctrl-C at the prompt reaches the caller, and nothing is stored."""
     person.answers = [KeyboardInterrupt()]
     with pytest.raises(KeyboardInterrupt):
         of.login("http://127.0.0.1:9")
@@ -226,19 +224,19 @@ def test_ctrl_c_at_the_prompt_ends_login(person: Person, ring: MemoryKeyring) ->
     ],
     ids=repr,
 )
-def test_arguments_are_checked_before_anything_is_asked(
+def test_arguments_are_checked_before_any_prompt(
     options: dict[str, Any], person: Person, ring: MemoryKeyring
 ) -> None:
-    """An argument of no use is an error, and nobody is asked."""
+    """An invalid argument is an error before any prompt."""
     with pytest.raises(ConfigurationError):
         of.login(**options)
     assert (person.asked, ring.changes) == ([], [])
 
 
-def test_where_address_and_token_come_from(
+def test_the_order_of_address_and_token_sources(
     person: Person, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Arguments, profile, OUTREACH_PROFILE, environment, default: each whole, never mixed."""
+    """The first of arguments, profile, OUTREACH_PROFILE, environment and default is used whole."""
     names = ("default", "crm", "env", "argument")
     tokens = {name: f"{TOKEN}-{name}" for name in names}
     with scripted(lambda _: EMPTY) as one, scripted(lambda _: EMPTY) as two:
@@ -259,7 +257,7 @@ def test_where_address_and_token_come_from(
         assert used() == expected("default")
         assert used(profile="crm") == expected("crm")
         monkeypatch.setenv("OUTREACH_API_KEY", tokens["env"])
-        # A token without an address is for some other account than the stored one.
+        # A token without an address may be of another account than the stored one.
         with pytest.raises(ConfigurationError, match="address of its service is missing"):
             of.connect()
         assert used(profile="default") == expected("default")
@@ -279,14 +277,14 @@ def test_where_address_and_token_come_from(
                 of.connect(profile="crm", **beside)
         monkeypatch.delenv("OUTREACH_API_KEY")
         monkeypatch.setenv("OUTREACH_PROFILE", "")
-        # An address without a token does not get the stored one.
+        # An address without a token does not use the stored token.
         monkeypatch.setenv("OUTREACH_BASE_URL", one.url)
         with pytest.raises(ConfigurationError, match="token is missing"):
             of.connect()
 
 
 def test_an_unknown_profile_is_named(ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A profile that is not stored is an error, also where the environment has an account."""
+    """An unknown profile is an error, even if the environment has an account."""
     monkeypatch.setenv("OUTREACH_BASE_URL", "https://x.example")
     monkeypatch.setenv("OUTREACH_API_KEY", TOKEN)
     with pytest.raises(ConfigurationError, match=r"no profile 'crm'.*of\.login\(\)"):
@@ -318,10 +316,10 @@ ENTRY = {"base_url": "https://x.example", "api_key": TOKEN}
         json_module.dumps(ENTRY)[:-1],
     ],
 )
-def test_a_damaged_entry_is_told_and_can_be_replaced(
+def test_a_damaged_entry_is_an_error_and_can_be_replaced(
     entry: str, sandbox: Sandbox, person: Person, ring: MemoryKeyring
 ) -> None:
-    """An entry that cannot be read is an error that shows nothing of it; login replaces it."""
+    """An unreadable entry is an error that does not show it; login replaces the entry."""
     ring.entries["outreach_frames", "default"] = entry
     for call in (of.connect, of.sequences):
         with pytest.raises(ConfigurationError, match=r"damaged.*of\.login.*of\.logout") as caught:
@@ -338,7 +336,7 @@ def test_a_damaged_entry_is_told_and_can_be_replaced(
     ids=lambda ring: type(ring).__name__,
 )
 def test_a_keyring_that_does_not_encrypt_is_not_used(ring: Any, person: Person) -> None:
-    """Nobody is asked and nothing is written; the error names the variables."""
+    """A keyring without encryption is an error that names the variables; login does not ask."""
     with using(ring):
         for call in (of.login, of.logout, lambda: of.connect(profile="default")):
             with pytest.raises(ConfigurationError, match="OUTREACH_BASE_URL and OUTREACH_API_KEY"):
@@ -349,8 +347,8 @@ def test_a_keyring_that_does_not_encrypt_is_not_used(ring: Any, person: Person) 
     assert getattr(ring, "changes", []) == []
 
 
-def test_a_chain_is_not_followed_into_plain_text(person: Person) -> None:
-    """Of a chain of keyrings only one that encrypts is used, those of the system first."""
+def test_a_chain_of_keyrings_does_not_use_plain_text(person: Person) -> None:
+    """In a chain of keyrings only encrypting ones are used, the system's first."""
     plain, chosen = PlaintextKeyring(), MemoryKeyring()
     chain = type("Chain", (ChainerBackend,), {"backends": [plain, chosen]})
     person.answers = [TOKEN]
@@ -362,7 +360,7 @@ def test_a_chain_is_not_followed_into_plain_text(person: Person) -> None:
 
 @pytest.mark.parametrize("fault", [ValueError, keyring.errors.KeyringLocked, KeyboardInterrupt])
 def test_a_keyring_that_fails_shows_no_token(fault: type[BaseException], person: Person) -> None:
-    """What a keyring raises as it stores the token is replaced, with the frames that show it."""
+    """A keyring's error while storing the token is replaced, without the frames that show it."""
     person.answers = ["".join(parts := ["tok-", "x" * 1300])]
     expected = KeyboardInterrupt if fault is KeyboardInterrupt else ConfigurationError
     with using(FailingKeyring(fault)), scripted([EMPTY]) as service:
@@ -378,7 +376,7 @@ def test_a_keyring_that_fails_shows_no_token(fault: type[BaseException], person:
 
 
 def test_logout_removes_one_profile(sandbox: Sandbox, person: Person, ring: MemoryKeyring) -> None:
-    """A profile is removed, others stay, and one that is not there is no error."""
+    """Logout removes one profile and keeps others; a missing profile is not an error."""
     for name in ("default", "crm"):
         person.answers = [sandbox.api_key]
         of.login(sandbox.url, profile=name).close()
@@ -391,8 +389,8 @@ def test_logout_removes_one_profile(sandbox: Sandbox, person: Person, ring: Memo
         of.logout("a/b")
 
 
-def test_logins_at_once_leave_one_of_them_whole(person: Person, ring: MemoryKeyring) -> None:
-    """Two who log in at the same time leave the address and the token of one of them."""
+def test_concurrent_logins_leave_one_complete_profile(person: Person, ring: MemoryKeyring) -> None:
+    """After two logins at once, address and token belong to the same one."""
     person.answers = [TOKEN, TOKEN]
     with scripted(lambda _: EMPTY) as one, scripted(lambda _: EMPTY) as two:
         both = [threading.Thread(target=lambda s=s: of.login(s.url).close()) for s in (one, two)]
@@ -405,7 +403,7 @@ def test_logins_at_once_leave_one_of_them_whole(person: Person, ring: MemoryKeyr
 
 
 def test_options_of_the_sandbox_go_through_connect() -> None:
-    """people= and seed= make the sandbox's world, and are errors beside any other address."""
+    """people= and seed= configure the sandbox, and are errors with any other address."""
     worlds = []
     for seed in (3, 3, 4):
         with of.connect("sandbox", people=30, seed=seed, cache=None):
@@ -435,7 +433,7 @@ def test_commands_log_in_and_use_a_profile(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """login and logout take --profile, and commands take it or OUTREACH_PROFILE."""
+    """login and logout accept --profile, and other commands accept it or OUTREACH_PROFILE."""
     person.answers = [sandbox.url, sandbox.api_key]
     assert main(["login", "--profile", "crm"]) == 0
     assert main(["login", sandbox.url, "--profile", "crm"]) == 0
@@ -455,7 +453,7 @@ def test_commands_log_in_and_use_a_profile(
 
 @pytest.mark.long
 def test_without_a_terminal_login_ends_with_an_error(tmp_path: Path) -> None:
-    """Without a terminal no token is read, and connections with arguments import no keyring."""
+    """Without a terminal no token is read; connections with arguments do not import keyring."""
     code = """
 import sys
 import outreach_frames as of
@@ -473,10 +471,10 @@ for address in (None, "http://127.0.0.1:9", None):
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        input="http://127.0.0.1:9\n" * 2,  # what would be taken as the token, too
+        input="http://127.0.0.1:9\n" * 2,  # This line would be read as the token.
         capture_output=True,
         text=True,
-        start_new_session=True,  # no terminal
+        start_new_session=True,  # Standard input is not a terminal.
         check=True,
     )
     assert done.stdout.count("No input was read") == 3

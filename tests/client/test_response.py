@@ -1,4 +1,4 @@
-"""JSON as services write it, and the many forms of an error's body."""
+"""JSON in the forms that services send, and the many forms of error bodies."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("body", READABLE)
-def test_what_services_send_for_json_is_read(body: bytes) -> None:
-    """JSON, and what is nearly JSON and clear, comes out as its value."""
+def test_json_variants_are_read(body: bytes) -> None:
+    """JSON, and unambiguous variants of it, are parsed."""
     assert load_json(body) == READABLE[body]
 
 
 def test_nan_is_read() -> None:
-    """A number that is none is read as that."""
+    """NaN is read as a float."""
     assert math.isnan(load_json(b'{"lat": NaN}')["lat"])
 
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
-def test_what_is_no_json_is_one_kind_of_error(body: bytes) -> None:
-    """Nothing but our own error comes out, short, with the beginning, and no other behind it."""
+def test_invalid_json_is_one_kind_of_error(body: bytes) -> None:
+    """Invalid JSON is one short error of ours that shows its beginning and has no cause."""
     with pytest.raises(InvalidResponseError, match="not valid JSON") as caught:
         load_json(body)
     assert len(str(caught.value)) < 400
@@ -61,7 +61,7 @@ def test_what_is_no_json_is_one_kind_of_error(body: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(body: bytes) -> None:
-    """Whatever the bytes are, there is a value that can be written again, or our own error."""
+    """Any bytes give a value that can be serialised, or our own error."""
     try:
         value = load_json(body)
     except InvalidResponseError:
@@ -70,7 +70,7 @@ def test_no_bytes_break_the_reader(body: bytes) -> None:
 
 
 def test_an_excerpt_is_one_short_line() -> None:
-    """Line breaks and control characters do not get into a message."""
+    """Line breaks and control characters do not appear in a message."""
     shown = excerpt(b"<p>\n\tOne\x1b[31m\x00 two</p>" + b"x" * 1000)
     assert shown.startswith(r"<p> One\x1b[31m\x00 two</p>xxx")
     assert len(shown) <= 201
@@ -94,22 +94,22 @@ SAID: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("body", "said"), SAID)
-def test_the_services_own_words_are_found(body: Any, said: str) -> None:
-    """Whatever form an error's body has, its words are in the message."""
+def test_the_services_own_words_are_shown(body: Any, said: str) -> None:
+    """The message shows the service's words, whatever form the error's body has."""
     error = status_error("GET /x", 400, orjson.dumps(body), retry_after=None, redact=str)
     assert str(error).startswith(f"GET /x: status 400{', ' + said if said else ''}. The service")
 
 
-def test_a_body_that_is_no_json_is_quoted() -> None:
-    """Text and HTML are shown in short."""
+def test_a_body_that_is_not_json_is_quoted() -> None:
+    """Text and HTML are shown in shortened form."""
     error = status_error("GET /x", 502, b"<h1>Bad\nGateway</h1>", retry_after=None, redact=str)
     assert "'<h1>Bad Gateway</h1>'" in str(error)
     assert len(str(status_error("GET /x", 502, b"x" * 9999, retry_after=None, redact=str))) < 400
 
 
 @pytest.mark.parametrize("entries", [None, "text", {"a": 1}, 5, [], [[]]])
-def test_validation_errors_of_another_form_break_nothing(entries: Any) -> None:
-    """A 422 is a 422, whatever its reasons look like."""
+def test_malformed_validation_errors_are_accepted(entries: Any) -> None:
+    """A 422 is a ValidationError, whatever form its reasons have."""
     body = orjson.dumps({"validation_errors": entries})
     error = status_error("POST /x", 422, body, retry_after=None, redact=str)
     assert isinstance(error, ValidationFailedError)
@@ -117,8 +117,8 @@ def test_validation_errors_of_another_form_break_nothing(entries: Any) -> None:
     assert bool(error.validation_errors) is (entries not in (None, []))
 
 
-def test_an_error_of_any_depth_is_an_error() -> None:
-    """Messages that are nested a thousand deep are left out; those near the surface are shown."""
+def test_a_deeply_nested_error_is_read() -> None:
+    """Messages nested a thousand levels deep are omitted; those near the surface are shown."""
     deep = '{"error":' * 1000 + '"far"' + "}" * 1000
     for status, kind in ((422, ValidationFailedError), (400, StatusError)):
         body = f'{{"validation_errors": [{{"error_code": "near", "message": {deep}}}]}}'.encode()
@@ -127,8 +127,8 @@ def test_an_error_of_any_depth_is_an_error() -> None:
         assert error.status_code == status
 
 
-def test_reasons_in_front_of_a_cut_are_kept() -> None:
-    """Of an error that is too long, the validation errors that came whole are read."""
+def test_validation_errors_before_a_cut_are_kept() -> None:
+    """If an error is too long, its complete validation errors are read."""
     problems = [{"error_code": f"code_{number}", "message": "x" * 50} for number in range(10)]
     body = orjson.dumps({"status": 422, "validation_errors": problems})
     error = status_error("POST /x", 422, body[:-120], retry_after=None, redact=str)

@@ -1,4 +1,4 @@
-"""What is tried again and what is not; how long it waits; how it is interrupted."""
+"""Retries: which failures are retried, how long the client waits, and how waits are interrupted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TRIES = client_module.MAX_TRIES
 
 
 def cut_gzip() -> Reply:
-    """Reply with a compressed body that ends in its middle, as if that were all."""
+    """Respond with a truncated gzip body under a matching Content-Length."""
     whole = gzipped(b'{"sequences": [' + b"1," * 500 + b"1]}")
     head, body = whole.parts
     assert isinstance(head, bytes)
@@ -84,8 +84,8 @@ FAULTS: dict[str, Callable[[], Reply]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_reads_are_tried_again(fault: str) -> None:
-    """A read that failed in passing comes out well."""
+def test_reads_are_retried(fault: str) -> None:
+    """A read that fails temporarily succeeds in the end."""
     with scripted([FAULTS[fault](), FAULTS[fault](), json(GOOD)]) as service:
         with connected(service) as client:
             assert client.read(spec.LIST_SEQUENCES) == GOOD
@@ -93,8 +93,8 @@ def test_reads_are_tried_again(fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_reads_are_not_tried_for_ever(fault: str) -> None:
-    """A read that keeps failing ends in an error that says how often it was tried."""
+def test_reads_have_a_retry_limit(fault: str) -> None:
+    """A read that keeps failing is an error that gives the number of attempts."""
     with scripted(lambda _: FAULTS[fault]()) as service, connected(service) as client:
         with pytest.raises(ServiceError) as caught:
             client.read(spec.LIST_SEQUENCES)
@@ -104,16 +104,16 @@ def test_reads_are_not_tried_for_ever(fault: str) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 422])
-def test_what_will_not_get_better_is_not_tried_again(status: int) -> None:
-    """An error that is the request's own fault is raised at once."""
+def test_permanent_errors_are_not_retried(status: int) -> None:
+    """An error that the request itself causes is raised at once."""
     with scripted([json({}, status)]) as service, connected(service) as client:
         with pytest.raises(ServiceError):
             client.read(spec.LIST_SEQUENCES)
     assert len(service.requests) == 1
 
 
-def test_a_page_is_tried_again_where_it_failed() -> None:
-    """A fault in the middle of a walk repeats that page only."""
+def test_only_the_failed_page_is_retried() -> None:
+    """An error in the middle of several pages repeats that page only."""
     first = json({"sequences": [1], "_links": {"next": {"href": "/sequences?p=2"}}})
     with scripted([first, reset(), json({"sequences": [2]})]) as service:
         with connected(service) as client:
@@ -122,8 +122,8 @@ def test_a_page_is_tried_again_where_it_failed() -> None:
     assert service.targets == ["/sequences", "/sequences?p=2", "/sequences?p=2"]
 
 
-def test_what_the_caller_cannot_parse_is_tried_again() -> None:
-    """The caller's own check of a response counts like the client's."""
+def test_a_response_that_the_caller_rejects_is_retried() -> None:
+    """A response that fails the caller's own check is requested again."""
 
     def parse(body: bytes) -> bytes:
         if body != b"[2]":
@@ -135,7 +135,7 @@ def test_what_the_caller_cannot_parse_is_tried_again() -> None:
 
 
 WRITES: dict[str, tuple[Reply, bool | None]] = {
-    # What the service did, and whether it may have acted; None where the write is sent again.
+    # The reply, and whether the service may have acted; None if the write is sent again.
     "429": (json({}, 429), None),
     "503 with a time": (json({}, 503, headers={"Retry-After": "0"}), None),
     "503 without": (json({}, 503), True),
@@ -155,8 +155,8 @@ WRITES: dict[str, tuple[Reply, bool | None]] = {
 
 
 @pytest.mark.parametrize("case", WRITES)
-def test_writes_are_sent_again_only_where_nothing_happened(case: str) -> None:
-    """A write goes out twice only if the service certainly did not act; else the error says it."""
+def test_writes_are_resent_only_if_the_service_did_not_act(case: str) -> None:
+    """A write is repeated only if the service certainly did not act; else the error tells."""
     reply, may_have_acted = WRITES[case]
     with scripted([reply, json({"ok": 1})]) as service, connected(service) as client:
         if may_have_acted is None:
@@ -168,8 +168,8 @@ def test_writes_are_sent_again_only_where_nothing_happened(case: str) -> None:
     assert len(service.requests) == (2 if may_have_acted is None else 1)
 
 
-def test_a_write_that_never_left_says_so() -> None:
-    """Where nobody listens, the service certainly did not act."""
+def test_a_write_that_was_not_sent_says_so() -> None:
+    """If the connection is refused, the service certainly did not act."""
     with scripted([]) as service:
         address = service.url
     with Client(address, TOKEN, cache=None, backoff=0.001) as client:
@@ -179,8 +179,8 @@ def test_a_write_that_never_left_says_so() -> None:
     assert caught.value.__notes__ == [f"Tried {TRIES} times."]
 
 
-def test_a_write_over_a_connection_that_died_is_not_certain() -> None:
-    """A reset on a kept connection may come after the service acted."""
+def test_a_write_over_a_broken_connection_is_uncertain() -> None:
+    """A reset on a reused connection may come after the service acted."""
     with scripted([json({}), reset(), json({})]) as service, connected(service) as client:
         client.read(spec.LIST_MAILBOXES)
         with pytest.raises(ConnectionFailedError) as caught:
@@ -200,22 +200,22 @@ SLOW: dict[str, Callable[[], Reply]] = {
 
 @pytest.mark.parametrize("slow", SLOW)
 def test_the_timeout_is_for_the_whole_request(slow: str) -> None:
-    """However the time passes, the request ends with it."""
+    """The timeout applies to the whole request, wherever the time is spent."""
     with scripted(lambda _: SLOW[slow]()) as service, connected(service, timeout=0.3) as client:
         with pytest.raises(RequestTimeoutError, match=r"0\.3 s") as caught:
             client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is True
 
 
-def test_a_slow_read_is_tried_again() -> None:
-    """A read that took too long once may be quick the next time."""
+def test_a_slow_read_is_retried() -> None:
+    """A read that timed out is repeated."""
     with scripted([delayed(30, json(GOOD)), json(GOOD)]) as service:
         with connected(service, timeout=0.2) as client:
             assert client.read(spec.LIST_SEQUENCES) == GOOD
 
 
 def http_date(seconds: float) -> str:
-    """Spell a moment from now the way HTTP does."""
+    """Format a time from now as an HTTP date."""
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
@@ -224,7 +224,7 @@ def http_date(seconds: float) -> str:
     [(200, "1"), (200, "date"), (404, "0.9"), (429, " 1 "), (503, "+1")],
 )
 def test_retry_after_is_obeyed_on_every_response(status: int, asked: str) -> None:
-    """The next request waits as long as the response before it asked, whatever its status was."""
+    """The next request waits as long as the last response requested, whatever its status."""
     asked = http_date(2) if asked == "date" else asked
     moments: list[float] = []
 
@@ -243,8 +243,8 @@ def test_retry_after_is_obeyed_on_every_response(status: int, asked: str) -> Non
 
 
 @pytest.mark.parametrize("asked", ["soon", "", "-5", "0", "0.0", "an hour ago", "1e9", "٣"])
-def test_retry_after_of_no_use_does_not_stop_anything(asked: str) -> None:
-    """A time in the past is none, and nonsense is ignored."""
+def test_an_invalid_retry_after_is_ignored(asked: str) -> None:
+    """A past time means no wait, and an unreadable value is ignored."""
     asked = http_date(-3600) if asked == "an hour ago" else asked
     header = {"Retry-After": asked.encode().decode("latin-1")}
     with scripted([json({}, 429, headers=header), json(GOOD)]) as service:
@@ -254,8 +254,8 @@ def test_retry_after_of_no_use_does_not_stop_anything(asked: str) -> None:
 
 @pytest.mark.parametrize("asked", ["86400", "86399.5", "9" * 400])
 @pytest.mark.parametrize("status", [200, 429])
-def test_a_wait_beyond_patience_is_an_error_that_says_how_long(asked: str, status: int) -> None:
-    """What the service asks for is in the error, and nothing more is sent."""
+def test_a_wait_beyond_max_wait_is_an_error(asked: str, status: int) -> None:
+    """The error has the requested wait, and no further request is sent."""
     with scripted([json(GOOD, status, headers={"Retry-After": asked})]) as service:
         with connected(service, max_wait=5) as client:
             if status == 200:
@@ -268,8 +268,8 @@ def test_a_wait_beyond_patience_is_an_error_that_says_how_long(asked: str, statu
     assert caught.value.may_have_acted is False
 
 
-def test_patience_is_for_the_whole_walk() -> None:
-    """All pages of one read share one budget of waiting."""
+def test_max_wait_is_for_all_pages() -> None:
+    """All pages of one read share one max_wait."""
 
     def serve(request: Received) -> Reply:
         following = {"next": {"href": f"/sequences?p={len(service.requests)}"}}
@@ -281,8 +281,8 @@ def test_patience_is_for_the_whole_walk() -> None:
     assert len(service.requests) == 3
 
 
-def test_one_thread_told_to_wait_makes_all_wait() -> None:
-    """No request of any thread leaves before the moment that one of them was told."""
+def test_a_wait_of_one_thread_applies_to_all() -> None:
+    """If the service tells one thread to wait, no thread sends a request before that time."""
     lock, told = threading.Lock(), []
     early: list[str] = []
 
@@ -306,8 +306,8 @@ def test_one_thread_told_to_wait_makes_all_wait() -> None:
     assert early == []
 
 
-def test_a_401_in_the_middle_stops_the_rest() -> None:
-    """A token that is no longer accepted ends a read of many pages soon."""
+def test_a_401_stops_the_remaining_pages() -> None:
+    """A token that is no longer accepted soon ends a read of many pages."""
 
     def serve(request: Received) -> Reply:
         return json({}, 401) if request.target.endswith("=20") else json(GOOD)
@@ -331,7 +331,7 @@ BUSY: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("busy", BUSY)
-def test_closing_ends_what_is_under_way(busy: str) -> None:
+def test_closing_ends_requests_in_progress(busy: str) -> None:
     """Closing a client ends requests and waits in other threads at once."""
     caught: list[Exception] = []
 
@@ -352,8 +352,8 @@ def test_closing_ends_what_is_under_way(busy: str) -> None:
     assert "client was closed" in str(caught[0])
 
 
-def test_a_write_that_was_broken_off_is_not_certain() -> None:
-    """Closing a client in the middle of a write leaves open what the service did."""
+def test_an_aborted_write_is_uncertain() -> None:
+    """If a client is closed during a write, the service may have acted."""
     with scripted([delayed(60, json({}))]) as service, connected(service) as client:
         threading.Timer(0.2, client.close).start()
         with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
@@ -362,8 +362,8 @@ def test_a_write_that_was_broken_off_is_not_certain() -> None:
     assert caught.value.retryable is False
 
 
-def test_a_write_that_was_waiting_for_its_turn_is_never_sent() -> None:
-    """Closing a client while a write waits leaves nothing open."""
+def test_a_waiting_write_is_never_sent() -> None:
+    """If a client is closed while a write waits, the service certainly did not act."""
     patience = json({}, 429, headers={"Retry-After": "100"})
     with scripted([patience]) as service, connected(service) as client:
         threading.Timer(0.2, client.close).start()
@@ -373,8 +373,8 @@ def test_a_write_that_was_waiting_for_its_turn_is_never_sent() -> None:
     assert len(service.requests) == 1
 
 
-def test_pauses_before_retries_end_with_patience() -> None:
-    """No pause is longer than what is left of max_wait."""
+def test_pauses_before_retries_end_with_max_wait() -> None:
+    """No pause is longer than the remaining max_wait."""
     with scripted(lambda _: json({}, 500)) as service:
         with connected(service, backoff=1000, max_wait=0.2) as client, pytest.raises(ServerError):
             client.read(spec.LIST_SEQUENCES)
@@ -382,8 +382,8 @@ def test_pauses_before_retries_end_with_patience() -> None:
 
 
 @pytest.mark.parametrize("busy", BUSY)
-def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
-    """Requests and waits of a run end with it, and the client can be used for the next one."""
+def test_an_ended_run_leaves_the_client_usable(busy: str) -> None:
+    """A run's end stops its requests and waits, and the client can be used for the next run."""
 
     def serve(request: Received) -> Reply:
         return json(GOOD) if request.target == "/sequences?p=0" else BUSY[busy]
@@ -403,8 +403,8 @@ def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
 
 
 @pytest.mark.parametrize("busy", BUSY)
-def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
-    """An interrupted run of many pages ends without waiting for any, program and all."""
+def test_ctrl_c_during_many_pages_ends_at_once(busy: str) -> None:
+    """After Ctrl-C, a program that reads many pages ends without waiting for any."""
     program = textwrap.dedent(
         """
         from outreach_frames import spec
@@ -429,8 +429,8 @@ def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
     assert TOKEN not in shown
 
 
-def test_retries_come_after_a_pause() -> None:
-    """Before each retry there is a random pause, of which the longest possible one doubles."""
+def test_retries_follow_a_pause() -> None:
+    """Before each retry there is a random pause, whose upper limit doubles each time."""
     random.seed(7)
     pauses = [random.uniform(0, 0.1 * 2**attempt) for attempt in range(TRIES - 1)]
     random.seed(7)
@@ -441,8 +441,8 @@ def test_retries_come_after_a_pause() -> None:
     assert time.monotonic() - started >= sum(pauses)
 
 
-def test_the_last_word_of_a_busy_service_is_its_status() -> None:
-    """A 429 or 500 that does not end is raised as what it is."""
+def test_the_last_error_of_a_busy_service_is_raised() -> None:
+    """If a 429 or 500 persists, its own exception is raised."""
     for status, kind in ((429, RateLimitedError), (500, ServerError)):
         with scripted(lambda _, status=status: json({}, status)) as service:
             with connected(service) as client, pytest.raises(kind):
@@ -470,14 +470,14 @@ def test_the_last_word_of_a_busy_service_is_its_status() -> None:
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
     ],
 )
-def test_seconds_and_nonsense(value: str | None, seconds: float | None) -> None:
-    """Seconds are read, negative and past times are none, and nonsense is ignored."""
+def test_seconds_and_invalid_values(value: str | None, seconds: float | None) -> None:
+    """Seconds are read, negative and past times mean no wait, and invalid values are ignored."""
     assert parse_retry_after(value) == seconds
 
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=5, minutes=30)), None])
 def test_dates(zone: timezone | None) -> None:
-    """A date is a moment, in whichever zone it is written; without one it is UTC."""
+    """A date may be in any time zone; without a zone it is UTC."""
     moment = datetime.now(zone or UTC) + timedelta(seconds=90)
     text = format_datetime(moment if zone else moment.replace(tzinfo=None))
     assert parse_retry_after(text) == pytest.approx(90, abs=2)
@@ -485,13 +485,13 @@ def test_dates(zone: timezone | None) -> None:
 
 @given(st.text(max_size=40) | st.from_regex(r"\w{3}, \d+ (Jan|Dec) \d+ \d+:\d+:\d+ \S{0,5}"))
 def test_no_header_breaks_the_reader(value: str) -> None:
-    """Whatever a header says, it is a number of seconds that can be waited for, or nothing."""
+    """Any header gives a valid number of seconds or None."""
     seconds = parse_retry_after(value)
     assert seconds is None or 0 <= seconds < time.time()
 
 
 def test_a_shorter_wait_does_not_shorten_a_longer_one() -> None:
-    """The latest moment that any response asked for counts."""
+    """Among several requested waits, the latest end counts."""
     throttle = Throttle(max_wait=1, first_backoff=0)
     throttle.pause(100)
     throttle.pause(0)

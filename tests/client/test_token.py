@@ -1,4 +1,4 @@
-"""The token: on the wire it signs requests, and nowhere else can it be read."""
+"""The token is in the requests to the service and nowhere else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.scripted import Received, Reply, respond, scripted
 from tests.scripted import json as json_reply
 
 TOKEN = 'sk/live+Zx9"&\\qW7eRtY\u00e4'
-# As some services make them; none has a character that JSON must escape.
+# Typical tokens of services, without characters that JSON must escape.
 TOKENS = {
     "base64": "Zx9+qW7/eRtYuI==",
     "letters": "live\u00e4Zx9-qW7e_RtY",
@@ -53,7 +53,7 @@ TOKENS = {
 def test_a_bad_argument_is_a_typed_error_that_shows_no_token(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever argument of connect is wrong, the error is ours, and no frame holds the token."""
+    """Any invalid argument of connect raises our own error, and no frame has the token."""
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
     parts = ["s3cr", "3t-0f-the-t3st"]
     with pytest.raises(ConfigurationError) as caught:
@@ -63,7 +63,7 @@ def test_a_bad_argument_is_a_typed_error_that_shows_no_token(
 
 @pytest.mark.parametrize("options", [{"verify": "/no/such/file"}, {"verify": 5}, {"proxies": 5}])
 def test_a_bad_option_of_a_client_is_a_typed_error(options: dict[str, Any]) -> None:
-    """What only Client takes is checked before anything is sent, too, and shows no token."""
+    """Arguments of Client are checked before any request too, without showing the token."""
     parts = ["s3cr", "3t-0f-the-t3st"]
     with pytest.raises(ConfigurationError) as caught:
         Client("http://127.0.0.1:1", "".join(parts), cache=None, **options)
@@ -71,8 +71,8 @@ def test_a_bad_option_of_a_client_is_a_typed_error(options: dict[str, Any]) -> N
 
 
 @pytest.mark.long
-def test_an_interrupt_within_a_request_shows_no_token() -> None:
-    """The frames of the HTTP libraries hold requests without the token."""
+def test_an_interrupt_during_a_request_shows_no_token() -> None:
+    """The frames of the HTTP libraries have requests without the token."""
     parts = ["s3cr", "3t-0f-the-t3st"]
     seen: list[str | None] = []
     main = threading.main_thread().ident
@@ -96,7 +96,7 @@ def test_an_interrupt_within_a_request_shows_no_token() -> None:
 def test_debug_output_of_the_http_library_shows_no_token(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """http.client prints what it sends when asked to; the token goes past it."""
+    """The debug output of http.client prints requests without the token."""
     monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
     with scripted([json_reply({})]) as service:
         with closing(Client(service.url, "s3cr3t-0f-the-t3st", cache=None)) as client:
@@ -107,8 +107,8 @@ def test_debug_output_of_the_http_library_shows_no_token(
     assert "s3cr3t" not in printed
 
 
-def test_a_proxy_is_not_shown_the_token() -> None:
-    """What opens a tunnel through a proxy is not signed: only the service reads the token."""
+def test_a_proxy_does_not_get_the_token() -> None:
+    """The CONNECT request to a proxy has no token; only the service gets it."""
     heads: list[bytes] = []
 
     def refuse(listener: socket.socket) -> None:
@@ -148,10 +148,10 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("status", [200, 400, 422, 500])
-def test_an_echoed_token_is_taken_out_however_it_is_escaped(
+def test_an_echoed_token_is_removed_in_any_escaping(
     spelling: str, status: int, tmp_path: Path
 ) -> None:
-    """JSON may write a token in many ways; none of them reaches a result, an error or a file."""
+    """JSON can escape a token in many ways; none reaches a result, an error or a file."""
     echoed = SPELLINGS[spelling](TOKEN)
     whole = f'{{"message": "bad {echoed}!"}}'
     texts = [whole, f"{whole} cut off"]
@@ -185,10 +185,8 @@ TEXT_SPELLINGS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("spelling", TEXT_SPELLINGS)
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
-def test_a_token_is_taken_out_of_addresses_and_markup_in_a_good_response(
-    token: str, spelling: str
-) -> None:
-    """A link or a snippet that a service puts into its data does not show the token either."""
+def test_a_token_is_removed_from_addresses_and_markup(token: str, spelling: str) -> None:
+    """A link or HTML snippet in the service's data does not show the token either."""
     echoed = TEXT_SPELLINGS[spelling](token)
     with scripted([json_reply({"a": f"x {echoed} y"})]) as service:
         with closing(Client(service.url, token, cache=None)) as client:
@@ -196,8 +194,8 @@ def test_a_token_is_taken_out_of_addresses_and_markup_in_a_good_response(
 
 
 @pytest.mark.parametrize("token", ["k", "abc", "hunter2"])
-def test_a_short_token_is_taken_out_of_errors_and_echoed_headers(token: str) -> None:
-    """A short token may be a word of the data, but in an error and behind its scheme it is none."""
+def test_a_short_token_is_removed_from_errors_and_headers(token: str) -> None:
+    """A short token may be a word in the data, but is removed from errors and after `Bearer`."""
     for status in (400, 200):
         body = json.dumps({"message": f"got 'Bearer {token}'"}).encode()
         with scripted([respond(body, status)]) as service:
@@ -210,6 +208,6 @@ def test_a_short_token_is_taken_out_of_errors_and_echoed_headers(token: str) -> 
         assert "Bearer [token]" in shown or token == "k"
 
 
-def test_a_client_that_was_never_finished_has_a_repr() -> None:
-    """A traceback with local variables can show a client whose arguments were wrong."""
+def test_an_uninitialised_client_has_a_repr() -> None:
+    """A traceback with local variables can show a client whose arguments were invalid."""
     assert repr(Client.__new__(Client)) == "Client(None)"

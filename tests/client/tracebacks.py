@@ -1,4 +1,4 @@
-"""Everything that a traceback may show."""
+"""Text of tracebacks with local variables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from IPython.core.ultratb import VerboseTB
 
 
 def everything_shown(error: BaseException) -> str:
-    """Write an exception as the tools do that show local variables, but for the test's own."""
+    """Format an error with local variables in several tools, without the test's own frame."""
     assert error.__traceback__ is not None
     error = error.with_traceback(error.__traceback__.tb_next)
     plain = traceback.TracebackException.from_exception(error, capture_locals=True)
-    # Colours take twice as long, and would part what is looked for.
+    # Colours take twice as long, and would split the text that tests search.
     shown = VerboseTB("nocolor").text(type(error), error, error.__traceback__)
     return "".join(plain.format()) + str(shown)

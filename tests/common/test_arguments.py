@@ -1,4 +1,4 @@
-"""What an analyst hands over is checked before any request."""
+"""Arguments are checked before any request."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from outreach_frames.errors import InvalidInputError
 
 
 @pytest.mark.parametrize("entry", [None, float("nan"), pd.NA, pd.NaT, "", "  ", ".", "..", 5])
-def test_missing_ids_are_told_by_position(entry: object) -> None:
-    """Entries that are not ids are an error that says where they are."""
+def test_invalid_ids_are_an_error_with_positions(entry: object) -> None:
+    """Entries that are not ids are an error that names their positions."""
     with pytest.raises(InvalidInputError, match=r"1 of 3 emails .*position 1"):
         check_ids("emails", ["a@b.example", entry, "c@d.example"])
 
 
 def test_one_id_is_a_list_of_one() -> None:
-    """A single text stands for a list of one."""
+    """A single text is treated as a list with one id."""
     assert check_ids("ids", "abc") == ["abc"]
 
 
 def test_blanks_around_ids_are_dropped() -> None:
-    """An address with a blank or a line's end around it is the address."""
+    """Blanks and line breaks around an id are removed."""
     assert check_ids("emails", [" a@b.example", "c@d.example\n"]) == ["a@b.example", "c@d.example"]
 
 
 @pytest.mark.parametrize(
     "value", [None, pd.NA, 5, ["all"], np.array(["all", "none"]), pd.Series(["all", "none"])]
 )
-def test_a_choice_of_another_type_is_told(value: object) -> None:
-    """A value that is not text is none of the choices, however it compares."""
+def test_a_choice_of_another_type_is_an_error(value: object) -> None:
+    """A value that is not text is not a valid choice, even if it compares equal to one."""
     with pytest.raises(InvalidInputError, match="headcount takes one of all, none"):
         check_one_of("headcount", value, ["all", "none"])

@@ -1,4 +1,4 @@
-"""Files are replaced as a whole, with their permissions, and nothing else is replaced by them."""
+"""Files are replaced atomically, keep their permissions, and never replace a special file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 @pytest.fixture(autouse=True)
 def _connected(client: Client) -> None:
-    """Connect for each test: a command connects anew."""
+    """Connect before each test; the commands open connections of their own."""
 
 
 def make_pipe(path: Path) -> None:
@@ -62,20 +62,20 @@ def make_pipe(path: Path) -> None:
 def make_socket(path: Path) -> None:
     """Make a socket."""
     with socket.socket(socket.AF_UNIX) as unused:
-        unused.bind(os.path.relpath(path))  # its address may not be long
+        unused.bind(os.path.relpath(path))  # The path of a socket has a length limit.
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("make", [make_pipe, make_socket])
 @pytest.mark.parametrize("linked", [False, True])
-def test_what_is_no_file_is_not_replaced(
+def test_special_files_are_not_replaced(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     writer: str,
     make: Callable[[Path], None],
     linked: bool,
 ) -> None:
-    """No writer puts a file in the place of a pipe or socket, behind a link either."""
+    """No writer replaces a pipe or socket, including through a link."""
     monkeypatch.chdir(tmp_path)
     name, write = WRITERS[writer]
     special = tmp_path / ("special" if linked else name)
@@ -97,10 +97,10 @@ def make_device(path: Path) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
-def test_what_may_have_no_end_is_not_read(
+def test_special_files_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, make: Callable[[Path], None]
 ) -> None:
-    """No reader waits for a pipe or a socket, or takes a device for a file."""
+    """No reader blocks on a pipe or socket, or accepts a device."""
     monkeypatch.chdir(tmp_path)
     name, read = READERS[reader]
     make(tmp_path / name)
@@ -110,7 +110,7 @@ def test_what_may_have_no_end_is_not_read(
 
 @contextmanager
 def closed_to_us(folder: Path) -> Iterator[None]:
-    """Take away the right to enter a folder; root, who always has it, is nobody meanwhile."""
+    """Remove all permissions of a folder; root becomes the user `nobody` meanwhile."""
     nobody, user = 65534, os.geteuid()
     folder.chmod(0)
     if not user:
@@ -123,24 +123,24 @@ def closed_to_us(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", [*READERS, *WRITERS])
-def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, name: str) -> None:
-    """Where permission is denied, readers and writers say so."""
+def test_a_folder_without_permission_is_an_error(tmp_path: Path, name: str) -> None:
+    """If permission is denied, readers and writers say so."""
     file, use = {**READERS, **WRITERS}[name]
-    # Nobody may not import what is imported late.
+    # Import all modules now: the user `nobody` has no access to them.
     with suppress(InvalidInputError, OutreachWarning):
         use(tmp_path / file)
     with closed_to_us(tmp_path), pytest.raises(InvalidInputError, match="permission is denied"):
         use(tmp_path / file)
 
 
-def test_a_folder_that_may_not_be_searched_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where `forget` could not look, a warning says so."""
+def test_a_folder_that_cannot_be_searched_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning names a folder that `forget` cannot search."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         monkeypatch.setenv("XDG_CACHE_HOME", folder)
         inner = Path(folder, "inner")
         inner.mkdir()
-        # Nobody may not import what is imported late.
+        # Import all modules now: the user `nobody` has no access to them.
         of.forget(email="ada@brightforge.example", folder=folder, dry_run=True)
         with closed_to_us(inner), pytest.warns(OutreachWarning, match="inner cannot be read"):
             assert of.forget(email="ada@brightforge.example", folder=folder).empty
@@ -148,14 +148,14 @@ def test_a_folder_that_may_not_be_searched_is_told(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("command", ["add-leads", "find-people"])
 @pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
-def test_the_command_line_refuses_what_may_have_no_end(
+def test_the_command_line_rejects_special_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     command: str,
     make: Callable[[Path], None],
 ) -> None:
-    """A pipe, a socket or a device in place of the file ends a command at once, with the reason."""
+    """A command whose file is a pipe, socket or device ends at once with the reason."""
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "x.csv")
     needed = ["--sequence", "1"] if command == "add-leads" else ["--out", "people.csv"]
@@ -163,8 +163,8 @@ def test_the_command_line_refuses_what_may_have_no_end(
     assert "x.csv cannot be read: it is a" in capsys.readouterr().err
 
 
-def test_a_csv_is_left_alone_where_its_metadata_has_no_place(tmp_path: Path) -> None:
-    """Where a pipe has the name of the file beside a CSV, neither is written."""
+def test_a_csv_is_not_written_without_its_metadata(tmp_path: Path) -> None:
+    """If the path of the metadata file is a pipe, neither the CSV nor the metadata is written."""
     os.mkfifo(tmp_path / "x.csv-metadata.json")
     with pytest.raises(InvalidInputError, match="pipe"):
         write_csv(FRAME, tmp_path / "x.csv")
@@ -173,8 +173,8 @@ def test_a_csv_is_left_alone_where_its_metadata_has_no_place(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("path", ["a\0b", "~nobody-of-this-name/x", None, "no folder/x"])
-def test_paths_that_are_none_are_told(tmp_path: Path, writer: str, path: str | None) -> None:
-    """A path with NUL, of an unknown home folder, None, or below no folder is a clear error."""
+def test_invalid_paths_are_an_error(tmp_path: Path, writer: str, path: str | None) -> None:
+    """A path with NUL, an unknown home folder or a missing folder is an error, and so is None."""
     name, write = WRITERS[writer]
     place = None if path is None else Path(f"{path}{Path(name).suffix}")
     with pytest.raises(InvalidInputError):
@@ -183,10 +183,10 @@ def test_paths_that_are_none_are_told(tmp_path: Path, writer: str, path: str | N
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("path", ["", "\ud800", "n" * 300, "d" * 200 + "/" + "n" * 300])
-def test_odd_paths_are_told(
+def test_odd_paths_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str, path: str
 ) -> None:
-    """An empty path, half a character, or too long a name is a clear error."""
+    """A path that is empty, too long or has a lone surrogate is an error."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInputError):
         WRITERS[writer][1](path)  # type: ignore[arg-type]
@@ -194,15 +194,15 @@ def test_odd_paths_are_told(
 
 
 def test_a_folder_is_not_replaced_by_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path without a name of its own is the folder that it is."""
+    """A path without a file name, such as '.', is an error that calls it a folder."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInputError, match="is a folder"):
         write_csv(FRAME, ".")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
-def test_a_file_is_never_more_open_than_the_one_it_replaces(tmp_path: Path, mode: int) -> None:
-    """While it is written and afterwards, a file has the permissions of the one in its place."""
+def test_a_file_has_the_permissions_of_the_one_it_replaces(tmp_path: Path, mode: int) -> None:
+    """A file has the permissions of the one it replaces, and is private while it is written."""
     path = tmp_path / "x"
     path.touch()
     path.chmod(mode)
@@ -217,7 +217,7 @@ def test_a_file_is_never_more_open_than_the_one_it_replaces(tmp_path: Path, mode
 
 
 def test_the_metadata_of_a_private_csv_is_private(tmp_path: Path) -> None:
-    """The file beside a CSV, which holds its categories, has the permissions of the CSV."""
+    """The metadata file, which has the categories, gets the permissions of the CSV."""
     path = tmp_path / "x.csv"
     path.touch(0o600)
     write_csv(FRAME, path)
@@ -227,7 +227,7 @@ def test_the_metadata_of_a_private_csv_is_private(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*people were read")
 def test_parts_keep_the_permissions_of_parts(tmp_path: Path) -> None:
-    """An export to a folder of private files makes private files."""
+    """An export that replaces a folder of private files writes private files."""
     folder = of.export_people(tmp_path / "folder", limit=1)
     (part,) = folder.iterdir()
     part.chmod(0o600)
@@ -237,16 +237,16 @@ def test_parts_keep_the_permissions_of_parts(tmp_path: Path) -> None:
 
 
 def test_a_name_of_any_script_is_written(tmp_path: Path) -> None:
-    """A name as long as the system allows, in characters of three bytes, works."""
+    """A name of the maximum length with characters of three bytes is valid."""
     path = tmp_path / ("東" * 84)
     replace_file(path, lambda file: file.write(b"x"))
     assert path.read_bytes() == b"x"
 
 
-def test_a_folder_is_back_when_another_cannot_take_its_place(tmp_path: Path) -> None:
-    """Where the second of the two moves fails, the first is undone."""
+def test_a_folder_is_restored_if_its_replacement_fails(tmp_path: Path) -> None:
+    """If the second of the two moves fails, the first one is undone."""
     new, aside = tmp_path / "new", tmp_path / "aside"
-    place = new / "place"  # a folder cannot be moved into itself
+    place = new / "place"  # A folder cannot be moved into itself.
     place.mkdir(parents=True)
     (place / "kept").touch()
     with pytest.raises(OSError, match="Invalid argument"):
@@ -259,7 +259,7 @@ def test_a_folder_is_back_when_another_cannot_take_its_place(tmp_path: Path) -> 
 def test_a_moved_file_has_the_permissions_of_a_written_one(
     tmp_path: Path, earlier: int | None
 ) -> None:
-    """A file that is moved gets the permissions of the one it replaces, or those of a new file."""
+    """A moved file gets the permissions of the file it replaces, or those of a new file."""
     path, made, usual = tmp_path / "people", tmp_path / "rows", tmp_path / "usual"
     made.write_bytes(b"new")
     made.chmod(0o600)
@@ -273,8 +273,8 @@ def test_a_moved_file_has_the_permissions_of_a_written_one(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["people", "usual"]
 
 
-def test_a_moved_file_leaves_a_link_and_stays_where_it_cannot_go(tmp_path: Path) -> None:
-    """What a link leads to is replaced; where a folder is in the way, nothing is moved."""
+def test_a_moved_file_replaces_the_target_of_a_link(tmp_path: Path) -> None:
+    """The target of a link is replaced; if a folder is in the way, nothing is moved."""
     link, real, made = tmp_path / "link", tmp_path / "real", tmp_path / "rows"
     link.symlink_to(real)
     made.write_bytes(b"new")
@@ -310,8 +310,8 @@ def start_writer(path: Path, how: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.long
-def test_what_a_killed_writer_leaves_is_private_found_and_deleted(tmp_path: Path) -> None:
-    """Its temporary file is private, is found by forget, and goes with the next write."""
+def test_the_files_of_a_killed_writer_are_private_and_deleted(tmp_path: Path) -> None:
+    """Its temporary file is private, is found by forget, and is deleted by the next write."""
     path, other = tmp_path / "people.csv", tmp_path / "other.csv"
     with start_writer(path, "killed") as killed:
         killed.wait()
@@ -331,7 +331,7 @@ def test_what_a_killed_writer_leaves_is_private_found_and_deleted(tmp_path: Path
 
 @pytest.mark.long
 def test_the_file_of_a_live_writer_is_not_deleted(tmp_path: Path) -> None:
-    """Two programs may write the same file at a time; the last one to end wins."""
+    """Two programs may write the same file at once; the last one to finish wins."""
     path = tmp_path / "people.csv"
     with start_writer(path, "live") as live:
         assert live.stdout is not None
@@ -345,7 +345,7 @@ def test_the_file_of_a_live_writer_is_not_deleted(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the list of open files")
 def test_no_writer_leaves_a_file_open(tmp_path: Path) -> None:
-    """After each writer no file or folder of its is open."""
+    """After each writer, none of its files and folders is open."""
     for name, write in WRITERS.values():
         with suppress(OutreachWarning):
             write(tmp_path / name)
@@ -355,7 +355,7 @@ def test_no_writer_leaves_a_file_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("writer", [name for name in WRITERS if "folder" not in name])
 def test_new_files_have_the_usual_permissions(tmp_path: Path, writer: str) -> None:
-    """Once it is complete, a new file is as open as the system makes files."""
+    """A complete new file has the default permissions of the system."""
     name, write = WRITERS[writer]
     (tmp_path / "usual").touch()
     with suppress(OutreachWarning):

@@ -1,4 +1,4 @@
-"""Cancellation tokens call back while they are asked to, and not later."""
+"""Cancellation tokens call back only while a callback is registered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from outreach_frames.common.cancellation import CancellationToken
 
 
 def test_a_token_calls_back_only_inside_the_block() -> None:
-    """A callback is called on cancellation, at once by a cancelled token, and never afterwards."""
+    """A callback runs on cancellation, at once if the token is cancelled, and never afterwards."""
     heard: list[str] = []
     token = CancellationToken()
     with token.calling(lambda: heard.append("before")):

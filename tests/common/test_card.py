@@ -1,4 +1,4 @@
-"""Cards: what a result shows in a terminal and in a notebook."""
+"""Cards: the views of a result in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEEN = "<b>Ada</b>\\x1b[2J\\u202e"
 
 
 def card(text: str) -> Card:
-    """Return a card with a text in all of its places."""
+    """Return a card with the same text in every part."""
     return Card(
         headline=text,
         facts=[Fact(text, text, 1234, [text], text)],
@@ -25,8 +25,8 @@ def card(text: str) -> Card:
     )
 
 
-def test_every_part_is_shown_and_none_is_obeyed() -> None:
-    """No text is markup in a notebook or an escape sequence in a terminal; none is left out."""
+def test_every_part_is_escaped() -> None:
+    """All texts are shown and escaped, in a notebook and in a terminal."""
     text, page = as_text(card(BAD)), as_html(card(BAD))
     assert not {"\x1b", "\u202e"} & set(text + page)
     assert text.count(SEEN) == 11
@@ -37,15 +37,15 @@ def test_every_part_is_shown_and_none_is_obeyed() -> None:
 
 
 def test_a_text_of_several_lines_is_one_line() -> None:
-    """A line break in a service's text does not begin a line that looks like the card's own."""
+    """A line break in a service's text does not start a new line of the card."""
     made = Card("One.", [Fact("status", "fine\n  added  500")])
     assert as_text(made).splitlines() == ["One.", "  status  fine\\n  added  500"]
     assert "fine\\n" in as_html(made)
 
 
 @pytest.mark.parametrize("is_code", [True, False])
-def test_what_is_empty_is_left_out(is_code: bool) -> None:
-    """A card of a headline alone is one line and one paragraph."""
+def test_empty_parts_are_omitted(is_code: bool) -> None:
+    """A card with only a headline is one line and one paragraph."""
     made = Card("Nothing.", [], details=[Details("Lead", [], is_code=is_code)])
     assert as_text(made) == "Nothing."
     assert as_html(made).count("<p>") == 1
@@ -53,13 +53,13 @@ def test_what_is_empty_is_left_out(is_code: bool) -> None:
 
 
 def test_code_keeps_its_lines() -> None:
-    """Code has its own lines in both views."""
+    """Code keeps its line breaks in both views."""
     made = Card("One.", [], details=[Details("Lead", ["{", '  "a": 1', "}"], is_code=True)])
     assert as_text(made).splitlines()[1:] == ["  Lead:", "    {", '      "a": 1', "    }"]
     assert f"<pre>{html.escape('{')}\n  &quot;a&quot;: 1\n}}</pre>" in as_html(made)
 
 
 @pytest.mark.parametrize("view", [as_text, as_html])
-def test_the_colours_are_those_around_it(view: Any) -> None:
-    """No view sets a colour, so that it reads well on light and dark."""
+def test_cards_set_no_colours(view: Any) -> None:
+    """No view sets a colour, so that it is legible on light and dark backgrounds."""
     assert "color:" not in view(card("x")).replace("color:inherit", "")

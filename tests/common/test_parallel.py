@@ -1,4 +1,4 @@
-"""Threads give the same results as a loop, in the same order, and stop when told to."""
+"""Threads give the same results as a loop, in the same order, and can be stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.threads import join_workers
 
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 6))
 def test_results_come_in_the_order_of_the_items(pauses: list[int], workers: int) -> None:
-    """Whatever takes longest, the first result comes first."""
+    """Results keep the order of the items, even if an earlier item takes longer."""
 
     def work(item: tuple[int, int]) -> int:
         time.sleep(item[1] / 2000)
@@ -27,8 +27,8 @@ def test_results_come_in_the_order_of_the_items(pauses: list[int], workers: int)
     assert list(ordered_map(work, items, workers=workers)) == [number for number, _ in items]
 
 
-def test_work_is_done_at_the_same_time_and_never_more_than_asked() -> None:
-    """As many as there are workers run at once, and no more."""
+def test_work_runs_in_parallel_up_to_the_number_of_workers() -> None:
+    """As many items as there are workers run at once, and no more."""
     lock, now, most = threading.Lock(), 0, 0
     together = threading.Barrier(3, timeout=10)
 
@@ -46,7 +46,7 @@ def test_work_is_done_at_the_same_time_and_never_more_than_asked() -> None:
 
 
 def test_items_are_taken_lazily() -> None:
-    """What nobody asked for yet is not begun."""
+    """An item is not started before its result may be requested."""
     taken: list[int] = []
 
     def items() -> Iterator[int]:
@@ -61,8 +61,8 @@ def test_items_are_taken_lazily() -> None:
     results.close()
 
 
-def test_an_error_comes_in_its_turn_and_ends_the_run() -> None:
-    """Results before an error are kept; what had not begun is never begun."""
+def test_an_error_comes_in_order_and_ends_the_run() -> None:
+    """Results before an error are returned; items not yet started are never started."""
     begun: list[int] = []
 
     def work(number: int) -> int:
@@ -79,8 +79,8 @@ def test_an_error_comes_in_its_turn_and_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "error"])
-def test_the_work_under_way_hears_that_the_run_is_over(end: str) -> None:
-    """Workers learn of a run's end, and their threads are gone when it returns."""
+def test_work_in_progress_learns_of_the_end(end: str) -> None:
+    """Workers learn that the run has ended, and their threads end before it returns."""
     heard = threading.Event()
 
     def work(number: int) -> int:
@@ -105,8 +105,8 @@ def test_the_work_under_way_hears_that_the_run_is_over(end: str) -> None:
     join_workers()
 
 
-def test_workers_that_do_not_listen_are_not_waited_for() -> None:
-    """A run ends although its workers are stuck, and they begin nothing more."""
+def test_unresponsive_workers_are_not_waited_for() -> None:
+    """A run ends although its workers hang, and they start nothing more."""
     release = threading.Event()
     begun: list[int] = []
     ended: list[int] = []

@@ -1,4 +1,4 @@
-"""What only Windows does to files: a program that reads one blocks it, and names are refused."""
+"""Windows' special rules for files: open files block others, and some names are invalid."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
 from tests import forked
 
-# Fails renames and deletions as Windows does while a scanner has a file open: an audit hook cannot
-# be removed, so it gets a process of its own.
+# Fails renames and deletions as Windows does while a scanner has a file open. The audit hook cannot
+# be removed, so it runs in a separate process.
 BUSY = """
 import errno, sys
 from collections import Counter
@@ -60,10 +60,8 @@ print(max(calls.values()), *folder.iterdir())
 """
 
 
-def test_a_file_that_is_open_elsewhere_is_replaced_a_moment_later(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
-    """All writers get over renames and deletions that fail once, and leave no file behind."""
+def test_a_file_open_elsewhere_is_replaced_on_retry(sandbox: Sandbox, tmp_path: Path) -> None:
+    """All writers retry renames and deletions that fail once, and leave no other file."""
     done = forked.run(BUSY + WRITE, tmp_path, 32, 1, sandbox.url, sandbox.api_key)
     names = "folder x.csv x.csv-metadata.json x.json x.parquet y.csv y.csv-metadata.json "
     names += "y.ndjson y.ndjson-metadata.json y.parquet"
@@ -72,7 +70,7 @@ def test_a_file_that_is_open_elsewhere_is_replaced_a_moment_later(
 
 
 def test_a_file_that_stays_open_is_an_error(tmp_path: Path) -> None:
-    """After a second of trying, the error says what to do, and the temporary file is deleted."""
+    """After a second of retries, the error gives advice, and the temporary file is deleted."""
     done = forked.run(BUSY + LAST, tmp_path, 32, 10**9)
     message, calls = done.stdout.splitlines()
     assert "permission is denied. Close the file in other programs" in message, done.stderr
@@ -80,7 +78,7 @@ def test_a_file_that_stays_open_is_an_error(tmp_path: Path) -> None:
 
 
 def test_other_systems_do_not_wait(tmp_path: Path) -> None:
-    """A plain permission problem is tried once."""
+    """On other systems, an operation without permission is not retried."""
     done = forked.run(BUSY + LAST, tmp_path, 0, 10**9)
     message, calls = done.stdout.splitlines()
     assert "permission is denied" in message, done.stderr
@@ -91,16 +89,16 @@ def test_other_systems_do_not_wait(tmp_path: Path) -> None:
     "name",
     ["a:b", "CON", "nul.json", "com1.tar.gz", "a.", "a ", "a?", "a\\b", "a\nb", "LPT¹", "conin$"],
 )
-def test_names_that_windows_refuses(name: str) -> None:
-    """Devices, signs with a meaning there, and endings that it drops."""
+def test_names_that_windows_rejects(name: str) -> None:
+    """Device names, special characters, and trailing characters that Windows drops are invalid."""
     with pytest.raises(InvalidInputError, match="on Windows"):
         check_portable_name(name)
     for fine in ("people.json", ".x", "console.json", "com10", "a b.c", "Führung.json"):
         check_portable_name(fine)
 
 
-def test_a_preset_gets_no_name_that_windows_refuses(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The widget says so, and saves nothing."""
+def test_a_preset_cannot_have_a_name_that_windows_rejects(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The widget shows an error, and saves nothing."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
         panel = of.widgets.PeopleSearch(client=client)
         with pytest.raises(InvalidInputError, match="on Windows"):

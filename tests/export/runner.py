@@ -1,6 +1,6 @@
-"""Exports people again and again, each time in a process that may be killed.
+"""Run exports of people, each in a process that may be killed.
 
-Starting Python takes longer than a whole export in the tests may take: this process imports once,
+Starting Python takes longer than a whole export in the tests, so this process imports once,
 and forks a process per export. An input line is a number and a path: the export to that path kills
 itself at the file operation of that number. `reap` waits for the end of the last export. The output
 has each process's id, and how it ended.
@@ -33,7 +33,7 @@ def main(url: str) -> None:
         pid = os.fork()
         if pid == 0:
             os.close(tell)
-            os.read(told, 1)  # its id is said before how it ends
+            os.read(told, 1)  # The process id is printed before the result.
             try:
                 operation, path = line.strip().split(maxsplit=1)
                 sys.addaudithook(killer(int(operation)))
@@ -64,7 +64,7 @@ def killer(operation: int) -> Callable[[str, tuple[object, ...]], None]:
 
 
 def say(what: str) -> None:
-    """Print one line at once."""
+    """Print one line and flush."""
     os.write(1, f"{what}\n".encode())
 
 

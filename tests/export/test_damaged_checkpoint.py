@@ -16,8 +16,8 @@ from outreach_frames.sandbox import Sandbox
 from tests.scripted import Received, Reply, passed_on, respond, scripted
 
 
-def test_damaged_progress_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Whichever part is missing, starting over works."""
+def test_damaged_progress_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Whichever part is damaged, the error recommends to start over, and this works."""
     path = tmp_path / "people.csv"
 
     def reply(request: Received) -> Reply:

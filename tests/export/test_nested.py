@@ -1,4 +1,4 @@
-"""Exports of people with nested undocumented fields of any type, including changing types."""
+"""Exports of people with nested undocumented fields, whose types may change between pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TYPED: Any = [{"score": {"a": [None, None], "b": 0.5}}] * 2
 def test_nested_fields_of_any_type_are_exported(
     tmp_path_factory: pytest.TempPathFactory, pages: list[list[dict[str, Any]]]
 ) -> None:
-    """Whatever the pages hold, every format reads back as the frame of the search."""
+    """Whatever fields the pages have, every format reads back as the frame of the search."""
     folder: Path = tmp_path_factory.mktemp("nested")
     people = [
         [{"id": f"{number}-{row}"} | person for row, person in enumerate(page)]

@@ -1,4 +1,4 @@
-"""Exports of people: those of search_people, in any format, complete, once, and resumable."""
+"""Exports in any format equal search_people, have no duplicates, and can be resumed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def pages_asked(service: Service) -> list[int]:
-    """Return the pages of all requests so far, sorted, and clear them."""
+    """Return the sorted pages of all requests so far, and clear the requests."""
     pages = sorted(request.json["page"] for request in service.requests)
     service.requests.clear()
     return pages
@@ -88,7 +88,7 @@ def service_that_mends(
 
     def respond_or_fail(request: Received) -> Reply:
         if not request.body:
-            return reset()  # broken off, because another page failed
+            return reset()  # This request was aborted, because another page failed.
         return reply(request) if mended.is_set() else broken(request)
 
     with scripted(respond_or_fail) as service:
@@ -108,10 +108,10 @@ def with_fields(there: int, fields: Callable[[int], dict[str, Any]]) -> Callable
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_export_is_what_a_search_gives(
+def test_an_export_equals_a_search(
     client: Client, people: pd.DataFrame, tmp_path: Path, name: str
 ) -> None:
-    """Every format, read back, is the frame of the same search; no other files remain."""
+    """Every format reads back as the frame of the same search; no other files remain."""
     path = of.export_people(tmp_path / name, page_size=90)
     assert path == tmp_path / name
     assert names_in(tmp_path) == names_of(name)
@@ -119,7 +119,7 @@ def test_an_export_is_what_a_search_gives(
 
 
 @pytest.mark.parametrize("name", ["people.parquet", "people"])
-def test_filters_can_be_left_out_of_parquet(client: Client, tmp_path: Path, name: str) -> None:
+def test_filters_can_be_omitted_from_parquet(client: Client, tmp_path: Path, name: str) -> None:
     """With attrs=False the file has no filters; by default its `.attrs` are those of a search."""
     filters = {"person_seniorities": ["director", "vp"]}
     path = of.export_people(tmp_path / name, filters)
@@ -130,15 +130,15 @@ def test_filters_can_be_left_out_of_parquet(client: Client, tmp_path: Path, name
         assert b"person_seniorities" not in part.read_bytes()
 
 
-def test_the_csv_is_that_of_to_csv(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:
-    """A CSV export has the bytes that to_csv writes for the same people."""
+def test_the_csv_equals_to_csv(client: Client, people: pd.DataFrame, tmp_path: Path) -> None:
+    """A CSV export has the same bytes as to_csv of the same people."""
     exported = of.export_people(tmp_path / "exported.csv", page_size=90)
     written = people.outreach.to_csv(tmp_path / "written.csv")
     assert exported.read_bytes() == written.read_bytes()
 
 
-def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
-    """NDJSON has the bytes that the service sent: unknown fields, long numbers and escapes too."""
+def test_a_line_has_the_bytes_of_the_service(tmp_path: Path) -> None:
+    """NDJSON has the service's bytes, including undocumented fields, long numbers and escapes."""
     people = [
         b'{"id":"1","name":"A \\"},{\\"id\\": b","new":1.10,"big":123456789012345678901234567890}',
         b'{"id":"2","more":[{"id":"x"},{"id":"y"}],"empty":{}}',
@@ -170,8 +170,8 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
         b'"_pagination":{"total":2}}',
     ],
 )
-def test_people_are_cut_out_of_any_response(body: bytes) -> None:
-    """Wherever people are in a response, and however it is formatted, each is one line of JSON."""
+def test_people_are_extracted_from_any_response(body: bytes) -> None:
+    """Each person is one line of JSON, wherever people are in a response and in any formatting."""
     page = as_one_page(read_people_lines([body, body]))
     assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
     assert page.pagination == {"total": 2}
@@ -193,14 +193,14 @@ def test_people_are_cut_out_of_any_response(body: bytes) -> None:
         DEEP,
     ],
 )
-def test_no_people_are_cut_out_of_a_broken_response(body: bytes) -> None:
+def test_a_broken_response_is_an_error(body: bytes) -> None:
     """A response that is not a people search result is an error for NDJSON too."""
     with pytest.raises(InvalidResponseError):
         read_people_lines([body])
 
 
-def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None:
-    """An entry that is not an object becomes one, and the file reads back like the search."""
+def test_a_person_that_is_not_an_object_becomes_one(tmp_path: Path) -> None:
+    """An entry that is not an object is written as one, and reads back as in a search."""
     body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
     with scripted(lambda _: respond(body)) as service, connected(service):
         path = of.export_people(tmp_path / "people.ndjson")
@@ -209,8 +209,8 @@ def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str) -> None:
-    """Fields of late pages only, with changing types, are those that search_people returns."""
+def test_a_field_of_late_pages_is_a_column(tmp_path: Path, name: str) -> None:
+    """Fields that only late pages have, with changing types, equal those of search_people."""
 
     def fields(number: int) -> dict[str, Any]:
         more: dict[str, Any] = {"experiences": [{"title": f"T{number}"}]}
@@ -233,7 +233,9 @@ def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nobody_is_a_file_with_columns(client: Client, tmp_path: Path, name: str) -> None:
+def test_an_export_without_people_has_all_columns(
+    client: Client, tmp_path: Path, name: str
+) -> None:
     """An export without people reads back as a frame without rows and with all columns."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         path = of.export_people(tmp_path / name, person_name="nobody has this name")
@@ -268,7 +270,7 @@ def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
     assert numbers(of.read_prospects(path)) == list(range(1, 20_002))
 
 
-def test_a_folder_of_parts_is_replaced_and_no_other(client: Client, tmp_path: Path) -> None:
+def test_only_a_folder_of_parts_is_replaced(client: Client, tmp_path: Path) -> None:
     """An earlier export's folder is replaced; a folder with any other file is rejected."""
     folder = tmp_path / "people"
     of.export_people(folder)
@@ -290,8 +292,8 @@ def test_a_folder_keeps_its_permissions(client: Client, tmp_path: Path) -> None:
     assert stat.S_IMODE(of.export_people(folder).stat().st_mode) == 0o700
 
 
-def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Path) -> None:
-    """A kill between moving the old folder and the new one loses nothing, whatever follows."""
+def test_a_folder_is_restored_after_a_kill(client: Client, tmp_path: Path) -> None:
+    """A kill between the moves of the old and the new folder loses nothing."""
     folder = of.export_people(tmp_path / "people")
     partial_of(folder).mkdir()
     folder.rename(partial_of(folder) / "old.tmp")
@@ -303,16 +305,16 @@ def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
-def test_other_endings_are_refused(client: Client, tmp_path: Path, name: str) -> None:
-    """A path with another ending is an error that names the four valid kinds; nothing is sent."""
+def test_other_endings_are_an_error(client: Client, tmp_path: Path, name: str) -> None:
+    """A path with another suffix is an error that names the four valid kinds; nothing is sent."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"\.csv, \.ndjson or \.parquet, or a folder"):
             of.export_people(tmp_path / name)
         assert service.requests == []
 
 
-def test_a_folder_that_is_not_there_is_told_before_any_request(tmp_path: Path) -> None:
-    """If the file cannot be written, nothing is requested."""
+def test_a_missing_folder_is_an_error_before_any_request(tmp_path: Path) -> None:
+    """If the target folder is missing, nothing is requested."""
     with scripted([]) as service, connected(service):
         with pytest.raises(InvalidInputError, match=r"the folder .* does not exist"):
             of.export_people(tmp_path / "nowhere" / "people.csv")
@@ -326,7 +328,7 @@ def test_a_folder_that_is_not_there_is_told_before_any_request(tmp_path: Path) -
         ("people.ndjson", json({"error": "no"}, 401), AuthenticationError),
     ],
 )
-def test_a_failed_export_goes_on_where_it_stopped(
+def test_a_failed_export_resumes(
     tmp_path: Path, name: str, failure: Reply, kind: type[Exception]
 ) -> None:
     """After an error, no stored page is requested again, and the result is that of one run."""
@@ -352,7 +354,7 @@ def test_a_failed_export_goes_on_where_it_stopped(
     assert names_in(tmp_path) == names_of(name)
 
 
-def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
+def test_an_export_that_read_nothing_leaves_no_folder(tmp_path: Path) -> None:
     """If the first page fails, no folder remains."""
     with scripted([json({}, 401)]) as service, connected(service):
         with pytest.raises(AuthenticationError):
@@ -360,7 +362,7 @@ def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
     assert names_in(tmp_path) == []
 
 
-def test_ctrl_c_keeps_what_was_read(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
     """Ctrl-C ends an export with a note, and the same call resumes."""
     path = tmp_path / "people.csv"
     pages = service_of(300)
@@ -394,10 +396,10 @@ def stopped_export(path: Path, service: Service, **options: Any) -> None:
         ({"page_size": 20}, "page_size was 10 and is now 20"),
     ],
 )
-def test_what_is_kept_of_another_export_is_not_mixed_in(
+def test_a_checkpoint_of_another_export_is_rejected(
     tmp_path: Path, options: dict[str, Any], words: str
 ) -> None:
-    """Another search is rejected before any request, with the differences; starting over works."""
+    """The checkpoint of another search is an error with the differences; starting over works."""
     path = tmp_path / "people.csv"
     with (
         service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
@@ -418,7 +420,7 @@ def test_what_is_kept_of_another_export_is_not_mixed_in(
     assert names_in(tmp_path) == ["people.csv", "people.csv-metadata.json"]
 
 
-def test_another_service_is_another_export(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_service_is_rejected(tmp_path: Path) -> None:
     """Checkpoints of different services are not mixed."""
     path = tmp_path / "people.csv"
     broken = failing_at(12, service_of(200), json({}, 500))
@@ -434,7 +436,7 @@ def test_another_service_is_another_export(tmp_path: Path) -> None:
     ("api_key", "options", "words"),
     [("another", {}, "account was"), ("token", {"network_name": "net"}, "network_name was")],
 )
-def test_another_account_is_another_export(
+def test_a_checkpoint_of_another_account_is_rejected(
     tmp_path: Path, api_key: str, options: dict[str, Any], words: str
 ) -> None:
     """Checkpoints of different accounts, or with different field names, are not mixed."""
@@ -455,7 +457,7 @@ def damage_nothing(folder: Path) -> None:
 
 
 def cut_rows(folder: Path) -> None:
-    """Cut off the end of the rows."""
+    """Truncate the stored rows."""
     rows = folder / "rows"
     os.truncate(rows, rows.stat().st_size - 100)
 
@@ -466,13 +468,13 @@ def lose_rows(folder: Path) -> None:
 
 
 def add_to_rows(folder: Path) -> None:
-    """Append half a page, as a kill in the middle of a write does."""
+    """Append half a page, like a kill during a write."""
     with (folder / "rows").open("ab") as rows:
         rows.write(b"half a page" * 100_000)
 
 
 def change_rows(folder: Path) -> None:
-    """Change bytes in the middle, as a power failure may."""
+    """Change bytes in the middle of the rows, as a power failure may."""
     with (folder / "rows").open("r+b") as rows:
         rows.seek((folder / "rows").stat().st_size // 2)
         rows.write(bytes(50))
@@ -480,7 +482,7 @@ def change_rows(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["people.csv", "people.ndjson"])
 @pytest.mark.parametrize("damage", [damage_nothing, cut_rows, lose_rows, add_to_rows, change_rows])
-def test_torn_parts_are_read_again(
+def test_incomplete_pages_are_requested_again(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
     """Incomplete pages of a killed run are dropped, and each person is exported once."""
@@ -496,7 +498,7 @@ def test_torn_parts_are_read_again(
     assert numbers(of.read_prospects(path)) == list(range(1, 106))
 
 
-def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_an_error(tmp_path: Path) -> None:
     """An unreadable journal is an error with advice to start over, and the advice works."""
     path = tmp_path / "people.csv"
     with (
@@ -513,7 +515,7 @@ def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
     assert numbers(of.read_prospects(path)) == list(range(1, 201))
 
 
-def test_another_versions_journal_is_told(tmp_path: Path) -> None:
+def test_the_journal_of_another_version_is_an_error(tmp_path: Path) -> None:
     """A checkpoint of another version of the package is rejected."""
     path = tmp_path / "people.csv"
     broken = failing_at(12, service_of(200), json({}, 500))
@@ -526,8 +528,8 @@ def test_another_versions_journal_is_told(tmp_path: Path) -> None:
             of.export_people(path, page_size=10)
 
 
-def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    """While an export runs, another one to the same file is rejected, and does not disturb it."""
+def test_concurrent_exports_to_one_file_are_rejected(tmp_path: Path) -> None:
+    """While an export runs, another one to the same file is rejected and does not disturb it."""
     path = tmp_path / "people.csv"
     pages = service_of(200)
     refused: list[Exception] = []
@@ -547,7 +549,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
     assert numbers(of.read_prospects(path)) == list(range(1, 201))
 
 
-def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path) -> None:
+def test_an_unheld_lock_file_is_ignored(client: Client, tmp_path: Path) -> None:
     """The lock file of a killed run does not stop the next one; a held lock does."""
     path = tmp_path / "people.csv"
     folder = partial_of(path)
@@ -560,7 +562,7 @@ def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path)
     assert len(of.read_prospects(of.export_people(path))) == PEOPLE
 
 
-def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> None:
+def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> None:
     """If the checkpoint's folder is a link, its target stays unchanged."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.tmp").write_text("mine")
@@ -570,7 +572,7 @@ def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> 
     assert names_in(tmp_path / "mine") == ["notes.tmp"]
 
 
-def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
+def test_duplicate_people_are_written_once(tmp_path: Path) -> None:
     """If pages shift, also after a resume, each person is written once, with a warning."""
     path = tmp_path / "people.ndjson"
 
@@ -593,15 +595,15 @@ def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
     assert int(frame["id"].isna().sum()) == 20
 
 
-def test_a_service_that_counts_more_than_it_has_is_told(tmp_path: Path) -> None:
-    """A warning says if the service returns fewer people than it counts, as in a search."""
+def test_missing_people_are_a_warning(tmp_path: Path) -> None:
+    """As in a search, a warning says if the service returns fewer people than it counts."""
     with scripted(service_of(50, total=80, total_pages=5)) as service, connected(service):
         with pytest.warns(OutreachWarning, match="counts 80 people but returned 50"):
             of.export_people(tmp_path / "people.csv", page_size=10)
 
 
-def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
-    """Errors that the service reports on any page cause a warning, and are in a Parquet file."""
+def test_errors_of_the_service_survive_a_resume(tmp_path: Path) -> None:
+    """Errors that the service reports on any page cause a warning, and are in the Parquet file."""
 
     def reply(request: Received) -> Reply:
         page = request.json["page"]
@@ -626,7 +628,7 @@ def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
     assert (attrs["total"], attrs["filters"]) == (20, {})
 
 
-def test_a_broken_response_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_truncated_response_is_requested_again(tmp_path: Path) -> None:
     """A truncated page is requested again, and is complete in the end, in every format."""
     for name in FORMATS:
         pages = service_of(100)
@@ -647,7 +649,7 @@ def test_a_broken_response_is_asked_for_again(tmp_path: Path) -> None:
         assert numbers(of.read_prospects(path)) == list(range(1, 101))
 
 
-def test_what_is_kept_is_private_and_has_no_token(tmp_path: Path) -> None:
+def test_checkpoints_are_private_and_have_no_token(tmp_path: Path) -> None:
     """Other users cannot read the checkpoint, and no file has the token."""
     for name in FORMATS:
         path = tmp_path / name
@@ -665,7 +667,7 @@ def test_what_is_kept_is_private_and_has_no_token(tmp_path: Path) -> None:
         assert not any(TOKEN.encode() in file.read_bytes() for file in files)
 
 
-def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_an_earlier_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     """A failed export leaves the earlier file; a complete one keeps its permissions."""
     path = tmp_path / "people.csv"
     path.write_text("old")
@@ -699,7 +701,7 @@ def test_responses_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path)
         assert pages_asked(service) == [1, 2]
 
 
-def test_the_bar_begins_at_what_is_there(
+def test_the_bar_starts_at_the_stored_people(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The progress bar has the total, and on resume starts with the stored people."""
@@ -718,8 +720,8 @@ def test_the_bar_begins_at_what_is_there(
     assert "200/200" in shown[-1]
 
 
-def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
-    """If the disk is full, the error says so with advice, and the checkpoint stays."""
+def test_a_full_disk_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
+    """If the disk is full, the error gives advice, and the checkpoint is kept."""
     code = """if True:
         import resource, signal, sys, warnings
         import outreach_frames as of
@@ -743,7 +745,7 @@ def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
     ("people", "luck"), [(8_000, 75), pytest.param(20_000, 150, marks=pytest.mark.slow)]
 )
 def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck: int) -> None:
-    """Ten times as many people, 80 or 200 MB, take only a few megabytes more memory."""
+    """Exports of 80 and 200 MB take at most a few megabytes more memory than smaller ones."""
     code = """if True:
         import resource, sys
         import outreach_frames as of
@@ -753,7 +755,7 @@ def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck:
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
     with scripted(with_fields(people, lambda _: {"about": "x" * 10_000})) as service:
-        # An interpreter of its own: what is measured would be that of the one that forks, too.
+        # This needs a fresh interpreter: the peak memory of a forked one includes its parent's.
         command = [sys.executable, "-W", "ignore", "-c", code, service.url, tmp_path]
         done = subprocess.run(
             [*command, str(people // 10), str(people)], capture_output=True, text=True, check=True
@@ -789,10 +791,10 @@ def test_the_command_line_exports(
         of.export_people(tmp_path / "people.xlsx")
 
 
-def test_the_command_line_says_what_is_kept(
+def test_the_command_line_explains_how_to_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed `export` prints that the same command resumes."""
+    """The message of a failed `export` says that the same command resumes."""
     broken = failing_at(30, service_of(4000), json({}, 401))
     with scripted(broken) as service:
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
@@ -804,7 +806,7 @@ def test_the_command_line_says_what_is_kept(
 
 
 def test_every_known_column_is_there(client: Client, tmp_path: Path) -> None:
-    """The header of a CSV export has the interface's columns in their order."""
+    """The header of a CSV export has all documented columns in their order."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         path = of.export_people(tmp_path / "people.csv", person_name="nobody has this name")
     header = path.read_text().strip().replace('"', "").split(",")

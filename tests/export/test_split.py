@@ -21,7 +21,7 @@ SEARCH: dict[str, Any] = {"person_titles": list(FOUND), "split_by": "person_titl
 
 
 def page_of(request: Received) -> Reply:
-    """Reply with the people who have the requested titles, ten per page."""
+    """Return a page of ten people who have the requested titles."""
     body = request.json
     numbers = sorted({number for title in body["person_titles"] for number in FOUND[title]})
     begin = (body["page"] - 1) * body["page_size"]
@@ -37,8 +37,8 @@ def page_of(request: Received) -> Reply:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, name: str) -> None:
-    """People, order and values equal those of the frame; NDJSON has plain text."""
+def test_an_export_equals_a_split_search(client: Client, tmp_path: Path, name: str) -> None:
+    """People, order and values equal those of the search; NDJSON has unescaped text."""
     search: dict[str, Any] = {
         "person_titles": ["Head", "Manager", "of"],
         "split_by": "person_titles",
@@ -66,10 +66,10 @@ def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, n
         ),
     ],
 )
-def test_a_split_export_goes_on_in_the_value_where_it_stopped(
+def test_a_split_export_resumes_in_the_failed_value(
     tmp_path: Path, name: str, failing: int
 ) -> None:
-    """Whichever request fails, the repeated call exports each person once, with the first value."""
+    """Whichever request fails, a repeated call exports each person once, with the first value."""
     left = iter(range(1, failing))
 
     def reply(request: Received) -> Reply:

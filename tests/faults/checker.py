@@ -1,4 +1,4 @@
-"""Whether a report says of every row what the service's own database does."""
+"""Checks of a report against the service's own database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests.faults.gateway import key
 
-# What may be said of a lead that is in the sequence.
+# The valid statuses of a lead that is in the sequence.
 MAY_BE_THERE = {
     *statuses.IN_SEQUENCE,
     statuses.UNKNOWN,
@@ -19,9 +19,10 @@ MAY_BE_THERE = {
 
 
 def check_report(report: SubmissionReport, there: Collection[str]) -> None:
-    """Hold a report to the leads in the sequence, given by `key`.
+    """Check a report against the keys of the leads in the sequence.
 
-    `added` and `present` leads are there. A lead that is there and is not said to be is `unknown`.
+    `added` and `present` leads must be in the sequence, and leads in the sequence must have a
+    status of `MAY_BE_THERE`.
     """
     for lead, status in zip(
         report.frame.to_dict("records"), report.rows["status"].tolist(), strict=True
@@ -33,5 +34,5 @@ def check_report(report: SubmissionReport, there: Collection[str]) -> None:
 
 
 def check_nobody_twice(committed: Counter[str]) -> None:
-    """No lead was taken by the service in two requests, which another service might act on."""
+    """Check that no lead was accepted in two requests, as other services could add it twice."""
     assert {lead: times for lead, times in committed.items() if times > 1} == {}

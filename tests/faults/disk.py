@@ -1,7 +1,7 @@
-"""A disk that forgets: what recorded operations leave behind when the power fails.
+"""A simulated disk: the files after a power failure during recorded operations.
 
-A file's content is safe from its next sync on, and names (new, moved, deleted) from the next sync
-of their folder on. What was not synced may be there or not: `left_behind` gives the four ways.
+A file's content survives from its next sync on, and names (new, moved, deleted) from the next sync
+of their folder on. Other changes may be lost: `left_behind` yields the four combinations.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class _Folder:
     safe: dict[str, _File | _Folder] = field(default_factory=dict)
 
 
-# What is found: contents by path relative to the folder, and None for folders.
+# The files after a power failure: contents by relative path, and None for folders.
 Found = dict[str, bytes | None]
 
 
 class Disk:
-    """A folder as recorded operations make it: as it is, and as much of it as is safe."""
+    """A folder after recorded operations: its current state, and the state that was synced."""
 
     def __init__(self, folder: Path) -> None:
         self._root = PurePosixPath(folder)
         self._top = _Folder()
 
     def apply(self, each: Operation) -> None:
-        """Do what was recorded."""
+        """Apply a recorded operation."""
         if each.path == str(self._root):
             if each.kind == "sync":
                 self._top.safe = dict(self._top.now)
@@ -55,7 +55,7 @@ class Disk:
             case "unlink" | "rmdir":
                 del folder.now[name]
             case "sync":
-                node = folder.now.get(name)  # none where it was deleted or moved
+                node = folder.now.get(name)  # Deleted or moved files have no entry.
                 if isinstance(node, _Folder):
                     node.safe = dict(node.now)
                 elif node:
@@ -68,7 +68,7 @@ class Disk:
                 file.now[each.offset : end] = each.data
 
     def left_behind(self) -> Iterator[Found]:
-        """Yield what may be found: all, or of what is not synced only names, contents, nothing."""
+        """Yield the possible states: unsynced names or contents are kept or lost."""
         for names, contents in product(("now", "safe"), repeat=2):
             yield dict(_listed(self._top, "", names, contents))
 
@@ -96,7 +96,7 @@ def _listed(
 def power_failures(
     operations: Iterable[Operation], folder: Path
 ) -> Iterator[tuple[tuple[str, ...], Found]]:
-    """Yield, after each operation, the marks so far and every way that the disk may be found."""
+    """Yield, after each operation, the marks so far and every possible state of the disk."""
     disk, marks = Disk(folder), tuple[str, ...]()
     for each in operations:
         if each.kind == "mark":
@@ -111,7 +111,7 @@ def power_failures(
 
 
 def put(found: Found, folder: Path) -> None:
-    """Make a folder with what was found."""
+    """Create a folder with these files."""
     folder.mkdir()
     for name, content in found.items():
         if content is None:

@@ -1,10 +1,10 @@
-"""Lets the power fail after each file operation of what a module does; for a preloaded process.
+"""Simulate a power failure after each file operation of a module, in a preloaded process.
 
     python -m tests.faults.every_power_failure MODULE FOLDER
 
-The module has a context manager `recorded` that yields an object with `run(folder, mark)`, which is
-recorded once, and `recover(folder, marks)`, which is called with every folder that a power failure
-may leave behind and the marks that were set before, and holds the outcome to what is promised.
+The module's context manager `recorded` yields an object with two methods. `run(folder, mark)` is
+recorded once. `recover(folder, marks)` is called with every folder that a power failure may leave
+and the marks set before it, and checks the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.faults.preload import Preloaded, read_record
 
 
 def main(module: str, root: Path) -> None:
-    """Record, and recover from every power failure; print how many there are."""
+    """Record the operations, recover from every power failure, and print their number."""
     library = Preloaded()
     folder, record = root / "recorded", root / "record"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""An export of a few people over an earlier one, and its resumption: what the faults strike."""
+"""An export of a few people over an earlier one, and its resumption, for fault injection."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from outreach_frames.errors import OutreachError, OutreachWarning
 from tests.scripted import Received, Reply, json, scripted
 
 PAGES = 2
-# One will do: what is done about an error of a file does not depend on it.
+# One error is enough: all file errors of an export are handled alike.
 ERRORS = (errno.ENOSPC,)
 
 
 def people(request: Received) -> Reply:
-    """Reply with one person per page, who has a field that only notes beside a CSV describe."""
+    """Respond with one person per page; a field of the person needs a CSV metadata file."""
     page, name = request.json["page"], request.json.get("person_name", "new")
     pagination = {"page": page, "page_size": 1, "total": PAGES, "total_pages": PAGES}
     return json({"results": [{"id": f"{name}{page}", "zz": page}], "_pagination": pagination})
 
 
 def ids(path: Path) -> list[str]:
-    """Return whom a file or folder holds, read by Arrow, which no fault strikes."""
+    """Return the ids in a file or folder, read by Arrow, to which no faults apply."""
     if path.suffix == ".csv":
         tables = [csv.read_csv(path)] if path.exists() else []
     else:
@@ -46,30 +46,30 @@ NEW = [f"new{page}" for page in range(1, PAGES + 1)]
 
 
 class Export:
-    """An export to one path, to be finished by any number of runs."""
+    """An export to one path, finished by any number of runs."""
 
     def __init__(self, client: Client, path: Path) -> None:
         self._client, self.path = client, path
         self.kept = path.with_name(f".{path.name}.partial")
 
     def run(self, **filters: str) -> None:
-        """Export, with no word about what goes wrong."""
+        """Export without warnings."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutreachWarning)
             of.export_people(self.path, page_size=1, client=self._client, progress=False, **filters)
 
     def attempt(self) -> None:
-        """Run, whatever goes wrong: the new file is there, or an error and the earlier one."""
+        """Export despite a fault: the new file exists, or there is an error and the old file."""
         try:
             self.run()
         except OutreachError:
             found = ids(self.path) or ids(self.kept / "old.tmp")
-            assert found in (EARLIER, NEW)  # the latter where a first run put it there
+            assert found in (EARLIER, NEW)  # The new file exists if an earlier run wrote it.
         else:
             assert ids(self.path) == NEW
 
     def recover(self) -> None:
-        """Run with nothing wrong: the file is whole, with its dtypes, and nothing else is left."""
+        """Export without a fault: the file is complete with its dtypes, and no other is left."""
         self.run()
         frame = of.read_prospects(self.path)
         assert list(frame["id"]) == NEW
@@ -80,7 +80,7 @@ class Export:
 
 @contextmanager
 def cases(name: str) -> Iterator[Callable[[Path], Export]]:
-    """Start a service, and yield what makes an export to a name in a folder."""
+    """Start a service, and yield a function that makes an export in a folder."""
     with scripted(people) as service:
         with Client(service.url, "token", cache=None, backoff=0, workers=1) as client:
             with tempfile.TemporaryDirectory() as earlier:
@@ -94,13 +94,13 @@ def cases(name: str) -> Iterator[Callable[[Path], Export]]:
 
 
 class RecordedExport:
-    """An export and another over it, to be taken up from whatever a power failure left."""
+    """Two exports to one path, to be resumed after a power failure."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self._name = client, name
 
     def run(self, folder: Path, mark: Callable[[str], object]) -> None:
-        """Export twice; each that has ended sets a mark."""
+        """Export twice, and set a mark after each."""
         export = Export(self._client, folder / self._name)
         export.run(person_name="earlier")
         mark("earlier")
@@ -108,7 +108,7 @@ class RecordedExport:
         mark("new")
 
     def recover(self, folder: Path, marks: tuple[str, ...]) -> None:
-        """Go on: an export that has ended is there, whole, and nothing of it stops the next one."""
+        """Export again: a finished export is still complete and does not block the next one."""
         export = Export(self._client, folder / self._name)
         found = ids(export.path) or ids(export.kept / "old.tmp")
         match marks:
@@ -126,7 +126,7 @@ class RecordedExport:
 
 @contextmanager
 def recorded(name: str) -> Iterator[RecordedExport]:
-    """Start a service, and yield exports to a name."""
+    """Start a service, and yield two exports to a name."""
     with scripted(people) as service:
         with Client(service.url, "token", cache=None, backoff=0, workers=1) as client:
             yield RecordedExport(client, name)

@@ -1,4 +1,4 @@
-"""An export to a CSV file, which has notes beside it: what the faults strike."""
+"""An export to a CSV file with a metadata file, for fault injection."""
 
 from __future__ import annotations
 

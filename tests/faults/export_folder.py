@@ -1,4 +1,4 @@
-"""An export to a folder of Parquet parts: what the faults strike."""
+"""An export to a folder of Parquet parts, for fault injection."""
 
 from __future__ import annotations
 

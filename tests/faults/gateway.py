@@ -1,4 +1,4 @@
-"""Between client and sandbox: fails the n-th request, and knows whom the sandbox was given."""
+"""A proxy between client and sandbox that fails the n-th request and records added leads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _instead(reply: Reply) -> Callable[[PassOn], Reply]:
     return lambda _: reply
 
 
-# What becomes of a request that fails, by name.
+# The effect of each fault on a request, by name.
 FAULTS: Final[Mapping[str, Callable[[PassOn], Reply]]] = {
     "reset before": _instead(scripted.reset()),
     "reset after": _after(lambda _: scripted.reset()),
@@ -40,28 +40,28 @@ FAULTS: Final[Mapping[str, Callable[[PassOn], Reply]]] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """The request of this number fails, and where it is `lasting` all that follow."""
+    """A fault at one request, and with `lasting` at all later ones."""
 
     kind: str
     number: int
     lasting: bool = False
 
     def strikes(self, number: int) -> bool:
-        """Whether the request of that number fails."""
+        """Return whether the request with that number fails."""
         return number == self.number or (self.lasting and number > self.number)
 
 
 class Gateway:
-    """A script for `scripted` that passes requests on to a sandbox, but for the one that fails.
+    """A script for `scripted` that forwards requests to a sandbox, except the failing ones.
 
     Attributes
     ----------
     fault : Fault or None
-        What goes wrong; setting it starts the count of requests again.
+        The fault to inject; setting it restarts the count of requests.
     struck : bool
-        Whether it went wrong.
+        Whether the fault occurred.
     committed : Counter
-        How often the sandbox took a lead, by `key`.
+        How often the sandbox accepted each lead, by `key`.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -72,7 +72,7 @@ class Gateway:
 
     @property
     def fault(self) -> Fault | None:
-        """What goes wrong."""
+        """The fault to inject."""
         return self._fault
 
     @fault.setter
@@ -80,7 +80,7 @@ class Gateway:
         self._fault, self._requests, self.struck = fault, 0, False
 
     def __call__(self, received: Received) -> Reply:
-        """Reply as the sandbox does, or not."""
+        """Respond like the sandbox, or with the fault."""
         with self._lock:
             self._requests += 1
             strikes = self._fault is not None and self._fault.strikes(self._requests)
@@ -99,5 +99,5 @@ class Gateway:
 
 
 def key(lead: Mapping[str, Any]) -> str:
-    """Return what tells a lead from others."""
+    """Return a lead's identifier."""
     return str(lead.get("email") or lead.get("profnet_url")).casefold()

@@ -1,6 +1,7 @@
-"""The preloaded library of `preload.c`: compiled, loaded into a process, and what it recorded.
+"""Compile the library of `preload.c`, load it into a process, and read its records.
 
-It sees what no Python code does, such as the writes of SQLite. It needs a C compiler and Linux.
+The library also sees operations outside Python, such as the writes of SQLite. It needs a C
+compiler and Linux.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ SOURCE = Path(__file__).with_name("preload.c")
 
 
 class Operation(NamedTuple):
-    """One thing that was done to a file, or a mark that the program set between two of them."""
+    """A file operation, or a mark that the program set between two operations."""
 
     kind: str
     path: str
@@ -27,7 +28,7 @@ class Operation(NamedTuple):
 
 
 def run_preloaded(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module with the library, which is compiled into the folder."""
+    """Compile the library into the folder, and run a module with it."""
     library = folder / "preload.so"
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl", "-lpthread"], check=True
@@ -43,7 +44,7 @@ def run_preloaded(folder: Path, module: str, *arguments: str) -> subprocess.Comp
 
 
 class Preloaded:
-    """The library within the process that it was loaded into."""
+    """The library in the process into which it was loaded."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)
@@ -53,25 +54,25 @@ class Preloaded:
         self._library.faults_watch(os.fsencode(folder))
 
     def fail(self, number: int, error: int, *, lasting: bool) -> None:
-        """Fail the operation of that number from now, and all that follow if it is `lasting`."""
+        """Fail the operation with that number from now, and with `lasting` all later ones."""
         self._library.faults_fail(ctypes.c_long(number), error, lasting)
 
     @property
     def struck(self) -> bool:
-        """Whether an operation was failed."""
+        """Whether an operation failed."""
         return bool(self._library.faults_struck())
 
     def record(self, file: BinaryIO | None) -> None:
-        """Record operations in a file, or no longer."""
+        """Record operations in a file, or stop recording."""
         self._library.faults_record(-1 if file is None else file.fileno())
 
     def mark(self, text: str) -> None:
-        """Put a mark between the operations."""
+        """Record a mark between the operations."""
         self._library.faults_mark(text.encode())
 
 
 def read_record(path: Path) -> Iterator[Operation]:
-    """Read what was recorded."""
+    """Read the recorded operations."""
     with path.open("rb") as file:
         for line in file:
             kind, name, more, offset, length = line[:-1].split(b"\t")

@@ -1,9 +1,8 @@
-"""Fails the n-th file operation of Python code below one folder, in a process of its own.
+"""Fail the n-th file operation of Python code below one folder, in a separate process.
 
-Opening, moving, deleting, making folders and changing modes are seen by an audit hook, which
-cannot be taken away again; writes and syncs by standing in for `io.open`, `io.FileIO` and
-`os.fsync`, which must be done before anything else is imported. What SQLite does is not seen here:
-see `preload`.
+An audit hook, which cannot be removed, sees opening, moving, deleting, making folders and changing
+modes. Replacements of `io.open`, `io.FileIO` and `os.fsync`, which must be set before any other
+import, see writes and syncs. For the operations of SQLite see `preload`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _ON_PATHS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod
 
 
 class Shim:
-    """Counts the operations below a folder, and fails one of them, or all from one on."""
+    """Counts the operations below a folder, and fails one of them, or also all later ones."""
 
     def __init__(self) -> None:
         self._folder = ""
@@ -49,12 +48,12 @@ class Shim:
         self._folder = str(folder)
 
     def fail(self, number: int, error: int, *, lasting: bool) -> None:
-        """Fail the operation of that number from now, and all that follow if it is `lasting`."""
+        """Fail the operation with that number from now, and with `lasting` all later ones."""
         self._count, self.struck = 0, False
         self._number, self._error, self._lasting = number, error, lasting
 
     def operation(self) -> None:
-        """Count an operation; raise where it is to fail."""
+        """Count an operation; raise an error if it should fail."""
         if not self._number:
             return
         self._count += 1
@@ -70,7 +69,7 @@ class Shim:
         return isinstance(path, str | os.PathLike) and os.fspath(path).startswith(self._folder)
 
     def _open_file(self, file: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-        """Open as `io.open` does, for writing bytes with our own raw file."""
+        """Open a file like `io.open`, but use our own raw file for writing bytes."""
         if "b" in mode and set(mode) & set("wxa+") and self._is_below(file):
             raw = io.FileIO(file, mode.replace("b", ""))
             return io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)

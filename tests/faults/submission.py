@@ -1,4 +1,4 @@
-"""A submission of a few leads in a few requests, and its resumption: what the faults strike."""
+"""A submission of a few leads in several requests, and its resumption, for fault injection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _numbers = count()
 
 
 def add(frame: pd.DataFrame, sequence_id: str, client: Client, journal: Path) -> SubmissionReport:
-    """Add leads in requests of two, with no word about what goes wrong."""
+    """Add leads in requests of two, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
         return frame.outreach.add_to_sequence(
@@ -34,7 +34,7 @@ def add(frame: pd.DataFrame, sequence_id: str, client: Client, journal: Path) ->
 
 
 class Submission:
-    """Five new leads, to be added by any number of runs with one journal."""
+    """Five new leads, added by any number of runs with one journal."""
 
     def __init__(self, gateway: Gateway, client: Client, folder: Path) -> None:
         self._gateway, self._client = gateway, client
@@ -45,7 +45,7 @@ class Submission:
         self.frame = pd.DataFrame({"email": emails})
 
     def attempt(self) -> SubmissionReport | None:
-        """Run, whatever goes wrong: a report comes back, or an error where nothing was sent."""
+        """Add despite a fault: there is a report, or an error if nothing was sent."""
         before = self._gateway.committed.total()
         try:
             report = self._add()
@@ -58,7 +58,7 @@ class Submission:
         return report
 
     def recover(self) -> None:
-        """Run with nothing wrong: what is not settled yet is sent, and unknown only on request."""
+        """Add without a fault: unrecorded leads are sent, and unknown leads only on request."""
         report = self._add()
         self._check(report)
         kinds = set(report.rows["status"])
@@ -87,7 +87,7 @@ class Submission:
 
 @contextmanager
 def cases() -> Iterator[Callable[[Path], Submission]]:
-    """Start a sandbox, and yield what makes a submission in a folder."""
+    """Start a sandbox, and yield a function that makes a submission in a folder."""
     with sandbox.serve(people=20) as running:
         gateway = Gateway(running)
         with scripted(gateway) as service:
@@ -96,14 +96,14 @@ def cases() -> Iterator[Callable[[Path], Submission]]:
 
 
 class Ledger:
-    """A script for `scripted`: a service that adds leads, and can be told what it holds."""
+    """A script for `scripted`: a service that adds leads and whose leads can be set."""
 
     def __init__(self) -> None:
         self.committed: Counter[str] = Counter()
         self.mark: Callable[[str], object] = lambda _: None
 
     def __call__(self, received: Received) -> Reply:
-        """Add leads; to all else, there is one active sequence."""
+        """Add the leads of a POST; a GET lists one active sequence."""
         if received.method == "GET":
             return json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
         leads = received.json["leads"]
@@ -120,21 +120,21 @@ class Ledger:
 
 
 class RecordedSubmission:
-    """One submission, to be resumed from whatever a power failure left of its journal."""
+    """A submission, to be resumed after a power failure."""
 
     def __init__(self, ledger: Ledger, client: Client) -> None:
         self._ledger, self._client = ledger, client
         self._frame = pd.DataFrame({"email": [f"lead{row}@example.com" for row in range(ROWS)]})
 
     def run(self, folder: Path, mark: Callable[[str], object]) -> None:
-        """Add the leads; each request that is acted upon sets a mark."""
+        """Add the leads; each request that the service carries out sets a mark."""
         self._ledger.mark = mark
         report = add(self._frame, "s1", self._client, folder / "journal")
         assert set(report.rows["status"]) == {statuses.ADDED}
         self._ledger.mark = lambda _: None
 
     def recover(self, folder: Path, marks: tuple[str, ...]) -> None:
-        """Add them again: what was acted upon is not sent again, and is added or unknown."""
+        """Add the leads again: those already added are not sent again, and are added or unknown."""
         self._ledger.committed = Counter(lead for mark in marks for lead in mark.split(","))
         report = add(self._frame, "s1", self._client, folder / "journal")
         check_report(report, set(self._ledger.committed))

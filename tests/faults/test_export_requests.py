@@ -1,4 +1,4 @@
-"""Each request of an export fails in turn, every other one for good, and the file is whole."""
+"""Each request of an export fails in turn, and the file is complete in the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def target() -> Iterator[Sandbox]:
 def test_any_request_of_an_export_may_fail(
     kind: str, first: str, target: Sandbox, tmp_path: Path
 ) -> None:
-    """Whichever request fails, there is no file or a whole one, and the next call finishes it."""
+    """Whichever request fails, the file is missing or complete, and the next call completes it."""
     gateway = Gateway(target)
     with scripted(gateway) as service:
         with Client(service.url, target.api_key, cache=None, backoff=0, workers=1) as client:

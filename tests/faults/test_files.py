@@ -22,7 +22,7 @@ MODULES = [
 )
 @pytest.mark.parametrize("module", MODULES)
 def test_any_file_operation_may_fail(module: str, ways: str, tmp_path: Path) -> None:
-    """Whatever cannot be done with files, what was promised of them holds."""
+    """Whichever file operation fails, files and reports are correct."""
     ran = subprocess.run(
         [sys.executable, "-m", "tests.faults.every_operation", module, tmp_path, ways],
         cwd=Path(__file__).parents[2],

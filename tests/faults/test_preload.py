@@ -1,6 +1,6 @@
-"""What only a preloaded library sees: each operation of SQLite fails, and unsynced writes are lost.
+"""With a preloaded library, each operation of SQLite fails, and unsynced writes are lost.
 
-By hand: `pytest -m preload`. It takes some five minutes, a C compiler and Linux.
+Run `pytest -m preload`. It takes some five minutes, and needs a C compiler and Linux.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXPORTS = ["tests.faults.export_folder", "tests.faults.export_csv"]
 
 
 def test_any_file_operation_may_fail(tmp_path: Path) -> None:
-    """Whichever operation of our code, of SQLite or of Arrow fails, nothing is lost or doubled."""
+    """Whichever operation of our code, SQLite or Arrow fails, no row is lost or duplicated."""
     arguments = [SUBMISSION, str(tmp_path), "all", "preload"]
     ran = run_preloaded(tmp_path, "tests.faults.every_operation", *arguments)
     print(ran.stdout)
@@ -27,7 +27,7 @@ def test_any_file_operation_may_fail(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", [SUBMISSION, *EXPORTS])
 def test_the_power_may_fail_at_any_moment(module: str, tmp_path: Path) -> None:
-    """Whatever of the writes that were not synced is lost, the next run recovers."""
+    """Whichever unsynced writes are lost, the next run recovers."""
     ran = run_preloaded(tmp_path, "tests.faults.every_power_failure", module, str(tmp_path))
     print(ran.stdout)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""Each request of a submission fails in turn, every other one for good, and no row is lost."""
+"""Each request of a submission fails in turn, and no row is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Sandbox]:
-    """Start a sandbox whose sequences only this module fills."""
+    """Start a sandbox whose sequences no other module changes."""
     with serve(people=20) as running:
         yield running
 
@@ -36,11 +36,11 @@ def target() -> Iterator[Sandbox]:
 def test_any_request_of_a_submission_may_fail(
     kind: str, first: str, step: int, target: Sandbox, tmp_path: Path
 ) -> None:
-    """Whichever request fails, the report and the journal say what the database does."""
+    """Whichever request fails, the report and the journal agree with the database."""
     gateway = Gateway(target)
     with scripted(gateway) as service:
         with Client(service.url, target.api_key, cache=None, backoff=0) as client:
-            # With steps, each kind strikes other requests than the next one.
+            # With a step, each kind of fault starts at a different request.
             for number in count(1 + list(FAULTS).index(kind) % step, step):
                 lasting = (number % 2 == 0) == (first == "once")
                 folder = tmp_path / str(number)

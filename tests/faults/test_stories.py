@@ -1,4 +1,4 @@
-"""Any story of adding leads: faults, kills, other clients, retries, in whatever order they come."""
+"""Random sequences of submissions, faults, kills, other clients and retries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.scripted import Received, Reply, reset, scripted
 pytestmark = pytest.mark.long
 
 PEOPLE = 20
-# Its processes begin with all modules imported, and have no threads of this one.
+# Its processes start with all modules imported, and without threads of this process.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.faults.submission"])
 _numbers = count()
@@ -42,20 +42,20 @@ _numbers = count()
 def submit_elsewhere(
     url: str, token: str, frame: pd.DataFrame, sequence_id: str, journal: Path
 ) -> None:
-    """Submit, in a process that is killed at some request."""
+    """Submit in a process that is killed at some request."""
     with suppress(OutreachError), Client(url, token, cache=None, backoff=0) as client:
         add(frame, sequence_id, client, journal)
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Sandbox]:
-    """Start a sandbox whose sequences only this module fills."""
+    """Start a sandbox whose sequences no other module changes."""
     with serve(people=PEOPLE) as running:
         yield running
 
 
 class Killing(Gateway):
-    """A gateway that can kill the process that submits, before or after a request is acted upon."""
+    """A gateway that can kill the submitting process, before or after a request is carried out."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(sandbox)
@@ -63,7 +63,7 @@ class Killing(Gateway):
         self.victim: Process | None = None
 
     def __call__(self, received: Received) -> Reply:
-        """Reply as the sandbox does, but to the request that is the victim's last."""
+        """Respond like the sandbox, but kill the process at its last request."""
         adds_leads = received.method == "POST" and received.path.endswith("/leads")
         self.requests_left -= adds_leads
         if self.victim is None or not adds_leads or self.requests_left:
@@ -75,10 +75,10 @@ class Killing(Gateway):
 
 
 def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
-    """Make the machine of stories at one sandbox."""
+    """Return the state machine for a sandbox."""
 
     class Story(RuleBasedStateMachine):
-        """One journal, and all that may happen to it."""
+        """One journal and everything that can happen to it."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -150,7 +150,7 @@ def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
             self.check()
 
         def teardown(self) -> None:
-            """In the end everybody is in the sequence."""
+            """Check that in the end all leads are in the sequence."""
             try:
                 self.all_is_well()
                 self.submit()
@@ -161,13 +161,13 @@ def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
                 self.open.close()
 
         def unknown(self) -> list[str]:
-            """Return whom the last report calls unknown."""
+            """Return the unknown leads of the last report."""
             assert self.report is not None
             unknown = self.report.rows["status"].eq(statuses.UNKNOWN).to_numpy()
             return [key(lead) for lead in self.report.frame[unknown].to_dict("records")]
 
         def check(self) -> None:
-            """Hold the last report to the database, and the requests to what was asked for."""
+            """Check the last report against the database, and each lead's number of requests."""
             assert self.report is not None
             check_report(self.report, {key(lead) for lead in target.leads(self.sequence_id)})
             for lead, times in self.gateway.committed.items():
@@ -184,7 +184,7 @@ def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
     ],
 )
 def test_every_story_ends_well(examples: int, target: Sandbox) -> None:
-    """Whatever happens, reports are true, nobody is added twice unasked, and all are added."""
+    """After any story, reports are correct, and leads are added once unless retried."""
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         machine_of(target),
         settings=settings(
@@ -192,7 +192,7 @@ def test_every_story_ends_well(examples: int, target: Sandbox) -> None:
             stateful_step_count=6,
             deadline=None,
             print_blob=True,
-            # A story of a few steps is read as it is; to shorten it takes minutes.
+            # Shrinking a story takes minutes, and a story of a few steps is readable without it.
             phases=(Phase.explicit, Phase.reuse, Phase.generate),
             suppress_health_check=list(HealthCheck),
         ),

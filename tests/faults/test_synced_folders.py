@@ -1,4 +1,4 @@
-"""Folders are synced after files move into them, as the tests of power failures need a compiler."""
+"""Folders are synced after files move into them, checked without a C compiler."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ print(*done, sep="\\n")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows syncs no folders")
-def test_what_moves_is_synced(tmp_path: Path) -> None:
-    """A new folder is synced before it moves, and the folder that it moves to afterwards."""
+def test_moves_are_synced(tmp_path: Path) -> None:
+    """A new folder is synced before it moves, and its parent folder afterwards."""
     done = forked.run(CODE, cwd=tmp_path)
     folder = tmp_path.name
     assert done.stdout.split("\n")[3:] == [
         "sync new.tmp",
         "move people",
         *[f"sync {folder}"] * 2,
-        "sync .",  # opened for its lock
-        # First the metadata, which fits the file before and after.
+        "sync .",  # opened for the lock
+        # The metadata moves first, because it fits the file before and after.
         "move a.csv-metadata.json",
         f"sync {folder}",
         "move a.csv",

@@ -1,4 +1,4 @@
-"""Frames of every kind, written to files and read back."""
+"""Frames of every kind for round trips through files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FULL_WIDTH = "".join(chr(ord(character) - 0x20 + 0xFF00) for character in "=+-@"
 
 
 def assert_same(read: pd.DataFrame, written: pd.DataFrame) -> None:
-    """Compare values, dtypes, missing cells and both axes."""
+    """Compare values, dtypes, missing cells, index and columns."""
     pd.testing.assert_frame_equal(read, written)
 
 
 def round_trip(frame: pd.DataFrame, path: Path, **options: object) -> pd.DataFrame:
-    """Write a frame and read it back; check that the frame did not change."""
+    """Write a frame, read it back, and check that the original did not change."""
     before = frame.copy(deep=True)
     write = write_csv if path.suffix == ".csv" else write_parquet
     assert write(frame, path, **options) == path
@@ -35,7 +35,7 @@ def round_trip(frame: pd.DataFrame, path: Path, **options: object) -> pd.DataFra
 
 
 def metadata_of(path: Path) -> Path:
-    """Name the file beside a CSV."""
+    """Return the path of a CSV's metadata file."""
     return path.with_name(path.name + "-metadata.json")
 
 
@@ -59,7 +59,7 @@ PERSON = {
 
 
 def prospects(rows: int, backend: str = "numpy_nullable") -> pd.DataFrame:
-    """Make people; every other one has only an id."""
+    """Make people; every other person has only an id."""
     persons = [PERSON if number % 2 == 0 else {"id": ""} for number in range(rows)]
     return people_frame([read_people_page(body(*persons))], backend)
 
@@ -155,5 +155,5 @@ INDEXES = {
 
 
 def write(frame: pd.DataFrame, path: Path) -> Path:
-    """Write a file in the format of its ending."""
+    """Write a file in the format of its suffix."""
     return (write_csv if path.suffix == ".csv" else write_parquet)(frame, path)

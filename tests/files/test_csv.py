@@ -1,4 +1,4 @@
-"""CSV files restore every value, dtype and missing cell, and hold no formula."""
+"""CSV files restore every value, dtype and missing cell, and contain no formula."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TRICKY = [
 
 
 def cells(path: Path) -> list[str]:
-    """List every cell of a CSV, header included, as a spreadsheet sees it."""
+    """Return every cell of a CSV, header included, as a spreadsheet reads it."""
     text = path.read_bytes().decode("utf-8-sig")
     return [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
 
@@ -68,7 +68,7 @@ def is_live(text: str) -> bool:
     return text[:1] in {"\t", "\r", "\n", "\x00"} or start[:1] in set(f"=+-@{FULL_WIDTH}")
 
 
-def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
+def test_a_search_needs_no_metadata_file(tmp_path):
     """A frame of a search is restored without its metadata file, and so are small resources."""
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
@@ -79,7 +79,7 @@ def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
 
 
 def test_both_backends_write_the_same_bytes(tmp_path):
-    """Frames of both backends give the same CSV file."""
+    """Frames of both dtype backends give the same CSV file."""
     write_csv(prospects(3), tmp_path / "a.csv")
     write_csv(prospects(3, "pyarrow"), tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
@@ -87,8 +87,8 @@ def test_both_backends_write_the_same_bytes(tmp_path):
 
 @share_of_examples(2)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
-def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
-    """Any text is restored as a cell and as a column name; no cell of the file is a formula."""
+def test_every_text_is_restored_and_none_is_a_formula(tmp_path, texts, name, excel):
+    """Any text is restored as a cell and as a column name, and no cell of the file is a formula."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, excel=excel), frame)
@@ -125,12 +125,12 @@ def test_tricky_texts_come_back(tmp_path, dtype):
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_a_tricky_text_alone_comes_back(tmp_path, text):
-    """A text that fills a whole line of the file is restored, also a blank line."""
+    """A text that is a whole line of the file is restored, even if the line is blank."""
     frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
 
 
-def test_live_text_has_one_apostrophe_in_front(tmp_path):
+def test_formulas_get_an_apostrophe(tmp_path):
     """Formulas in cells, headers and an index get one apostrophe, also after white space."""
     frame = pd.DataFrame(
         {"=h": ["=1", "'=1", " +x", "plain"]}, index=pd.Index(["@i", "j", "-", "'"])
@@ -158,7 +158,7 @@ def test_every_dtype_comes_back_from_csv(tmp_path, kind, rows):
 
 
 def test_periods_come_back_as_text(tmp_path):
-    """Periods, whose dtype a CSV file does not record, become their text."""
+    """Periods are restored as text, because a CSV file does not record their dtype."""
     frame = pd.DataFrame({"x": COLUMNS["periods"]})
     text = pd.DataFrame({"x": pd.Series(["2024-01", None, "2024-03"], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "x.csv"), text)
@@ -167,7 +167,7 @@ def test_periods_come_back_as_text(tmp_path):
 
 
 def test_dates_are_written_as_iso(tmp_path):
-    """Dates are YYYY-MM-DD, times ISO 8601, and zoned times are in UTC."""
+    """Dates are YYYY-MM-DD, times are ISO 8601, and zoned times are in UTC."""
     frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})
     write_csv(frame, tmp_path / "d.csv")
     assert cells(tmp_path / "d.csv")[3:6] == [
@@ -178,7 +178,7 @@ def test_dates_are_written_as_iso(tmp_path):
 
 
 def test_arrays_in_cells_are_written_as_lists(tmp_path):
-    """numpy arrays and scalars in cells are JSON, and are read as plain lists and numbers."""
+    """numpy arrays and scalars in cells are written as JSON, and read as lists and numbers."""
     frame = pd.DataFrame({"x": pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)})
     assert round_trip_values(frame, tmp_path / "x.csv") == [[1, 2], 3, [4, "a"]]
 
@@ -206,7 +206,7 @@ def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
         ["\ud800"],
     ],
 )
-def test_what_csv_cannot_hold_is_refused(tmp_path, values):
+def test_unsupported_columns_are_an_error(tmp_path, values):
     """A column that could not be restored is an error that names it, and no file is written."""
     series = pd.Series(values, dtype=object if isinstance(values, list) else None)
     with pytest.raises(InvalidInputError, match="'odd column'"):
@@ -219,7 +219,7 @@ def test_what_csv_cannot_hold_is_refused(tmp_path, values):
     [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
 )
 def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
-    """An edited cell that its dtype cannot hold is an error, not a missing cell."""
+    """An edited cell that does not fit its dtype is an error, not a missing cell."""
     path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
     path.write_text(path.read_text().replace(f"{before},", f"{after},"))
     with pytest.raises(InvalidInputError, match="'x'"):
@@ -241,8 +241,8 @@ def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
     assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
 
 
-def test_the_file_beside_the_csv_is_that_of_its_content(tmp_path):
-    """The metadata file has the dtypes of columns that need them, and the content's checksum."""
+def test_the_metadata_file_matches_the_content(tmp_path):
+    """The metadata file has the dtypes of columns that need them, and the CSV's checksum."""
     path = tmp_path / "x.csv"
     write_csv(pd.DataFrame({"n": [1]}), path)
     assert "models" in json.loads(metadata_of(path).read_text())
@@ -261,7 +261,7 @@ def test_without_the_metadata_other_columns_are_text(tmp_path):
     assert_same(read_prospects(path), prospects(2).assign(score=pd.Series(["1", "2"], dtype="str")))
 
 
-def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
+def test_a_csv_of_another_program_is_read(tmp_path):
     """Another program's CSV file has typed documented columns, text and missing cells."""
     path = tmp_path / "x.csv"
     path.write_bytes(b"id,name,company_followers,zip\r\n1,Ada,12,00123\r\n2,,,NA\r\n")
@@ -283,7 +283,7 @@ def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
         b"name\n\xff\n",
     ],
 )
-def test_what_cannot_be_read_is_a_clear_error(tmp_path, content):
+def test_an_unreadable_file_is_an_error(tmp_path, content):
     """A CSV file that cannot be read is an error that names the file."""
     path = tmp_path / "odd.csv"
     path.write_bytes(content)
@@ -299,23 +299,23 @@ def test_a_row_of_any_length_is_read(tmp_path):
 
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
-def test_rows_come_back_by_their_columns(people):
-    """Rows without a header, of people with any values, are read as the table that they were."""
+def test_rows_without_a_header_are_read(people):
+    """Rows without a header, with any values of people, are read as the original table."""
     sent = orjson.dumps({"results": people, "_pagination": {}})
     table = read_people_page(sent).people
     assert read_csv_rows(pa.py_buffer(csv_rows(table)), table.schema).equals(table)
 
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
-def test_every_separator_comes_back(tmp_path, texts, name, sep):
+def test_every_separator_is_read(tmp_path, texts, name, sep):
     """A file with any separator is restored."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})
     assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
 
 
 @pytest.mark.parametrize("sep", [";", "\t", "|"])
-def test_separators_of_other_programs_are_seen(tmp_path, sep):
-    """A header without quotes and commas shows the separator."""
+def test_separators_of_other_programs_are_detected(tmp_path, sep):
+    """The separator is detected from a header without quotes and commas."""
     (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
     assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
         "id": ["00123"],
@@ -323,14 +323,14 @@ def test_separators_of_other_programs_are_seen(tmp_path, sep):
     }
 
 
-def test_other_separators_are_refused(tmp_path):
+def test_invalid_separators_are_an_error(tmp_path):
     """A separator that could be part of a number or word is rejected."""
     with pytest.raises(InvalidInputError, match="sep="):
         write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
 
 
 def test_index_can_be_left_out_or_asked_for(tmp_path):
-    """index=False drops labels, index=True writes row numbers too; the default depends on them."""
+    """index=False drops labels, index=True also writes row numbers; the default depends on them."""
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     assert_same(round_trip(frame, tmp_path / "x.csv", index=False), frame.reset_index(drop=True))
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
@@ -343,14 +343,14 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
-def test_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
+def test_an_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
     """Labels in equal steps keep their dtype, and do not become 64-bit row numbers."""
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 7], dtype=dtype))
     assert round_trip(frame, tmp_path / "x.csv").index.dtype == dtype
 
 
 def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
-    """A decimal NaN is not a missing cell, and its digits are written as given."""
+    """A decimal NaN is not a missing cell, and the digits of decimals are kept."""
     cells = [decimal.Decimal("NaN"), None, decimal.Decimal("1.5")]
     frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
     assert list(map(str, round_trip(frame, tmp_path / "x.csv")["a"])) == ["NaN", "None", "1.5"]
@@ -364,8 +364,8 @@ def test_excel_gets_a_byte_order_mark(tmp_path):
     assert (tmp_path / "x.csv").read_bytes() == '"a"\n"ü"\n'.encode()
 
 
-def test_excel_limits_are_warned_of(tmp_path):
-    """Too long a cell, or too many rows, causes a warning only with excel=True."""
+def test_excel_limits_are_a_warning(tmp_path):
+    """With excel=True only, a cell or a table above Excel's limits causes a warning."""
     long = pd.DataFrame({"text": ["x" * 32_768]})
     with pytest.warns(OutreachWarning, match="'text' .* cuts cells at 32,767"):
         write_csv(long, tmp_path / "x.csv", excel=True)
@@ -378,14 +378,14 @@ def test_excel_limits_are_warned_of(tmp_path):
 
 
 @pytest.mark.parametrize("formulas", ["", "none", None, True])
-def test_other_ways_with_formulas_are_refused(tmp_path, formulas):
-    """Only "escape" and "keep" are known."""
+def test_unknown_formulas_options_are_an_error(tmp_path, formulas):
+    """Only "escape" and "keep" are valid for formulas=."""
     with pytest.raises(InvalidInputError, match="escape"):
         write_csv(pd.DataFrame(), tmp_path / "x.csv", formulas=formulas)
 
 
-def test_names_that_no_file_holds_are_refused(tmp_path):
-    """Half a surrogate pair in the name of a column, index or axis is an error that shows it."""
+def test_lone_surrogates_in_names_are_an_error(tmp_path):
+    """A lone surrogate in the name of a column, index or axis is an error that shows it."""
     names = pd.Index(["\ud800"], dtype=object)
     frames = [
         pd.DataFrame([[1]], columns=names),
@@ -398,22 +398,22 @@ def test_names_that_no_file_holds_are_refused(tmp_path):
 
 
 class NamelessZone(datetime.tzinfo):
-    """A zone one hour ahead of UTC, without a name."""
+    """A time zone without a name, one hour ahead of UTC."""
 
     def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
         """Return one hour."""
         return datetime.timedelta(hours=1)
 
     def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return no time."""
+        """Return a zero offset."""
         return datetime.timedelta(0)
 
     def tzname(self, _moment: datetime.datetime | None) -> None:
         """Return no name."""
 
 
-def test_a_time_zone_without_a_name_is_refused(tmp_path):
-    """Times whose zone has no name to write are an error, not an unreadable file."""
+def test_a_time_zone_without_a_name_is_an_error(tmp_path):
+    """Times with a zone that has no name are an error, not an unreadable file."""
     moments = pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone()))
     with pytest.raises(InvalidInputError, match="time zone"):
         write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")

@@ -1,4 +1,4 @@
-"""Whatever a file's notes on dtypes are, reading it gives a frame or one clear error."""
+"""Any content of a file's notes on dtypes gives a frame or one clear error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DTYPES = st.sampled_from(
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every container with every key or position in it."""
+    """Yield every container and each of its keys or positions."""
     keys = (
         range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
     )
@@ -61,7 +61,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def damaged(notes: Any, data: st.DataObject) -> Any:
-    """Change or drop one or two values."""
+    """Change or drop one or two values in the notes."""
     changed = copy.deepcopy(notes)
     for _ in range(data.draw(st.integers(1, 2))):
         container, key = data.draw(st.sampled_from(list(places(changed)) or [([0], 0)]))
@@ -84,7 +84,7 @@ def read_or_refuse(path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(list(FRAMES)), st.data())
 def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
-    """A CSV file is read, or rejected with the name of its notes, whatever the notes hold."""
+    """Whatever the notes have, a CSV file is read, or rejected with the name of its notes."""
     path = write_csv(FRAMES[name], tmp_path / "x.csv")
     notes = metadata_of(path)
     if notes.is_file():
@@ -93,7 +93,7 @@ def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
 
 
 def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
-    """Damage the models of columns: any bytes, or the names of dtypes."""
+    """Change bytes or dtypes in the column models of the notes."""
     content = bytearray(base64.b64decode(notes["models"]))
     if data.draw(st.booleans()):
         for _ in range(data.draw(st.integers(1, 3))):
@@ -114,7 +114,7 @@ def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(list(FRAMES)), st.data())
 def test_models_of_columns_may_hold_anything(tmp_path, name, data):
-    """A CSV file is read or rejected, whatever its recorded types and dtypes."""
+    """Whatever types and dtypes are recorded, a CSV file is read or rejected."""
     path = write_csv(FRAMES[name], tmp_path / "x.csv")
     notes = metadata_of(path)
     noted = json.loads(notes.read_text()) if notes.is_file() else {}
@@ -127,7 +127,7 @@ def test_models_of_columns_may_hold_anything(tmp_path, name, data):
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(PARQUET), st.data())
 def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
-    """A Parquet file is read or rejected, whatever its metadata."""
+    """Whatever its metadata, a Parquet file is read or rejected."""
     path = tmp_path / "x.parquet"
     try:
         write_parquet(FRAMES[name], path)
@@ -155,7 +155,7 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     ],
 )  # fmt: skip
 def test_damaged_metadata_is_an_error(tmp_path, content):
-    """The error names notes that are damaged or not ours."""
+    """Damaged or foreign notes are an error that names them."""
     path = write_csv(pd.DataFrame({"n": [1]}), tmp_path / "x.csv")
     metadata_of(path).write_text(content, encoding="latin-1")
     with pytest.raises(InvalidInputError, match="metadata"):

@@ -1,4 +1,4 @@
-"""The line that Excel reads as a CSV file's separator is not its header."""
+"""The line that declares a CSV file's separator for Excel is not the header."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT = "sep=;\r\nname;email, work\r\nAda;ada@x.example\r\n"
     ],
 )
 def test_a_declared_separator(text: str, encoding: str | None, tmp_path: Path) -> None:
-    """The declared separator is used, whatever else the header has."""
+    """The declared separator is used, whatever other separators the header has."""
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode(encoding or "utf-8"))
     found = of.read_prospects(path, encoding=encoding)
@@ -33,8 +33,8 @@ def test_a_declared_separator(text: str, encoding: str | None, tmp_path: Path) -
     assert [cell.lower() for cell in found.iloc[0]] == ["ada", "ada@x.example"]
 
 
-def test_a_column_may_be_called_so(tmp_path: Path) -> None:
-    """Only the exact line declares a separator; it counts in the line numbers of errors."""
+def test_only_the_exact_line_declares_a_separator(tmp_path: Path) -> None:
+    """Only the exact line declares a separator; line numbers in errors include the line."""
     path = tmp_path / "x.csv"
     pd.DataFrame({"sep=x": ["a"], "b": ["c"]}).to_csv(path, index=False)
     assert of.read_prospects(path).columns.tolist() == ["sep=x", "b"]

@@ -1,4 +1,4 @@
-"""Excel workbooks: the sheets show what the frame holds."""
+"""Excel workbooks: the sheets show the values of the frame."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ TRICKY = [
 
 
 def sheet_of(path: Path, name: str | None = None) -> Any:
-    """Open one sheet as another program reads it."""
+    """Open one sheet as another program does."""
     book = openpyxl.load_workbook(path)
     return book[name] if name else book.worksheets[0]
 
 
 def column_of(frame: pd.DataFrame, path: Path, **options: Any) -> list[Any]:
-    """Write a frame of one column, and list the cells below its header."""
+    """Write a frame of one column, and return the cells below its header."""
     write_excel(frame, path, **options)
     sheet = sheet_of(path)
     return [sheet.cell(row + 2, 1).value for row in range(len(frame))]
@@ -53,14 +53,14 @@ def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
     cells = [row[0] for row in sheet_of(path).iter_rows(min_row=2)]
     assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
     shown = ["" if cell.value is None else cell.value for cell in cells]
-    # The library that reads it here does not know this escape of Excel's.
+    # The library that reads the workbook here does not support this escape of Excel.
     assert [text.replace("_x005F_", "_") for text in shown] == TRICKY
     assert not any(cell.hyperlink for cell in cells)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))))
-def test_any_text_makes_a_sound_workbook(tmp_path: Path, texts: list[str]) -> None:
-    """No text breaks the workbook's XML or changes."""
+def test_any_text_makes_a_valid_workbook(tmp_path: Path, texts: list[str]) -> None:
+    """Any text is restored and gives valid XML."""
     texts = [text.replace("\ufffe", "").replace("\uffff", "") for text in texts]
     shown = column_of(pd.DataFrame({"a": pd.Series(texts, dtype="str")}), tmp_path / "x.xlsx")
     assert [text.replace("_x005F_", "_") for text in shown] == texts
@@ -76,8 +76,8 @@ def test_a_formula_in_a_header_or_index_is_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_people_are_written_whole(tmp_path: Path, client: Client, backend: Any) -> None:
-    """Every value of a search is on the sheet: numbers and dates typed, lists joined."""
+def test_people_are_written_completely(tmp_path: Path, client: Client, backend: Any) -> None:
+    """Every value of a search is on the sheet: numbers and dates typed, lists as text."""
     people = of.search_people(limit=None, client=client, dtype_backend=backend).head(30)
     sheet = sheet_of(people.outreach.to_excel(tmp_path / "people.xlsx"))
     rows = list(sheet.iter_rows(values_only=True))
@@ -94,7 +94,7 @@ def test_people_are_written_whole(tmp_path: Path, client: Client, backend: Any) 
                 assert told == cell, name
 
 
-def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
+def test_times_are_in_the_given_zone(tmp_path: Path) -> None:
     """A zoned time is converted, and its cell names the zone; other times stay unchanged."""
     frame = pd.DataFrame(
         {
@@ -139,18 +139,18 @@ def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:
-    """A cell holds the value, or text if the cell would round or cannot hold the value."""
+    """A cell has the value, or text if a cell would round or cannot hold the value."""
     assert column_of(pd.DataFrame({"a": values}), tmp_path / "x.xlsx", index=False) == cells
 
 
 def test_durations_are_hours(tmp_path: Path) -> None:
-    """A duration is a number of days, shown as hours."""
+    """A duration is stored as days and displayed as hours."""
     frame = pd.DataFrame({"t": pd.to_timedelta(["36:00:00", None])})
     cell = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))["A2"]
     assert (cell.value, cell.number_format) == (datetime.timedelta(hours=36), "[h]:mm:ss")
 
 
-def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
+def test_control_characters_are_replaced_with_a_warning(tmp_path: Path) -> None:
     """Characters that XML cannot hold become symbols, and a warning counts them per column."""
     frame = pd.DataFrame({"a": ["x\x0by", "fine", "\x00\uffff"], "b": ["a\r\nb\rc", "\t", "\x7f"]})
     with pytest.warns(OutreachWarning, match="2 in 'a', 1 in 'b'"):
@@ -162,7 +162,7 @@ def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
     ]
 
 
-def test_long_cells_are_cut_and_said(tmp_path: Path) -> None:
+def test_long_cells_are_cut_with_a_warning(tmp_path: Path) -> None:
     """A cell of more than 32,767 characters, as Excel counts, is cut, and a warning says so."""
     fits, long, wide = "x" * EXCEL_MAX_CELL, "x" * (EXCEL_MAX_CELL + 1), "😀" * 16_384
     with pytest.warns(OutreachWarning, match="2 in 'a'"):
@@ -183,7 +183,7 @@ def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
 
 
 def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
-    """A column is as wide as its longest line or number and a space, between two limits."""
+    """A column is as wide as its longest line or number plus a space, between two limits."""
     frame = pd.DataFrame(
         {
             "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
@@ -200,7 +200,7 @@ def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
 
 
 def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
-    """A cell of several lines is wrapped in a row that shows them; ids have no green corner."""
+    """A cell of several lines is wrapped in a row that shows them; ids have no warning mark."""
     frame = pd.DataFrame({"id": ["00123", "2"], "text": ["one", "one\ntwo\nthree"]})
     path = write_excel(frame, tmp_path / "x.xlsx")
     sheet = sheet_of(path)
@@ -222,14 +222,14 @@ def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> 
         (pd.MultiIndex.from_tuples([(1, 2)], names=["p", None]), None, ["p", "index", "a"]),
     ],
 )
-def test_index_comes_in_front(tmp_path: Path, index: Any, wanted: Any, header: list[str]) -> None:
-    """The index is written on request, and by default if it is more than row numbers."""
+def test_the_index_comes_first(tmp_path: Path, index: Any, wanted: Any, header: list[str]) -> None:
+    """The index is written on request, and by default unless it is row numbers."""
     path = write_excel(pd.DataFrame({"a": [1]}, index=index), tmp_path / "x.xlsx", index=wanted)
     assert [cell.value for cell in sheet_of(path)[1]] == header
 
 
 def test_column_names_of_any_kind(tmp_path: Path) -> None:
-    """Names of several levels are joined; names that are numbers or repeated are written."""
+    """Names with several levels are joined; numbers and repeated names are valid."""
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "")]))
     assert [cell.value for cell in sheet_of(write_excel(levels, tmp_path / "x.xlsx"))[1]] == [
         "a_b",
@@ -243,13 +243,13 @@ def test_column_names_of_any_kind(tmp_path: Path) -> None:
 
 
 def test_empty_frames(tmp_path: Path) -> None:
-    """A frame without rows has its header, one without columns an empty sheet."""
+    """A frame without rows has a header, and one without columns gives an empty sheet."""
     assert sheet_of(write_excel(pd.DataFrame({"a": []}), tmp_path / "x.xlsx"))["A1"].value == "a"
     assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
 
 
-def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
-    """Sheets keep their order; names that Excel rejects become similar, unique names."""
+def test_sheet_names_become_valid(tmp_path: Path) -> None:
+    """Sheets keep their order; names that Excel rejects become similar unique names."""
     frame = pd.DataFrame({"a": [1]})
     names = ["a/b", "A_B", "x" * 40, "x" * 50, "History", "'", ""]
     path = write_sheets(dict.fromkeys(names, frame), tmp_path / "x.xlsx")
@@ -268,7 +268,7 @@ def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
         (pd.DataFrame(), {"tz": "../etc"}, "not a time zone"),
     ],
 )
-def test_what_a_sheet_cannot_hold_is_an_error(
+def test_frames_beyond_the_limits_of_excel_are_an_error(
     tmp_path: Path, frame: pd.DataFrame, options: Any, message: str
 ) -> None:
     """Too many rows or columns and unknown zones are rejected, and the old file stays."""
@@ -293,15 +293,15 @@ def test_what_a_sheet_cannot_hold_is_an_error(
         ("to_excel", "people"),
     ],
 )
-def test_an_ending_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
-    """No writer accepts the ending of another format, and the error names the right one."""
+def test_a_suffix_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
+    """Every writer rejects the suffix of another format, and the error names the right one."""
     with pytest.raises(InvalidInputError, match=r"Pass a name that ends in \."):
         getattr(pd.DataFrame({"a": [1]}).outreach, method)(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
-    """Every part of a workbook parses, and none names the machine or its user."""
+def test_a_workbook_is_valid_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
+    """Every part of a workbook is valid XML, and none names the machine or its user."""
     boxes = of.mailboxes(client=client, progress=False)
     with zipfile.ZipFile(boxes.outreach.to_excel(tmp_path / "x.xlsx")) as book:
         parts = {name: book.read(name) for name in book.namelist()}
@@ -311,7 +311,7 @@ def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Clien
 
 
 def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
-    """Every row is on exactly one sheet of its kind; summary and notes are sheets too."""
+    """Every row is on exactly one sheet, that of its kind; summary and notes are sheets too."""
     frame = pd.DataFrame({"email": ["a@x.example", "=b@x.example", "c@x.example"]})
     rows = pd.DataFrame({"index": range(3), "status": ["added", "recently_contacted", "invalid"]})
     report = SubmissionReport(
@@ -334,8 +334,8 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
     ]
 
 
-def test_report_keeps_labels_that_say_something(tmp_path: Path) -> None:
-    """Labels of the input come first on each sheet; row numbers from 0 are not written."""
+def test_report_keeps_custom_labels(tmp_path: Path) -> None:
+    """Labels of the input come first on each sheet; default row numbers are not written."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])
     rows = pd.DataFrame({"index": ["k", "l"], "status": ["added", "invalid"]})
     report = SubmissionReport(frame, rows, sequence_id="s")

@@ -1,4 +1,4 @@
-"""Excel workbooks read back: ours with their dtypes, others with the values of their cells."""
+"""Excel workbooks: ours are read with their dtypes, others with the values of their cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.examples import share_of_examples
 
 
 def book(path: Path, *rows: list[Any], name: str = "People") -> Path:
-    """Write a workbook like another program."""
+    """Write a workbook with another program."""
     made = openpyxl.Workbook()
     made.active.title = name
     for row in rows:
@@ -54,14 +54,14 @@ def rewritten(path: Path, part: str, change: Callable[[bytes], bytes]) -> Path:
 
 
 def warned(path: Path, **options: Any) -> tuple[pd.DataFrame, str]:
-    """Read a workbook, and return the frame and all warnings."""
+    """Read a workbook, and return the frame and the text of all warnings."""
     with pytest.warns(OutreachWarning) as seen:
         frame = read_prospects(path, **options)
     return frame, "\n".join(str(one.message) for one in seen)
 
 
 def test_our_workbook_comes_back_with_its_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
-    """All columns of a search keep their dtypes and values, except records, which are named."""
+    """All columns of a search keep their dtypes and values; a warning names columns of records."""
     people = people.head(40)
     for backend in ("numpy_nullable", "pyarrow"):
         people = people.convert_dtypes(dtype_backend=backend) if backend == "pyarrow" else people
@@ -132,7 +132,7 @@ def test_any_text_comes_back(tmp_path: Path, texts: list[str | None]) -> None:
     pd.testing.assert_frame_equal(read_prospects(path), frame)
 
 
-def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
+def test_lossy_columns_are_a_warning(tmp_path: Path) -> None:
     """A warning names columns with cut cells, symbols, entries with the separator and more."""
     frame = pd.DataFrame(
         {
@@ -157,15 +157,15 @@ def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
     assert "'kept'" not in said
 
 
-def test_categories_without_a_row_stay_at_home(tmp_path: Path) -> None:
-    """A workbook has no trace of categories whose rows were filtered out."""
+def test_unused_categories_are_not_written(tmp_path: Path) -> None:
+    """Categories without a row, such as filtered-out ones, are not in the workbook."""
     frame = pd.DataFrame({"owner": pd.Categorical(["Ada", "Bo"])}).iloc[:1]
     again = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx"))
     assert list(again["owner"].cat.categories) == ["Ada"]
 
 
 def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> None:
-    """Columns keep their dtypes after foreign changes; a warning names values of other types."""
+    """Columns keep their dtypes after edits; a warning names values of other types."""
     frame = pd.DataFrame({"size": pd.Categorical(["a", "b"]), "n": [1, 2], "gone": [1, 2]})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
 
@@ -179,7 +179,7 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
-    """Whole numbers are integers, dates are dates, texts stay, and mixed columns are text."""
+    """Whole numbers become integers, dates become dates, and mixed columns become text."""
     moment = datetime.datetime(2026, 1, 2, 3, 4, 5)
     path = book(
         tmp_path / "x.xlsx",
@@ -209,7 +209,7 @@ def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read_prospects(old), frame)
 
 
-def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
+def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
     """A warning counts errors, formulas without a value, rounded ids, hidden and merged cells."""
     path = book(
         tmp_path / "x.xlsx",
@@ -234,19 +234,19 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
     assert frame["a"].isna().all()
     assert frame["b"].tolist() == [pd.NA, pd.NA, 3]
     assert frame["id"].str.fullmatch("1234567890123[0-9]{3}000|2|3").all()
-    # A formula whose value is a text without characters has a value; a prefix changes nothing.
+    # A formula with an empty text as value has a value; a prefix of the namespace does not matter.
     path = rewritten(path, sheet,
         lambda xml: xml.replace(b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>')
         .replace(b"<", b"<x:").replace(b"<x:/", b"</x:")
         .replace(b"xmlns=", b"xmlns:x="))  # fmt: skip
     assert "missing: 1 (first in B3)" in warned(path)[1]
-    # So do other quotation marks.
+    # Neither do other quotation marks.
     path = rewritten(path, sheet, lambda xml: xml.replace(b'"', b"'"))
     assert "1 #REF! (first in A3)" in warned(path)[1]
 
 
-def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) -> None:
-    """A library stores 0 for each formula, and a warning counts the formulas."""
+def test_formulas_without_a_calculated_value_are_a_warning(tmp_path: Path) -> None:
+    """A library stores 0 for each formula, and a warning counts these formulas."""
     import xlsxwriter
 
     with xlsxwriter.Workbook(tmp_path / "x.xlsx") as made:
@@ -256,8 +256,8 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
     assert "perhaps uncalculated: 1." in warned(tmp_path / "x.xlsx")[1]
 
 
-def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
-    """A code that Excel shows as 00501 is the number 501, and a warning says so."""
+def test_leading_zeros_of_a_number_format_are_a_warning(tmp_path: Path) -> None:
+    """A code that Excel displays as 00501 is read as the number 501, with a warning."""
     path = book(tmp_path / "x.xlsx", ["zip"], [501])
     changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
     frame, said = warned(path)
@@ -265,8 +265,8 @@ def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
     assert "format 00000 shows" in said
 
 
-def test_rows_deleted_by_another_program_do_not_come_back(tmp_path: Path) -> None:
-    """A filter that keeps its range, or trailing blank rows of a frame, change no row."""
+def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
+    """A filter's unchanged range and trailing blank rows do not add rows."""
     frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
     pd.testing.assert_frame_equal(read_prospects(path), frame)
@@ -293,7 +293,7 @@ def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
 
 
 def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
-    """The first visible sheet is read, with a warning that names the others; unknown ones fail."""
+    """By default the first visible sheet is read, with a warning that names the others."""
     path = book(tmp_path / "x.xlsx", ["a"], [1], name="Intern")
 
     def change(made: Any) -> None:
@@ -322,7 +322,7 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
 
 
 def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
-    """The error names the sheet, and a warning the others."""
+    """The error names the sheet without data, and a warning names the other sheets."""
     path = book(tmp_path / "x.xlsx")
     with pytest.raises(InvalidInputError, match="sheet 'People', is empty"):
         read_prospects(path)
@@ -335,7 +335,7 @@ def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
 
 
 def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
-    """Each sheet has separate notes; a frame without columns or rows is restored too."""
+    """Each sheet has its own notes; a frame without columns or rows is restored too."""
     frames = {
         "one": pd.DataFrame({"n": pd.array([1], "Int8")}),
         "two": pd.DataFrame({"n": pd.array([1.5], "Float32")}),
@@ -355,7 +355,7 @@ def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
 def test_a_header_without_names_is_an_error(
     tmp_path: Path, header: list[Any], message: str
 ) -> None:
-    """Two columns of one name, or a line above the header, are rejected with the row's number."""
+    """Duplicate column names, or a line above the header, are an error with the row's number."""
     path = book(tmp_path / "x.xlsx", header, [1, 2, 3], [4, 5, 6])
     if header == [None, None]:
         path = book(path, [], [None, None, "c"], [1, 2, 3])
@@ -367,8 +367,8 @@ def test_a_header_without_names_is_an_error(
     assert "no name in row 1 (the header)" in said
 
 
-def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
-    """The column keeps its cells; the warning names it and its dtype, but no value."""
+def test_invalid_values_of_a_documented_column_are_a_warning(tmp_path: Path) -> None:
+    """A column keeps its cells; the warning names the column and its dtype, but no value."""
     path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
     frame, said = warned(path)
     assert "were read as in the sheet: 'company_followers' (Int64)." in said
@@ -376,8 +376,8 @@ def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) ->
     assert frame["company_followers"].tolist() == ["many"]
 
 
-def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
-    """Empty, damaged, encrypted, old and foreign files, bombs and false names are rejected."""
+def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
+    """Empty, damaged, encrypted, old and foreign files, zip bombs and wrong names are an error."""
     path = tmp_path / "x.xlsx"
     good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -392,7 +392,7 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     ):
         path.write_bytes(content)
         if message is None:
-            with contextlib.suppress(InvalidInputError):  # what changed may be of no effect
+            with contextlib.suppress(InvalidInputError):  # Some changes have no effect.
                 read_prospects(path)
             continue
         with pytest.raises(InvalidInputError, match=message):
@@ -418,7 +418,7 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
 
 
 def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
-    """A workbook has no encoding, and no other file has sheets."""
+    """encoding= is an error for a workbook, and sheet_name= for any other file."""
     path = book(tmp_path / "x.xlsx", ["a"])
     with pytest.raises(InvalidInputError, match="is a workbook"):
         read_prospects(path, encoding="utf-8")
@@ -430,7 +430,7 @@ def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
 def test_sheets_are_named_after_their_rows(
     tmp_path: Path, people: pd.DataFrame, client: Client
 ) -> None:
-    """A sheet is named after its table in `of.columns`, or after the file."""
+    """A sheet is named after its table in `of.columns`, or else after the file."""
     path, people = tmp_path / "Q3 [leads].xlsx", people.head(5)
     for frame, name in (
         (people, "people"), (people.outreach.brief(), "people"),
@@ -444,7 +444,7 @@ def test_sheets_are_named_after_their_rows(
 def test_progress_names_what_brief_has(
     tmp_path: Path, people: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A bar counts the columns and names the shorter table; progress=False shows none."""
+    """The progress bar counts the columns and mentions brief(); progress=False shows none."""
     people = people.head(5)
     people.outreach.to_excel(tmp_path / "x.xlsx", progress=False)
     assert not capsys.readouterr().err

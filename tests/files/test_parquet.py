@@ -1,4 +1,4 @@
-"""Parquet files restore every dtype, and other tools read them."""
+"""Parquet files restore every dtype, and other tools can read them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PARQUET = [
 
 @pytest.mark.parametrize("kind", PARQUET)
 def test_every_dtype_comes_back_from_parquet(tmp_path, kind):
-    """Parquet restores every dtype that pandas can record in it."""
+    """Parquet restores every dtype that pandas can store in it."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
     assert_same(round_trip(frame, tmp_path / "x.parquet"), frame)
 
 
-def test_mixed_columns_are_refused_by_parquet(tmp_path):
+def test_mixed_columns_are_an_error(tmp_path):
     """A column of several types is an error that names the column."""
     frame = pd.DataFrame({"odd": pd.Series([1, "x", {}], dtype=object)})
     with pytest.raises(InvalidInputError, match="odd"):
@@ -38,7 +38,7 @@ def test_mixed_columns_are_refused_by_parquet(tmp_path):
 
 
 def test_pandas_reads_our_parquet_by_itself(tmp_path):
-    """A file with list columns opens with pandas' own reader, values included."""
+    """A file with list columns can be read by pandas itself, values included."""
     lists = pd.array(
         [[{"a": 1}], None], dtype=pd.ArrowDtype(pa.list_(pa.struct({"a": pa.int64()})))
     )
@@ -51,7 +51,7 @@ def test_pandas_reads_our_parquet_by_itself(tmp_path):
 
 
 def test_parquet_is_compressed_with_zstd(tmp_path):
-    """The Parquet file uses zstd, and list columns are lists in it."""
+    """The Parquet file uses zstd, and list columns have a list type."""
     write_parquet(prospects(2), tmp_path / "x.parquet")
     file = pq.ParquetFile(tmp_path / "x.parquet")
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
@@ -70,7 +70,7 @@ def test_parquet_is_compressed_with_zstd(tmp_path):
         pd.Series(["\ud800", "x"], dtype=object),
     ],
 )
-def test_what_parquet_cannot_hold_is_refused(tmp_path, values):
+def test_unsupported_columns_are_an_error(tmp_path, values):
     """A column that Parquet cannot hold is an error, and no file is written."""
     with pytest.raises(InvalidInputError, match="frame"):
         write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
@@ -80,7 +80,7 @@ def test_what_parquet_cannot_hold_is_refused(tmp_path, values):
 LISTS = pd.Index([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
 
 
-def test_an_index_of_lists_is_refused(tmp_path):
+def test_an_index_of_lists_is_an_error(tmp_path):
     """An index of lists, which could not be restored, is an error with advice."""
     with pytest.raises(InvalidInputError, match="reset_index"):
         write_parquet(pd.DataFrame({"a": [1, 2]}, index=LISTS), tmp_path / "x.parquet")
@@ -97,15 +97,15 @@ def test_an_index_of_lists_is_refused(tmp_path):
         pd.DataFrame({"name": ["x", "y"]}, index=pd.Index(["a", "b"], name="name")),
     ],
 )
-def test_frames_with_hardly_a_column_come_back(tmp_path, frame):
-    """Rows without columns, and an index with the name of a column, are restored."""
+def test_frames_with_few_columns_are_restored(tmp_path, frame):
+    """Frames without columns, or with an index named like a column, are restored."""
     frame.attrs = {"total": 3}
     read = round_trip(frame, tmp_path / "x.parquet")
     pd.testing.assert_frame_equal(read, frame, check_column_type=False)
     assert read.attrs == {"total": 3}
 
 
-def test_filters_can_be_left_out(tmp_path):
+def test_filters_can_be_omitted(tmp_path):
     """With attrs=False the file has no filters; by default its metadata has them."""
     frame = prospects(2)
     frame.attrs = {"filters": {"profnet_networks": ["colleague@example.com"]}}

@@ -1,4 +1,4 @@
-"""Files of prospects are restored; files that cannot be read or written are errors."""
+"""Files of prospects are restored; unreadable files and unwritable paths are errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
-    """Any number of people, with either backend, are the same after CSV and Parquet."""
+    """Any number of people, with either dtype backend, are restored from CSV and Parquet."""
     frame = prospects(rows, backend)
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
@@ -48,15 +48,15 @@ def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
 @share_of_examples(0.2)
 @given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
 def test_any_people_come_back(tmp_path, persons, suffix):
-    """Any values of people are restored from both kinds of file."""
+    """Any values of people are restored from CSV and Parquet."""
     frame = people_frame([read_people_page(body(*persons))])
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
 
 @pytest.mark.parametrize("kind", INDEXES)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_an_index_is_not_lost(tmp_path, kind, suffix):
-    """An index other than row numbers is written to the file and restored."""
+def test_an_index_is_restored(tmp_path, kind, suffix):
+    """A custom index is written to the file and restored."""
     frame = pd.DataFrame({"name": ["x", "y"]}, index=INDEXES[kind])
     if suffix == ".parquet" and kind == "number as name":
         frame.index = frame.index.rename("other")
@@ -68,15 +68,15 @@ def test_an_index_is_not_lost(tmp_path, kind, suffix):
     [["a", "a"], [1, 2], [None, "a"], pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])],
 )
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
-def test_unclear_column_names_are_refused(tmp_path, columns, write):
-    """Column names that are repeated, not text, or of several levels are an error."""
+def test_ambiguous_column_names_are_an_error(tmp_path, columns, write):
+    """Column names that are repeated, not text, or have several levels are an error."""
     frame = pd.DataFrame([[1, 2]], columns=columns)
     with pytest.raises(InvalidInputError, match=r"[Cc]olumn"):
         write(frame, tmp_path / "x.csv")
 
 
 def test_attrs_do_not_get_in_the_way(tmp_path):
-    """`.attrs` may hold anything, and stay on the frame."""
+    """`.attrs` may have any content, and stay on the frame."""
     frame = pd.DataFrame({"a": ["x"]})
     frame.attrs = {"odd": object(), "filters": {"person_name": "Ada"}}
     for suffix in (".csv", ".parquet"):
@@ -85,7 +85,7 @@ def test_attrs_do_not_get_in_the_way(tmp_path):
 
 
 def test_a_folder_of_parts_is_one_frame(tmp_path):
-    """Parts are read in the order of their names, with the columns of all."""
+    """Parts are read in the order of their names, with the columns of all parts."""
     for number, extra in ((2, {"zz": "x"}), (1, {})):
         page = read_people_page(body({"id": str(number), **extra}))
         pq.write_table(page.people, tmp_path / f"part-{number:05}.parquet")
@@ -108,8 +108,8 @@ def test_ndjson_is_read_as_people(tmp_path):
 
 
 @pytest.mark.parametrize("line", ['{"id": "1"', "5", "null", '{"id":"1"},{"id":"2"}', "[]"])
-def test_a_wrong_line_of_ndjson_is_named(tmp_path, line):
-    """A line that is not a person is an error with its number."""
+def test_an_invalid_line_of_ndjson_is_named(tmp_path, line):
+    """A line that is not a person is an error with the line's number."""
     path = tmp_path / "people.ndjson"
     path.write_text(f'{{"id": "0"}}\n{line}\n')
     with pytest.raises(InvalidInputError, match="line 2"):
@@ -128,8 +128,8 @@ def test_files_that_cannot_be_read_are_clear_errors(tmp_path, name):
         read_prospects(tmp_path / name)
 
 
-def test_a_folder_in_place_of_a_part_is_told(tmp_path):
-    """A folder with the name of a part is an error, not a part without rows."""
+def test_a_folder_instead_of_a_part_is_an_error(tmp_path):
+    """A folder with the name of a part is an error."""
     (tmp_path / "part-00001.parquet").mkdir()
     with pytest.raises(InvalidInputError, match=r"part-00001\.parquet is a folder"):
         read_prospects(tmp_path)
@@ -139,7 +139,7 @@ def test_a_folder_in_place_of_a_part_is_told(tmp_path):
     "name", [*(f".{suffix}" for suffix in ("xlsx", "ods", "numbers")), ".csv", ""]
 )
 @pytest.mark.parametrize("read", [read_prospects, read_as_text])
-def test_a_spreadsheet_is_told_by_what_it_holds(tmp_path, name, read):
+def test_a_workbook_is_recognised_by_its_content(tmp_path, name, read):
     """A workbook is not read as text, whatever its name."""
     path = tmp_path / f"book{name}"
     path.write_bytes(b"PK\x03\x04 and so on")
@@ -147,7 +147,7 @@ def test_a_spreadsheet_is_told_by_what_it_holds(tmp_path, name, read):
         read(path)
 
 
-def test_a_header_that_never_ends_is_told(tmp_path):
+def test_an_unclosed_header_is_an_error(tmp_path):
     """The error names a quotation mark in the header that is never closed."""
     path = tmp_path / "x.csv"
     path.write_text('email,"name\n' + "ada@brightforge.example,Ada\n" * 10_000)
@@ -156,7 +156,7 @@ def test_a_header_that_never_ends_is_told(tmp_path):
     assert "ada@" not in str(caught.value)
 
 
-def test_a_pipe_that_is_open_is_read_whole():
+def test_an_open_pipe_is_read_completely():
     """A pipe from the shell is read from its first byte."""
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb") as writer:
@@ -172,8 +172,8 @@ def test_a_pipe_that_is_open_is_read_whole():
     ("path", "advice"),
     [("none/x", "create the folder"), ("folder", "folder"), ("file.txt/x", "path")],
 )
-def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, advice):
-    """A missing folder, a folder, or a file in place of a folder is an error that says so."""
+def test_unwritable_paths_are_an_error(tmp_path, suffix, path, advice):
+    """A missing folder, a folder as file, and a file as folder are errors."""
     (tmp_path / f"folder{suffix}").mkdir()
     (tmp_path / "file.txt").write_text("kept")
     before = sorted(tmp_path.rglob("*"))
@@ -184,7 +184,7 @@ def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
-    """If the disk is full, the old file stays and no other file remains."""
+    """If the disk is full, the old file is kept and no other file remains."""
     old = pd.DataFrame({"a": ["old"], "n": [1]})
     save = write_sheet if suffix == ".xlsx" else write
     path = save(old, tmp_path / f"x{suffix}")
@@ -206,7 +206,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
 
 
 def test_a_link_and_permissions_stay(tmp_path):
-    """Writing through a link replaces the file behind it and keeps its permissions."""
+    """Writing through a link replaces the link's target and keeps its permissions."""
     real, link = tmp_path / "real.csv", tmp_path / "link.csv"
     write_csv(pd.DataFrame({"a": ["old"]}), real)
     real.chmod(0o640)
@@ -233,8 +233,8 @@ while True:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("delay", [0.02, 0.1])
-def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
-    """A process killed while it writes leaves the old file or the new one."""
+def test_a_kill_while_writing_leaves_a_complete_file(tmp_path, suffix, delay):
+    """A process killed while writing leaves the old file or the new one."""
     path = write(pd.DataFrame({"a": ["old"] * 3}), tmp_path / f"x{suffix}")
     process = forked.Process(KILLED, path, stdout=subprocess.PIPE)
     with process:
@@ -248,7 +248,7 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
 
 @pytest.mark.parametrize("row", ["y@x.example,secret,c", "secret"])
 def test_a_row_of_another_length_is_numbered_and_not_shown(tmp_path, row):
-    """The error names the row that differs, but shows nothing of its cells."""
+    """The error names the row with another length, but shows nothing of its cells."""
     path = tmp_path / "x.csv"
     path.write_text(f"email,a\nx@x.example,1\n{row}\n")
     with pytest.raises(InvalidInputError, match=r"Row #3: Expected 2 columns") as caught:
@@ -288,7 +288,7 @@ UNCERTAIN = {
 
 
 def test_both_lines_of_a_stray_quotation_mark_are_named(tmp_path):
-    """The error names two lines: that of the last quoted cell and that of the stray mark."""
+    """The error names both lines: that of the last quoted cell and that of the stray mark."""
     path = tmp_path / "x.csv"
     for last in ('"a@x.example",b\nb@x.example,c', '"a\n""b"" c",d'):
         path.write_text(f'email,note\n{last}\nc@x.example,5" screen\n')
@@ -297,7 +297,7 @@ def test_both_lines_of_a_stray_quotation_mark_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("case", UNCERTAIN)
-def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
+def test_ambiguous_rows_are_an_error(tmp_path, capsys, case):
     """If a quotation mark could merge rows or cells, every reader names the line but no cell."""
     text, words = UNCERTAIN[case]
     path = tmp_path / "x.csv"
@@ -319,7 +319,7 @@ def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_cells_of_several_lines_are_read_as_excel_writes_them(tmp_path, cell, end):
-    """Line breaks, separators and doubled quotation marks are part of a quoted cell's text."""
+    """Line breaks, separators and doubled quotation marks in a quoted cell are part of its text."""
     path = tmp_path / "x.csv"
     path.write_text(f'email,note{end}a@x.example,"{cell}"{end}b@x.example,c{end}', newline="")
     assert read_prospects(path)["note"].tolist() == [cell.replace('""', '"'), "c"]
@@ -336,7 +336,7 @@ def test_rows_within_a_cell_of_our_own_come_back(tmp_path, texts, alone):
 
 
 @pytest.mark.parametrize("columns", [1, 2])
-def test_a_file_cut_off_anywhere_in_a_cell_is_refused(tmp_path, columns):
+def test_a_truncated_file_is_an_error(tmp_path, columns):
     """A file cut off anywhere in a quoted cell is an error."""
     text = 'He said ""Zoë, 東京"",\n""go""'
     path = tmp_path / "x.csv"
@@ -349,8 +349,8 @@ def test_a_file_cut_off_anywhere_in_a_cell_is_refused(tmp_path, columns):
             read_prospects(path)
 
 
-def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
-    """A warning says if another program's file ends in a quoted cell, which may be cut off."""
+def test_a_possibly_truncated_file_is_a_warning(tmp_path):
+    """A warning says if another program's file ends in a quoted cell, and so may be truncated."""
     path = tmp_path / "x.csv"
     path.write_text('email,note\na@x.example,"He said "')
     with pytest.warns(OutreachWarning, match="no line break"):
@@ -359,8 +359,8 @@ def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", ["email,note", '"email","note"'])
-def test_blank_lines_are_no_rows(tmp_path, header, end):
-    """Blank lines anywhere are skipped, and so are lines of blanks at the end."""
+def test_blank_lines_are_skipped(tmp_path, header, end):
+    """Blank lines are skipped anywhere, and lines of blanks at the end."""
     path = tmp_path / "x.csv"
     lines = ["", header, "", "a@x.example,1", "", "", "b@x.example,2", "", "  ", ""]
     path.write_text(end.join(lines) + end, newline="")
@@ -372,7 +372,7 @@ def test_blank_lines_are_no_rows(tmp_path, header, end):
 
 
 def test_blank_lines_in_a_single_column_are_counted(tmp_path):
-    """Blank lines after the rows are not missing cells; those between them cause a warning."""
+    """Blank lines after the rows are skipped; those between rows cause a warning."""
     path = tmp_path / "x.csv"
     path.write_text("email\na@x.example\nb@x.example\n\n\n")
     assert len(read_prospects(path)) == 2
@@ -383,7 +383,7 @@ def test_blank_lines_in_a_single_column_are_counted(tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
 def test_a_single_column_of_any_dtype_comes_back(tmp_path, kind):
-    """Missing cells of a frame with one column are not blank lines."""
+    """In a frame with one column, missing cells are not read as blank lines."""
     frame = pd.DataFrame({"x": COLUMNS[kind]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
     assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
@@ -412,7 +412,7 @@ def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
 )
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_a_wrong_encoding_is_an_error(tmp_path, encoding, words, mark):
-    """Text that would be garbled is rejected, and so are unknown encodings."""
+    """Text that would be garbled is rejected, and so is an unknown encoding."""
     path = tmp_path / "x.csv"
     path.write_text(f"{mark}id,name\n1,Zoë!\n", encoding="utf-8")
     with pytest.raises(InvalidInputError, match=words):
@@ -422,8 +422,8 @@ def test_a_wrong_encoding_is_an_error(tmp_path, encoding, words, mark):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", "", ".parquet", ".pq"])
-def test_every_ending_that_is_written_is_read(tmp_path, suffix):
-    """`read_prospects` knows the endings of to_csv and to_parquet."""
+def test_every_written_suffix_is_read(tmp_path, suffix):
+    """`read_prospects` accepts the suffixes of to_csv and to_parquet."""
     frame = pd.DataFrame({"a": ["x", None]})
     writer = write_parquet if suffix in {".parquet", ".pq"} else write_csv
     assert_same(read_prospects(writer(frame, tmp_path / f"x{suffix}")), frame)
@@ -444,7 +444,7 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
-    """No error about a missing file, by any kind of path, mentions creating a folder."""
+    """An error about a missing input file never recommends to create a folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for path in (tmp_path / "x", "~/x"):
         with pytest.raises(InvalidInputError, match=f"{tmp_path}/x.*: not found") as caught:
@@ -453,7 +453,7 @@ def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.txt", "x.parquet"])
-def test_an_empty_file_is_no_table(tmp_path, name):
+def test_a_file_without_a_header_is_an_error(tmp_path, name):
     """A file without a header is rejected, and so is a web address, with the reason."""
     (tmp_path / name).touch()
     with pytest.raises(InvalidInputError, match="is empty"):

@@ -1,1 +1,1 @@
-"""Pictures of every plot, to be looked at."""
+"""Pictures of every plot for visual review."""

@@ -1,7 +1,7 @@
-"""Draw every plot as it is at its worst: none, one, few, many and very many categories.
+"""Draw every plot with no, one, few, many and very many categories.
 
-Run by ``python -m tests.gallery FOLDER``: some minutes. It writes PNG files, light and dark, at the
-size of a notebook and of a slide, and an index.html that shows them all.
+Run ``python -m tests.gallery FOLDER``, which takes some minutes. It writes PNG files in light and
+dark, in the sizes of a notebook and a slide, and an index.html with all pictures.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tests.gallery import frames
 
 NUMBERS = (0, 1, 5, 50, 1000)
 STYLES = {"light": "default", "dark": "dark_background"}
-# Letters are larger on a slide; it is given its axes, as a notebook's own figure may be.
+# A slide has larger letters, and gets existing axes, as in a user's own figure.
 SLIDE = {"font.size": 16, "figure.figsize": (13.33, 7.5), "figure.dpi": 72}
 Draw = Callable[[int, Axes | None], Axes]
 
 
 def few(number: int) -> int:
-    """Return how many companies are compared side by side."""
+    """Return the number of companies in a comparison."""
     return min(number, 6)
 
 
@@ -62,7 +62,7 @@ PLOTS: dict[str, Draw] = {
 
 
 def main() -> None:
-    """Draw all, and write the page that shows them."""
+    """Draw all plots, and write the page that shows them."""
     parser = argparse.ArgumentParser(prog="python -m tests.gallery", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the pictures go; it is made if missing")
     parser.add_argument("--only", default="", help="plots whose name contains this")
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def draw_all(folder: Path, style: str, only: str) -> Iterator[Path]:
-    """Draw in the present style, and yield the files."""
+    """Draw all plots in the current style, and yield the files."""
     for name, draw in PLOTS.items():
         if only not in name:
             continue
@@ -101,7 +101,7 @@ def draw_all(folder: Path, style: str, only: str) -> Iterator[Path]:
 
 
 def save(path: Path, axes: Axes) -> Path:
-    """Write the axes' figure and close it."""
+    """Save the figure of the axes and close it."""
     figure: Any = axes.figure
     figure.savefig(path)
     plt.close(figure)

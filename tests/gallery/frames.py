@@ -1,4 +1,4 @@
-"""What the gallery draws: tables with any number of categories, some with awkward names."""
+"""Tables for the gallery with any number of categories, some with awkward names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AWKWARD = (_LONG, "Fish & $hips $5", "Müller_& Söhne\nGmbH", "Ünïted {%s} <
 
 
 def names(number: int) -> list[str]:
-    """Return so many names of companies, every tenth an awkward one."""
+    """Return this many names of companies; every tenth is awkward."""
     plain = [f"{word}{kind}" for kind in _KINDS for word in _WORDS]
     return [
         _AWKWARD[(place // 10) % len(_AWKWARD)] + (f" {place}" if place > 40 else "")
@@ -37,12 +37,12 @@ def names(number: int) -> list[str]:
 
 
 def sizes(number: int) -> np.ndarray:
-    """Return so many counts, a few large and many small, as companies and segments are."""
+    """Return this many counts, a few large and many small, as for companies and segments."""
     return (50_000 / np.arange(1, number + 1) ** 1.1).astype(int) + 1
 
 
 def companies(number: int) -> pd.DataFrame:
-    """Return a tidy headcount of so many companies."""
+    """Return tidy headcounts of this many companies."""
     random = np.random.default_rng(7)
     departments = spec.DEPARTMENTS
     shares = random.dirichlet(np.linspace(0.2, 4, len(departments)), number)
@@ -60,7 +60,7 @@ def companies(number: int) -> pd.DataFrame:
 
 
 def departments(number: int) -> pd.DataFrame:
-    """Return a tidy headcount of one company with so many departments."""
+    """Return tidy headcounts of one company with this many departments."""
     people = sizes(number)
     return pd.DataFrame(
         {
@@ -75,7 +75,7 @@ def departments(number: int) -> pd.DataFrame:
 
 
 def job_functions(number: int) -> pd.DataFrame:
-    """Return a tidy headcount of one company with so many job functions."""
+    """Return tidy headcounts of one company with this many job functions."""
     known = [
         (department, function)
         for department, functions in spec.JOB_FUNCTIONS.items()
@@ -90,7 +90,7 @@ def job_functions(number: int) -> pd.DataFrame:
 
 
 def segments(number: int) -> pd.DataFrame:
-    """Return a table of so many segments."""
+    """Return a table with this many segments."""
     people = sizes(number)
     industries: list[str | None] = [*names(number)]
     if number > 2:
@@ -107,7 +107,7 @@ def segments(number: int) -> pd.DataFrame:
 
 
 def company_sizes(number: int) -> pd.DataFrame:
-    """Return companies of so many sizes."""
+    """Return companies of this many sizes."""
     ranges = ["1-10", "11-50", "51-200", "201-500", "501-1,000", "1,001-5,000", "5,001-10,000"]
     labels = [ranges[n] if n < 7 else f"{n},001-{n},999" for n in range(number)]
     counts = np.maximum(sizes(number) // 500, 1)
@@ -115,14 +115,14 @@ def company_sizes(number: int) -> pd.DataFrame:
 
 
 def tenure(number: int) -> pd.DataFrame:
-    """Return the years in their position of so many people, a few unknown."""
+    """Return the tenure in years of this many people, a few unknown."""
     years = np.random.default_rng(3).gamma(1.5, 2.5, number)
     years[5::9] = np.nan
     return pd.DataFrame({"years": pd.Series(years).astype("Float64")})
 
 
 def places(number: int) -> pd.DataFrame:
-    """Return people in so many places."""
+    """Return people in this many places."""
     random = np.random.default_rng(5)
     cities = [
         ("London", 51.5, -0.1),
@@ -149,13 +149,13 @@ def places(number: int) -> pd.DataFrame:
 
 
 def outcomes(number: int) -> pd.DataFrame:
-    """Return a summary with so many statuses."""
+    """Return a summary with this many statuses."""
     statuses = [STATUSES[n] if n < len(STATUSES) else f"in_list_{n}" for n in range(number)]
     return pd.DataFrame({"status": statuses, "rows": sizes(number)})
 
 
 def sending_days(number: int) -> pd.DataFrame:
-    """Return sending days of so many mailboxes."""
+    """Return sending days of this many mailboxes."""
     days = pd.bdate_range("2026-11-23", periods=min(max(number, 3), 400))
     limits = np.maximum(120 // np.arange(1, number + 1), 5)
     table = pd.DataFrame(
@@ -167,13 +167,13 @@ def sending_days(number: int) -> pd.DataFrame:
         columns=["date", "email", "emails"],
     )
     table["leads_reached"] = table["emails"].cumsum()
-    # The last lead starts on the middle one of the days.
+    # The last lead starts on the middle day.
     table["leads_started"] = (2 * table["leads_reached"]).clip(upper=table["leads_reached"].max())
     return table
 
 
 def changes(number: int) -> pd.DataFrame:
-    """Return changes of headcount of so many companies."""
+    """Return headcount changes of this many companies."""
     table = companies(number).rename(columns={"people": "before"}).drop(columns="share")
     random = np.random.default_rng(11)
     change = (table["before"] * pd.Series(random.normal(0.05, 0.2, len(table)))).round()

@@ -1,4 +1,4 @@
-"""Tables of people made by hand, and what is different between them by brute force."""
+"""Tables of people for tests, and a brute-force comparison of them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ COLUMNS = [
 
 
 def frame_of(people: list[Record], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:
-    """Return records as a search would, less the columns that most of them lack."""
+    """Return records as a search does, without the columns that most records lack."""
     page = read_people_page(orjson.dumps({"results": people, "_pagination": {}}))
     others = [name for name in page.people.column_names if name not in COLUMNS]
     return people_frame([page], dtype_backend).drop(columns=others)
 
 
 class Expected(NamedTuple):
-    """What a comparison should find; people by their places in the lists."""
+    """The expected matches; people are given by their positions in the lists."""
 
     pairs: list[tuple[int, int]]
     disappeared: list[int]
@@ -39,13 +39,13 @@ class Expected(NamedTuple):
 
 
 def key_of(person: Record) -> str | None:
-    """Return the profile URL as it is compared, if it is certain."""
+    """Return the normalised profile URL if it is certain."""
     url = person.get("profnet_url") or ""
     return url.removeprefix("https://").lower().rstrip("/") if "/in/" in url else None
 
 
 def first_of_each(people: list[Record]) -> list[int]:
-    """Return where everybody comes first who can be told."""
+    """Return the position of each identifiable person's first row."""
     of_ids = {key_of(person) for person in people if person.get("id")}
     seen: set[Any] = set()
     kept = []
@@ -61,7 +61,7 @@ def first_of_each(people: list[Record]) -> list[int]:
 
 
 def matched(before: list[Record], after: list[Record]) -> Expected:
-    """Match two lists of people, one by one."""
+    """Match two lists of people one by one."""
     partner: dict[int, int] = {}
     old, new = first_of_each(before), first_of_each(after)
 
@@ -93,7 +93,7 @@ def pair_by_url(
     *,
     with_ids: bool,
 ) -> None:
-    """Match those who are left by their URLs, with the ids of both or with one at most."""
+    """Match unmatched people by URL; `with_ids` also allows pairs with two ids."""
     for one in places[0]:
         for other in places[1]:
             url = key_of(before[one])
@@ -106,7 +106,7 @@ def pair_by_url(
 def once(
     people: list[Record], places: list[int], urls: set[str | None], sure: list[int]
 ) -> list[int]:
-    """Drop who has the URL of somebody who is matched, or of an earlier one."""
+    """Drop people who have the URL of a matched or an earlier person."""
     kept = sorted(sure)
     seen = set(urls)
     for place in places:
@@ -118,13 +118,13 @@ def once(
 
 
 def identity_of(before: Record, after: Record) -> str:
-    """Return what `person_id` is."""
+    """Return the expected `person_id`."""
     values = (after.get("id"), before.get("id"), after.get("profnet_url"))
     return next(value for value in values if value)
 
 
 def changes(before: list[Record], after: list[Record]) -> list[tuple[str, str]]:
-    """Return person and field for every other value."""
+    """Return the person and field of every changed value."""
     return [
         (identity_of(before[one], after[other]), field)
         for one, other in matched(before, after).pairs
@@ -134,7 +134,7 @@ def changes(before: list[Record], after: list[Record]) -> list[tuple[str, str]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value less the members that are missing."""
+    """Return a value without its missing members."""
     if isinstance(value, list):
         return [plain(element) for element in value]
     if isinstance(value, dict):
@@ -143,7 +143,7 @@ def plain(value: Any) -> Any:
 
 
 def moves(before: list[Record], after: list[Record]) -> list[str]:
-    """Return who has another employer."""
+    """Return the people whose employers differ."""
     found = []
     for one, other in matched(before, after).pairs:
         old, new = (person.get("company") or {} for person in (before[one], after[other]))
@@ -158,7 +158,7 @@ PAGE_AND_NAME = ("profnet_url", "name")
 
 
 def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str], list[Any]]:
-    """Return the counts of both sides by company id and department; all companies have ids."""
+    """Return both sides' counts by company id and department; all companies have ids."""
     sides: list[dict[str, Record]] = [{}, {}]
     for side, people in zip(sides, (before, after), strict=True):
         for person in people:

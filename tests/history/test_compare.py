@@ -1,4 +1,4 @@
-"""Comparison of two tables of people: who is new, who is gone, and what changed."""
+"""Comparison of two tables of people: new people, missing people, and changes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ POOR_COMPANIES = st.fixed_dictionaries(
 
 
 def people_with(companies: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Record]]:
-    """Draw a few people, some of them twice, some with neither id nor URL."""
+    """Draw a few people, including duplicates and people with neither id nor URL."""
     person = st.fixed_dictionaries(
         {
             "id": IDS,
@@ -78,10 +78,10 @@ BACKENDS = st.sampled_from(["numpy_nullable", "pyarrow"])
 @pytest.mark.filterwarnings(QUIET)
 @share_of_examples(0.5)
 @given(people_with(COMPANIES), people_with(COMPANIES), BACKENDS, BACKENDS)
-def test_a_comparison_is_a_join_by_brute_force(
+def test_a_comparison_equals_a_brute_force_join(
     before: list[Record], after: list[Record], one: Any, other: Any
 ) -> None:
-    """Who appeared, disappeared and changed, and all headcounts, are those of a plain loop."""
+    """Appeared, disappeared and changed people, and all headcounts, equal those of a plain loop."""
     old, new = frame_of(before, one), frame_of(after, other)
     comparison = of.compare_people(old, new)
     expected = matched(before, after)
@@ -106,7 +106,7 @@ def test_a_comparison_is_a_join_by_brute_force(
 
 
 def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> list[tuple[str, str]]:
-    """Put the fields of each person into the order of the table's columns."""
+    """Sort the fields of each person in the order of the table's columns."""
     fields = {field: place for place, field in enumerate(dict.fromkeys(frame_of([]).columns))}
     people = list(dict.fromkeys(person for person, _ in pairs))
     return sorted(pairs, key=lambda pair: (people.index(pair[0]), fields[pair[1]]))
@@ -115,10 +115,10 @@ def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> lis
 @pytest.mark.filterwarnings(QUIET)
 @share_of_examples(0.4)
 @given(people_with(POOR_COMPANIES), people_with(POOR_COMPANIES))
-def test_employers_are_compared_by_the_first_key_of_both(
+def test_employers_are_compared_by_the_first_common_key(
     before: list[Record], after: list[Record]
 ) -> None:
-    """By id, else URL, else name; the same URL and name are one company, a missing one unknown."""
+    """Employers are compared by id, else URL, else name; a missing employer is unknown."""
     comparison = of.compare_people(frame_of(before), frame_of(after))
     assert comparison.employer_changes["person_id"].tolist() == moves(before, after)
 
@@ -133,8 +133,8 @@ def test_employers_are_compared_by_the_first_key_of_both(
     ],
 )
 @pytest.mark.filterwarnings(QUIET)
-def test_an_employer_written_in_another_way_is_the_same(after: Record) -> None:
-    """Case, blanks and the scheme of what a company is told by are no change of employer."""
+def test_an_employer_with_another_spelling_is_the_same(after: Record) -> None:
+    """Another case, other blanks or another URL scheme is not a change of employer."""
     url = "https://profnet.example/company/x"
     company = {"id": "x", "profnet_url": url, "name": "Á GmbH"}
     counts = [{"department_headcount": {"finance": count}} for count in (1, 3)]
@@ -147,8 +147,8 @@ def test_an_employer_written_in_another_way_is_the_same(after: Record) -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_companies_of_different_ids_are_different() -> None:
-    """The same profile URL makes no two companies one whose ids differ, unlike people."""
+def test_companies_with_different_ids_are_different() -> None:
+    """Unlike people, companies with the same profile URL but different ids are not matched."""
     company = {
         "profnet_url": "https://profnet.example/company/x",
         "department_headcount": {"finance": 1},
@@ -163,8 +163,8 @@ def test_companies_of_different_ids_are_different() -> None:
 PAGE = {"profnet_url": "https://profnet.example/company/x", "name": "X"}
 
 
-def test_a_company_with_a_new_id_is_the_same_company() -> None:
-    """The same profile URL and name are no change of employer, and headcounts have one row."""
+def test_a_company_with_a_new_id_and_the_same_name_is_the_same() -> None:
+    """A new id with the same URL and name is not a new employer, and has one headcount row."""
     before = frame_of([{"id": "1", "company": count_of(PAGE | {"id": "old"}, finance=1)}])
     people = [
         {"id": "1", "company": count_of(PAGE | {"id": "new"}, finance=4)},
@@ -191,8 +191,8 @@ def count_of(company: Record, **counts: int | None) -> Record:
     return company | {"department_headcount": counts}
 
 
-def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
-    """Who has no employer before or after has not changed, and a warning names them."""
+def test_an_employer_missing_on_one_side_is_a_warning() -> None:
+    """A person without an employer on one side has not changed it, and a warning names them."""
     with_company = frame_of([{"id": "1", "company": PAGE}, {"id": "2"}, {"id": "3"}])
     without = frame_of([{"id": "1"}, {"id": "2", "company": PAGE}, {"id": "3"}])
     for pair in ((with_company, without), (without, with_company)):
@@ -202,8 +202,8 @@ def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_an_absent_department_counts_from_nobody() -> None:
-    """A department without people is 0 beside others, and missing without any."""
+def test_a_missing_department_counts_as_zero() -> None:
+    """A missing department counts as 0 if the company has others, and else as missing."""
     one, none = {"finance": 1}, {"finance": None}
     for counts, change in ((one, 2), (none, None)):
         before = frame_of([{"id": "1", "company": count_of({"id": "x"}, **counts)}])
@@ -213,14 +213,14 @@ def test_an_absent_department_counts_from_nobody() -> None:
             assert (None if pd.isna(table["legal"]) else table["legal"]) == (
                 change and sign * change
             )
-    # A column that one side does not have is not compared.
+    # A column that one side lacks is not compared.
     slim = before.assign(company_department_headcount_finance=1)
     slim = slim.drop(columns="company_department_headcount_legal")
     assert of.compare_people(slim, after).headcount["department"].tolist() == ["finance"]
 
 
-def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
-    """A further id with the URL of somebody in the same table neither appears nor disappears."""
+def test_a_second_id_with_the_same_profile_is_one_person() -> None:
+    """An id with the URL of another person in the same table neither appears nor disappears."""
     ada, again = ({"id": name, "profnet_url": f"{URL}ada"} for name in ("1", "2"))
     for pair, side in ((([ada], [ada, again]), "after"), (([ada, again], [ada]), "before")):
         with pytest.warns(
@@ -231,8 +231,8 @@ def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
         assert comparison.disappeared.empty
 
 
-def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
-    """A row with the URL of a matched person's other row neither appears nor disappears."""
+def test_a_second_row_with_a_matched_profile_is_one_person() -> None:
+    """A second row with the URL of a matched person neither appears nor disappears."""
     with_both = {"id": "1", "profnet_url": f"{URL}ada"}
     apart = [{"id": "1"}, {"id": None, "profnet_url": f"{URL}ada"}]
     for pair, side in ((([with_both], apart), "after"), ((apart, [with_both]), "before")):
@@ -244,8 +244,8 @@ def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_parts_may_differ_in_types(tmp_path: Path) -> None:
-    """Parts of a column whose types differ are compared by value, or as text if they do not mix."""
+def test_parts_may_have_different_types(tmp_path: Path) -> None:
+    """If the types of parts differ, values are compared as numbers, or if mixed as text."""
 
     def folder(name: str, *parts: list[Any]) -> Path:
         path = tmp_path / name
@@ -266,8 +266,8 @@ def test_parts_may_differ_in_types(tmp_path: Path) -> None:
         assert list(zip(changed["before"], changed["after"], strict=True)) == expected
 
 
-def test_changes_of_lists_are_legible_in_files(tmp_path: Path) -> None:
-    """A change of a list is JSON in its own letters, and a file is as `to_csv` of a frame."""
+def test_changes_of_lists_are_readable_in_files(tmp_path: Path) -> None:
+    """A changed list is JSON with unescaped letters, and a file equals that of `to_csv`."""
     before, after = (
         frame_of([{"id": "1", "languages": [{"proficiency": "native", "language": name}]}])
         for name in ("Türkçe", "日本語")
@@ -282,7 +282,7 @@ def test_changes_of_lists_are_legible_in_files(tmp_path: Path) -> None:
 
 
 def test_ignored_columns_do_not_count_as_changed() -> None:
-    """Links to pictures are ignored by default, other columns on request, and typos are errors."""
+    """Links to pictures are ignored by default, other columns on request; unknown names fail."""
     before = pd.DataFrame({"id": ["1"], "image_url": ["a"], "title": ["CTO"]})
     after = pd.DataFrame({"id": ["1"], "image_url": ["b"], "title": ["CEO"]})
 
@@ -298,8 +298,8 @@ def test_ignored_columns_do_not_count_as_changed() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_an_address_of_nobody_tells_nobody_apart() -> None:
-    """What a profile's path holds for whoever looks at it makes no two rows one person."""
+def test_the_viewers_own_profile_url_does_not_match() -> None:
+    """The URL /in/me, which is the viewer's own profile, does not match two people."""
     before, after = (frame_of([{"profnet_url": f"{URL}me", "name": name}]) for name in ("A", "B"))
     comparison = of.compare_people(before, after)
     assert comparison.changed.empty
@@ -307,8 +307,8 @@ def test_an_address_of_nobody_tells_nobody_apart() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_the_tables_have_the_same_columns_whatever_is_in_them(client: Client) -> None:
-    """Columns and dtypes are those of the promise, for nobody and for many."""
+def test_the_tables_always_have_the_same_columns(client: Client) -> None:
+    """Columns and dtypes are as documented, with and without people."""
     people = of.search_people(limit=40)
     for before, after in ((people.iloc[:30], people.iloc[10:]), (people.iloc[:0], people.iloc[:0])):
         comparison = of.compare_people(before, after)
@@ -368,8 +368,8 @@ def test_a_change_shows_both_values_as_text() -> None:
     assert set(changed["name"]) == {"Ada"}
 
 
-def test_values_of_unlike_types_are_compared_by_what_they_say() -> None:
-    """Numbers of any type are equal exactly, categories are their texts, mixed columns text."""
+def test_values_of_different_types_are_compared_by_value() -> None:
+    """Numbers of any type are compared exactly, and categories and mixed columns as text."""
     before = pd.DataFrame(
         {
             "id": [1, 2],
@@ -391,8 +391,8 @@ def test_values_of_unlike_types_are_compared_by_what_they_say() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_what_was_written_and_read_again_has_not_changed(client: Client, tmp_path: Path) -> None:
-    """Frames of both backends, CSV, NDJSON, Parquet, parts and snapshots are all the same."""
+def test_a_round_trip_is_not_a_change(client: Client, tmp_path: Path) -> None:
+    """Both dtype backends, CSV, NDJSON, Parquet, parts and snapshots have no differences."""
     people = of.search_people(limit=120)
     forms: list[Any] = [of.search_people(limit=120, dtype_backend="pyarrow")]
     forms += [
@@ -407,8 +407,8 @@ def test_what_was_written_and_read_again_has_not_changed(client: Client, tmp_pat
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_people_come_whole_from_files(client: Client, tmp_path: Path) -> None:
-    """Who appeared or disappeared has all columns and dtypes, from a frame or from Parquet."""
+def test_people_from_files_keep_all_columns(client: Client, tmp_path: Path) -> None:
+    """Appeared and disappeared people have all columns and dtypes, from frames or Parquet."""
     people = of.search_people(limit=50)
     old, new = people.iloc[:40].copy(), people.iloc[10:].copy()
     written = [
@@ -420,8 +420,8 @@ def test_people_come_whole_from_files(client: Client, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(comparison.appeared, people.iloc[40:].reset_index(drop=True))
 
 
-def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -> None:
-    """The two newest days are compared, and an unfinished third one is said."""
+def test_the_last_two_snapshots_of_a_folder_are_compared(client: Client, tmp_path: Path) -> None:
+    """The two newest days are compared, and a warning names an unfinished third one."""
     for date in ("2026-09-01", "2026-11-01", "2026-10-01"):
         of.snapshot_people(tmp_path, person_seniorities=["vp"], date=date)
         if date == "2026-09-01":
@@ -452,8 +452,8 @@ def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -
         ({"filters": None}, "filters, limit and total of 'after' are unknown"),
     ],
 )
-def test_not_seen_is_not_left(change: dict[str, Any], words: str) -> None:
-    """Where the searches differ, or that is not known, the result and its summary say so."""
+def test_different_searches_are_noted(change: dict[str, Any], words: str) -> None:
+    """If the searches differ or are unknown, the comparison and its summary say so."""
     known = {"filters": {}, "limit": None, "total": 1, "errors": []}
     before, after = frame_of([{"id": "1"}]), frame_of([{"id": "1"}])
     before.attrs, after.attrs = known, known | change
@@ -467,16 +467,16 @@ def test_not_seen_is_not_left(change: dict[str, Any], words: str) -> None:
     assert of.compare_people(before, after).notes == []
 
 
-def test_what_makes_a_comparison_doubtful_is_a_warning() -> None:
-    """Other filters are warned of, as who reads one table alone does not see the rest."""
+def test_different_filters_are_a_warning() -> None:
+    """Different filters cause a warning, because a single result table does not show notes."""
     before, after = frame_of([{"id": "1"}]), frame_of([])
     before.attrs, after.attrs = {"filters": {}}, {"filters": {"person_name": "Ada"}}
     with pytest.warns(OutreachWarning, match="filters differ"):
         of.compare_people(before, after)
 
 
-def test_rows_that_cannot_be_compared_are_said() -> None:
-    """Somebody who comes twice is compared once, who has no identity not at all."""
+def test_rows_that_cannot_be_compared_are_a_warning() -> None:
+    """A duplicate person is compared once, and a person without an identifier is not compared."""
     before = frame_of([{"id": "1", "title": "CEO"}, {"id": "1", "title": "CTO"}, {"name": "Bo"}])
     after = frame_of([{"id": "1", "title": "CEO"}])
     with pytest.warns(OutreachWarning) as warned:
@@ -489,8 +489,8 @@ def test_rows_that_cannot_be_compared_are_said() -> None:
     assert "first row was compared" in comparison.summary()["note"].str.cat()
 
 
-def test_a_profile_under_another_id_is_one_person() -> None:
-    """The same profile URL matches people whose ids differ, and a note names their new ids."""
+def test_a_profile_with_another_id_is_one_person() -> None:
+    """The same profile URL matches people with different ids, and a note names the new ids."""
     before = [{"id": f"old{n}", "profnet_url": f"{URL}p{n}", "title": "CTO"} for n in range(7)]
     after = [{"id": f"new{n}", "profnet_url": f"{URL}P{n}/", "title": "CEO"} for n in range(7)]
     note = (
@@ -507,8 +507,8 @@ def test_a_profile_under_another_id_is_one_person() -> None:
     assert titles["person_id"].tolist() == [f"new{n}" for n in range(7)]
 
 
-def test_the_same_id_goes_before_the_same_profile() -> None:
-    """Where people exchanged their profile URLs they are still themselves, and nothing is noted."""
+def test_an_id_is_preferred_to_a_profile() -> None:
+    """People who exchanged profile URLs are matched by id, without a note."""
     ada, bo = {"id": "1", "profnet_url": f"{URL}ada"}, {"id": "2", "profnet_url": f"{URL}bo"}
     after = frame_of([ada | {"id": "2"}, bo | {"id": "1"}, {"id": "3"}])
     comparison = of.compare_people(frame_of([ada, bo]), after)
@@ -517,8 +517,8 @@ def test_the_same_id_goes_before_the_same_profile() -> None:
     assert "different id" not in " ".join(comparison.notes)
 
 
-def test_a_weak_url_matches_nobody() -> None:
-    """A URL other than a profile's does not prove who it is, and who has no more is counted."""
+def test_a_weak_url_does_not_match() -> None:
+    """A URL other than a profile's does not match; rows without other identifiers are counted."""
     before = frame_of([{"id": "1", "profnet_url": WEAK_URL}, {"profnet_url": WEAK_URL}])
     after = frame_of([{"id": "2", "profnet_url": WEAK_URL}])
     with pytest.warns(
@@ -529,8 +529,8 @@ def test_a_weak_url_matches_nobody() -> None:
     assert comparison.disappeared["id"].tolist() == ["1"]
 
 
-def test_a_search_is_as_complete_as_it_has_people() -> None:
-    """Somebody who comes twice does not stand for another one who is missing."""
+def test_duplicates_do_not_count_as_complete() -> None:
+    """A duplicate person does not count in place of a missing one."""
     before = frame_of([{"id": "1"}, {"id": "1"}])
     before.attrs = {"total": 2}
     with pytest.warns(OutreachWarning) as warned:
@@ -539,8 +539,8 @@ def test_a_search_is_as_complete_as_it_has_people() -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_what_else_attrs_hold_is_shown_as_it_is() -> None:
-    """Filters and limits that no search of ours has are compared without an error."""
+def test_other_attrs_are_compared() -> None:
+    """Filters and limits of unknown form are compared without an error."""
     before, after = frame_of([{"id": "1"}]), frame_of([{"id": "1"}])
     before.attrs = {"filters": {"x": [1, "a", [2], None]}, "limit": "many"}
     after.attrs = {"filters": {"x": [[2], None, "a", 1]}, "limit": None}
@@ -549,8 +549,8 @@ def test_what_else_attrs_hold_is_shown_as_it_is() -> None:
     ]
 
 
-def test_columns_of_one_side_are_said_and_not_compared(client: Client) -> None:
-    """Without headcounts on one side their change is missing, and a note says which lack."""
+def test_columns_of_one_side_are_noted_and_not_compared(client: Client) -> None:
+    """If one side has no headcounts, changes are missing, and a note names the columns."""
     whole = of.search_people(person_seniorities=["vp"])
     slim = of.search_people(person_seniorities=["vp"], headcount="none")
     comparison = of.compare_people(slim, whole)
@@ -561,8 +561,8 @@ def test_columns_of_one_side_are_said_and_not_compared(client: Client) -> None:
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_growth_is_a_share_of_the_count_before() -> None:
-    """From 4 to 5 is a quarter; from nobody there is no share; other companies have no change."""
+def test_growth_is_relative_to_the_count_before() -> None:
+    """From 4 to 5, growth is 0.25; from 0 it is missing; unmatched companies have no change."""
 
     def with_counts(company: str, finance: int, legal: int) -> Record:
         counts = {"finance": finance, "legal": legal}
@@ -582,7 +582,7 @@ def test_growth_is_a_share_of_the_count_before() -> None:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_a_comparison_is_written_as_sheets_and_as_csv(client: Client, tmp_path: Path) -> None:
-    """Each table and the summary is a sheet, or a file that reads back as it was."""
+    """Each table and the summary is one sheet, or one file that reads back unchanged."""
     people = of.search_people(limit=30)
     after = people.iloc[5:].assign(title="=1+1")
     comparison = of.compare_people(people.iloc[:25], after)
@@ -603,7 +603,7 @@ NO_COUNTS: list[Any] = [1.5, "many", [1], pd.Timestamp("2020-01-01"), True]
 
 
 def with_legal(count: Any) -> pd.DataFrame:
-    """Make somebody whose company has a count of lawyers."""
+    """Make a person whose company has a count of lawyers."""
     legal = {"company_department_headcount_legal": [count]}
     return pd.DataFrame({"id": ["1"], "company_id": ["x"], **legal})
 
@@ -620,15 +620,15 @@ def with_legal(count: Any) -> pd.DataFrame:
         *((with_legal(count), with_legal(1), "not whole numbers") for count in NO_COUNTS),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(before: Any, after: Any, words: str) -> None:
-    """The error says which argument, and what to give."""
+def test_invalid_input_is_an_error(before: Any, after: Any, words: str) -> None:
+    """The error names the argument and says what to pass."""
     with pytest.raises(InvalidInputError, match=words):
         of.compare_people(before, after)
 
 
-def test_the_order_of_members_is_no_change() -> None:
-    """Records with the same members in another order, or whole numbers with a point, are equal."""
-    # Beside a text, records are compared as text.
+def test_the_order_of_members_is_not_a_change() -> None:
+    """Records with members in another order, and whole floats, are equal."""
+    # In a column with a text, records are compared as text.
     before = pd.DataFrame({"id": ["1", "2"], "note": [{"a": 1, "b": {"c": 2, "d": None}}, "x"]})
     after = pd.DataFrame({"id": ["1", "2"], "note": [{"b": {"c": 2.0}, "a": 1}, "x"]})
     assert of.compare_people(before, after).changed.empty

@@ -1,4 +1,4 @@
-"""Notes in and beside files that are damaged or another program's: ignored aloud, or an error."""
+"""Damaged or foreign notes of files cause a warning or a clear error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DAYS = ("2026-11-01", "2026-11-30")
 
 
 def meant(value: Any) -> Any:
-    """Return the value, or for "deep n" so many nested lists, which hypothesis cannot print."""
+    """Return the value, or n nested lists for "deep n", which hypothesis cannot print."""
     if not (isinstance(value, str) and value.startswith("deep ")):
         return value
     depth = int(value.removeprefix("deep "))
@@ -45,7 +45,7 @@ def meant(value: Any) -> Any:
 
 
 def snapshots_in(folder: Path) -> list[Path]:
-    """Write two snapshots of two people, and return their only parts."""
+    """Write two snapshots of two people, and return the path of each one's only part."""
     frame = pd.DataFrame({"id": ["1", "2"], "name": ["A", "B"]})
     parts = [folder / f"snapshot={day}" / "part-00000.parquet" for day in DAYS]
     for part in parts:
@@ -55,7 +55,7 @@ def snapshots_in(folder: Path) -> list[Path]:
 
 
 def note(part: Path, metadata: dict[bytes, bytes]) -> None:
-    """Replace the notes of a Parquet file."""
+    """Replace the metadata of a Parquet file."""
     pq.write_table(pq.read_table(part).replace_schema_metadata(metadata), part)
 
 
@@ -65,10 +65,10 @@ def note(part: Path, metadata: dict[bytes, bytes]) -> None:
 @example("deep 300")
 @example("deep 900")
 @share_of_examples(0.1)
-def test_no_note_of_parquet_is_a_bare_exception(
+def test_any_note_of_parquet_is_a_clear_error(
     tmp_path_factory: pytest.TempPathFactory, value: Any
 ) -> None:
-    """Whatever JSON stands anywhere in the notes, reading, listing and comparing explain it."""
+    """With any JSON in the notes, reading, listing and comparing work or raise a clear error."""
     folder, value = tmp_path_factory.mktemp("notes"), meant(value)
     parts = snapshots_in(folder)
     whole = pq.read_schema(parts[1]).metadata
@@ -103,7 +103,7 @@ def test_no_note_of_parquet_is_a_bare_exception(
 @pytest.mark.parametrize(
     "attributes", [[1], "EMEA", 5, None, {"filters": "EMEA"}, {"filters": [1]}]
 )
-def test_foreign_attrs_are_ignored_aloud(attributes: Any, tmp_path: Path) -> None:
+def test_foreign_attrs_are_ignored_with_a_warning(attributes: Any, tmp_path: Path) -> None:
     """Attributes that are not a search's are ignored, with a warning that names the file."""
     part = snapshots_in(tmp_path)[1]
     own = jsonlib.loads(pq.read_schema(part).metadata[b"pandas"])
@@ -127,7 +127,7 @@ def test_foreign_attrs_are_ignored_aloud(attributes: Any, tmp_path: Path) -> Non
 @example("deep 300")
 @example("deep 900")
 @share_of_examples(0.2)
-def test_the_users_own_attrs_do_no_harm(
+def test_the_users_own_attrs_are_accepted(
     tmp_path_factory: pytest.TempPathFactory, value: Any
 ) -> None:
     """A frame's own attributes of any form are written, read and compared."""

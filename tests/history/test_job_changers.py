@@ -1,4 +1,4 @@
-"""People who changed jobs can be written to, from frames, snapshots and older tables alike."""
+"""People who changed jobs can be added to a sequence, from frames, snapshots and old tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = ["id", "profnet_url", "name", "title", START, "company_id", "company_n
 
 @pytest.fixture(scope="module")
 def moving() -> Iterator[Sandbox]:
-    """Start a sandbox of this module's own, whose people change jobs as days go by."""
+    """Start a separate sandbox, whose people change jobs over time."""
     with of.sandbox.serve(people=120, seed=5) as running:
         with of.connect(running.url, running.api_key, cache=None):
             yield running
@@ -26,7 +26,7 @@ def moving() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="module")
 def folder(moving: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Take two snapshots, between which people changed jobs."""
+    """Take two snapshots between which people change jobs."""
     path = tmp_path_factory.mktemp("snapshots") / "people"
     of.snapshot_people(path, {}, date=moving.today, columns=COLUMNS)
     of.snapshot_people(path, {}, date=moving.advance(days=200), columns=COLUMNS)
@@ -35,7 +35,7 @@ def folder(moving: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_job_changers_have_what_a_campaign_needs(moving: Sandbox, folder: Path) -> None:
-    """URL, company ids and the job's start are those of the person's rows; all can be planned."""
+    """URL, company ids and job start equal those of the person's rows; all rows can be planned."""
     comparison = of.compare_people(folder)
     moved = comparison.employer_changes
     assert len(moved) > 3
@@ -59,7 +59,7 @@ def test_job_changers_have_what_a_campaign_needs(moving: Sandbox, folder: Path) 
 
 @pytest.mark.filterwarnings(QUIET)
 def test_columns_that_older_tables_lack_are_missing(folder: Path, tmp_path: Path) -> None:
-    """Of two tables, each without other columns, all that one of them has is there."""
+    """A column is filled from whichever table has it."""
     old, new = (of.read_prospects(path) for path in of.snapshots(folder)["path"])
     whole = of.compare_people(old, new).employer_changes
     for without, expected in (
@@ -83,8 +83,8 @@ def test_columns_that_older_tables_lack_are_missing(folder: Path, tmp_path: Path
 
 
 @pytest.mark.filterwarnings(QUIET)
-def test_a_url_that_is_missing_after_is_the_one_before() -> None:
-    """A person whose later row has no profile URL, or a blank one, keeps the earlier one."""
+def test_a_missing_url_is_taken_from_before() -> None:
+    """If a person's later row has no profile URL, the earlier one is used."""
     before = pd.DataFrame({"id": ["1", "2"], "profnet_url": ["u/in/a", "u/in/b"]})
     before["company_id"] = ["x", "x"]
     after = before.assign(profnet_url=[" ", "u/in/c"], company_id=["y", "y"])
@@ -95,7 +95,7 @@ def test_a_url_that_is_missing_after_is_the_one_before() -> None:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_a_person_without_an_employer_needs_no_headcounts() -> None:
-    """Tables without headcounts in which an employer is missing are compared like any others."""
+    """Tables without headcounts and with a missing employer can be compared."""
     before = pd.DataFrame(
         {"id": ["1", "2"], "company_id": ["x", None], "company_name": ["X", None]}
     )

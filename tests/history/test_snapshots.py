@@ -1,4 +1,4 @@
-"""Snapshots: the same search day by day, in folders that any reader of Parquet takes."""
+"""Snapshots: the same search day by day, in folders that any Parquet reader accepts."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def taken(folder: Path) -> Path:
     return folder
 
 
-def test_a_snapshot_is_the_search_in_a_folder_of_its_day(client: Client, tmp_path: Path) -> None:
-    """The folder is made, named after the day, and holds what the search gives."""
+def test_a_snapshot_is_the_search_in_a_folder_per_day(client: Client, tmp_path: Path) -> None:
+    """The folder is created, named after the day, and has the people of the search."""
     path = of.snapshot_people(tmp_path / "a" / "people", FILTERS, date=OLD)
     assert path == tmp_path / "a" / "people" / f"snapshot={OLD}"
     assert [file.name for file in path.iterdir()] == ["part-00000.parquet"]
     pd.testing.assert_frame_equal(of.read_prospects(path), of.search_people(FILTERS))
 
 
-def test_snapshots_lists_them_from_the_files_alone(client: Client, tmp_path: Path) -> None:
-    """One row per snapshot, the oldest first, with the filters that can be used again."""
+def test_snapshots_are_listed_from_the_files(client: Client, tmp_path: Path) -> None:
+    """Each snapshot is one row, oldest first, with filters that can be used again."""
     listed = of.snapshots(taken(tmp_path))
     assert listed.dtypes.astype(str).to_dict() == {
         "date": "datetime64[us]",
@@ -60,7 +60,7 @@ def test_snapshots_lists_them_from_the_files_alone(client: Client, tmp_path: Pat
 
 
 def test_a_folder_without_snapshots_gives_the_same_columns(tmp_path: Path) -> None:
-    """An empty folder is an empty table; one that is not there is an error."""
+    """An empty folder gives an empty table; a missing folder is an error."""
     (tmp_path / "snapshot=today").mkdir()
     listed = of.snapshots(tmp_path)
     assert listed.empty
@@ -74,28 +74,28 @@ def test_a_folder_without_snapshots_gives_the_same_columns(tmp_path: Path) -> No
     "date", [datetime.date(2026, 11, 1), pd.Timestamp("2026-11-01 23:59"), "2026-11-01"]
 )
 def test_a_day_is_text_or_a_date(client: Client, tmp_path: Path, date: Any) -> None:
-    """Text, dates and moments name the same folder."""
+    """Texts, dates and datetimes of a day name the same folder."""
     assert of.snapshot_people(tmp_path, FILTERS, date=date).name == "snapshot=2026-11-01"
 
 
 @pytest.mark.parametrize("date", ["1.11.2026", "2026-02-30", "../2026-11-01", "", 20261101, pd.NaT])
-def test_what_is_not_a_day_is_an_error(client: Client, tmp_path: Path, date: Any) -> None:
-    """Nothing is asked and no folder made for a date that is not one."""
+def test_an_invalid_day_is_an_error(client: Client, tmp_path: Path, date: Any) -> None:
+    """For an invalid date no request is made and no folder created."""
     with pytest.raises(InvalidInputError, match="not a day"):
         of.snapshot_people(tmp_path / "people", FILTERS, date=date)
     assert not (tmp_path / "people").exists()
 
 
-def test_the_day_is_today_where_the_machine_is(client: Client, tmp_path: Path) -> None:
-    """Without a date it is this machine's."""
+def test_the_default_day_is_today(client: Client, tmp_path: Path) -> None:
+    """Without a date, the day is today in the machine's time zone."""
     days = [datetime.datetime.now().astimezone().date().isoformat()]
     name = of.snapshot_people(tmp_path, FILTERS).name
     days.append(datetime.datetime.now().astimezone().date().isoformat())
     assert name in {f"snapshot={day}" for day in days}
 
 
-def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: Path) -> None:
-    """A folder is for one search; the order of a filter's values makes no other one."""
+def test_another_search_is_an_error_before_any_request(client: Client, tmp_path: Path) -> None:
+    """A folder holds one search; another order of a filter's values is the same search."""
     of.snapshot_people(tmp_path, FILTERS, date=OLD)
     of.snapshot_people(tmp_path, person_seniorities=["director", "vp"], date=NEW)
     for other in ({}, {"person_seniorities": ["vp"]}, FILTERS | {"person_name": "Ada"}):
@@ -106,10 +106,10 @@ def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: P
     assert len(of.snapshots(tmp_path)) == 2
 
 
-def test_the_search_of_a_damaged_snapshot_is_that_of_the_one_before(
+def test_a_damaged_snapshot_falls_back_to_the_previous_search(
     client: Client, tmp_path: Path
 ) -> None:
-    """A damaged snapshot is a warning, and the search before it is compared."""
+    """A damaged snapshot is a warning, and the search of the previous one is compared."""
     (damaged,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
     damaged.write_bytes(b"PAR1")
     with (
@@ -120,7 +120,7 @@ def test_the_search_of_a_damaged_snapshot_is_that_of_the_one_before(
 
 
 def test_the_same_search_on_the_same_day_replaces_it(tmp_path: Path) -> None:
-    """The newer people take the place of the older ones, and never come from the cache."""
+    """The new people replace the old ones, and never come from the cache."""
     there = [2]
 
     def reply(request: Received) -> Reply:
@@ -146,8 +146,8 @@ def failing_until(mended: threading.Event) -> Callable[[Received], Reply]:
     return reply
 
 
-def test_an_interrupted_snapshot_goes_on_and_is_said(tmp_path: Path) -> None:
-    """The same call reads only what is missing; until then the listing names it."""
+def test_an_interrupted_snapshot_is_listed_and_resumed(tmp_path: Path) -> None:
+    """The same call reads only the missing pages; until then the list names the snapshot."""
     mended = threading.Event()
     script = failing_until(mended)
     with scripted(script) as service, connected(service, max_wait=0, workers=1):
@@ -165,8 +165,8 @@ def test_an_interrupted_snapshot_goes_on_and_is_said(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
-def test_an_interrupted_split_goes_on_with_the_same_split_only(tmp_path: Path) -> None:
-    """An unfinished snapshot with `split_by` is finished by the same call, not by one without."""
+def test_an_interrupted_split_resumes_with_the_same_split_only(tmp_path: Path) -> None:
+    """An unfinished snapshot with `split_by` resumes with the same call, not without `split_by`."""
     mended = threading.Event()
     split: dict[str, Any] = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
     script = failing_until(mended)
@@ -180,8 +180,8 @@ def test_an_interrupted_split_goes_on_with_the_same_split_only(tmp_path: Path) -
     assert len(of.read_prospects(path)) == 250
 
 
-def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path) -> None:
-    """Its people are missing, a warning says why, and the other one is there."""
+def test_an_unreadable_snapshot_is_listed(client: Client, tmp_path: Path) -> None:
+    """An unreadable snapshot has no people count and causes a warning; others are listed."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
     part.write_bytes(b"PAR1 not any more")
     with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
@@ -192,8 +192,8 @@ def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path
         assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
 
 
-def test_odd_notes_and_columns_are_told(client: Client, tmp_path: Path) -> None:
-    """Metadata that is not JSON leaves a snapshot in the list; a column twice is damage."""
+def test_odd_notes_and_columns_are_handled(client: Client, tmp_path: Path) -> None:
+    """Metadata that is not JSON leaves a snapshot in the list; a duplicate column is damage."""
     (part,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
     table = pq.read_table(part, partitioning=None)
     pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
@@ -205,8 +205,8 @@ def test_odd_notes_and_columns_are_told(client: Client, tmp_path: Path) -> None:
         of.compare_people(tmp_path)
 
 
-def test_a_snapshot_that_lacks_people_is_said(client: Client, tmp_path: Path) -> None:
-    """Where fewer are there than the service counted, a warning says how many."""
+def test_missing_people_are_a_warning(client: Client, tmp_path: Path) -> None:
+    """A warning compares the number of people with the total that the service counted."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
     of.read_prospects(part).iloc[1:].outreach.to_parquet(part)
     total = of.count_people(FILTERS)
@@ -215,15 +215,15 @@ def test_a_snapshot_that_lacks_people_is_said(client: Client, tmp_path: Path) ->
 
 
 def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) -> None:
-    """With split_by the column of the filter says which value found a person."""
+    """With split_by, the filter's column has the value that found each person."""
     path = of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities", date=OLD)
     people = of.read_prospects(path)
     assert people["person_seniorities"].cat.categories.tolist() == ["vp", "director"]
 
 
 def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_path: Path) -> None:
-    """DuckDB, Polars and Dask read the folders, an unfinished one beside them or not."""
-    # Its import takes half a second, in each process that collects the tests.
+    """DuckDB, Polars and Dask read the folders, also next to an unfinished snapshot."""
+    # The import takes half a second in each process that collects tests.
     import dask.dataframe as dd
 
     count = of.count_people(FILTERS)
@@ -249,11 +249,11 @@ def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_pat
     assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
 
 
-def test_forget_lists_snapshots_that_hold_somebody(
+def test_forget_lists_snapshots_with_a_person(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person's snapshots are found under the folder, and left alone."""
-    # The default cache of the run may hold the same person.
+    """forget finds a person's snapshots below the folder, and does not change them."""
+    # The default cache may have the same person.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     taken(tmp_path)
     url = of.search_people(FILTERS)["profnet_url"].iloc[0]
@@ -266,8 +266,8 @@ def test_forget_lists_snapshots_that_hold_somebody(
     assert not found["removed"].any()
 
 
-def test_what_is_not_finished_is_private(tmp_path: Path) -> None:
-    """Until a snapshot is whole nobody else can read its people."""
+def test_an_unfinished_snapshot_is_private(tmp_path: Path) -> None:
+    """Other users cannot read the people of an unfinished snapshot."""
     script = failing_until(threading.Event())
     with scripted(script) as service, connected(service, max_wait=0, workers=1):
         with pytest.raises(ServerError):

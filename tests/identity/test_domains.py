@@ -1,4 +1,4 @@
-"""The registered domain of whatever a table says of a company's address."""
+"""Registered domains of the addresses of companies, in any notation."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def key(text: str | None) -> str | None:
         "\uff41cme.co.uk",
     ],
 )
-def test_all_ways_to_write_an_address_have_one_domain(text: str) -> None:
-    """Scheme, user, host, port, path, case and width make no difference."""
+def test_every_notation_of_an_address_has_the_same_domain(text: str) -> None:
+    """Scheme, user, host, port, path, case and character width make no difference."""
     assert key(text) == "acme.co.uk"
 
 
@@ -59,7 +59,7 @@ def test_all_ways_to_write_an_address_have_one_domain(text: str) -> None:
         ("www.ck", "www.ck"),
     ],
 )
-def test_what_was_registered_counts(text: str, domain: str) -> None:
+def test_the_registered_domain_is_returned(text: str, domain: str) -> None:
     """Private suffixes, unlisted top-level domains and other scripts have registered domains."""
     assert key(text) == domain
 
@@ -73,8 +73,8 @@ def test_what_was_registered_counts(text: str, domain: str) -> None:
         None,
     ],
 )
-def test_there_is_not_always_a_domain(text: str | None) -> None:
-    """Words, addresses of machines, suffixes and lists have none."""
+def test_some_texts_have_no_domain(text: str | None) -> None:
+    """Words, IP addresses, public suffixes and lists have no domain."""
     assert key(text) is None
 
 
@@ -83,8 +83,10 @@ def test_there_is_not_always_a_domain(text: str | None) -> None:
     st.sampled_from(SUFFIXES) | st.sampled_from(["example", "de", "intern"]),
     st.sampled_from(["", "https://", "anna@"]),
 )
-def test_the_library_decides(labels: list[str], suffix: str, before: str) -> None:
-    """Every host has the domain that the Public Suffix List gives it."""
+def test_the_domain_follows_the_public_suffix_list(
+    labels: list[str], suffix: str, before: str
+) -> None:
+    """Every host has the domain that the Public Suffix List defines."""
     host = ".".join([*labels, suffix.replace("*", "x").lstrip("!")])
     found = LIBRARY.extract_str(host)
     expected = found.top_domain_under_public_suffix
@@ -92,13 +94,13 @@ def test_the_library_decides(labels: list[str], suffix: str, before: str) -> Non
         expected = ".".join(host.split(".")[-2:])
     parent = expected.removeprefix("www.")
     if parent != expected != "www.ck" and not ("." not in parent and parent in SUFFIXES):
-        # The site of a suffix is nobody's below it, but www.de was registered.
+        # A public suffix is not a registered domain, but www.de is.
         expected = ""
     assert key(f"{before}{host}") == (expected or None)
 
 
-def test_a_column_keeps_its_order_and_its_gaps() -> None:
-    """Repeated and missing cells stay where they are."""
+def test_a_column_keeps_its_order_and_missing_cells() -> None:
+    """Repeated and missing cells keep their positions."""
     texts = pa.chunked_array([["b.de", None, "x.a.de"], ["b.de", "none"]])
     assert domain_keys(texts.combine_chunks()).to_pylist() == ["b.de", None, "a.de", "b.de", None]
 
@@ -114,8 +116,8 @@ def test_a_column_keeps_its_order_and_its_gaps() -> None:
         *["acme .com", "acme.com Ulm", "Dr.Smith, Ulm", "/about/us", "about.html", "acme.com:x"],
     ],
 )
-def test_a_cell_that_is_not_one_address_has_no_domain(text: str) -> None:
-    """Neither one of several addresses is taken, nor a part of a broken one."""
+def test_a_cell_without_exactly_one_address_has_no_domain(text: str) -> None:
+    """Neither one of several addresses nor a part of a broken one is used."""
     assert key(text) is None
 
 
@@ -133,12 +135,12 @@ def test_a_cell_that_is_not_one_address_has_no_domain(text: str) -> None:
     ],
 )
 def test_a_cell_with_one_address_has_its_domain(text: str) -> None:
-    """Names, brackets, punctuation and parameters around an address change nothing."""
+    """Names, brackets, punctuation and parameters around an address do not matter."""
     assert key(text) == "acme.com"
 
 
-def test_a_slash_between_domains_is_no_path() -> None:
-    """Domains with slashes between them are several, by known suffixes or that of the first."""
+def test_a_slash_between_domains_is_not_a_path() -> None:
+    """Text after a slash is a domain if it has a known suffix or that of the first domain."""
     texts = {
         "acme.com/beta.de": None,
         "anna@acme.com/bo@beta.de": None,

@@ -1,4 +1,4 @@
-"""What people are compared by: every spelling of one has one key, and no two people share it."""
+"""Keys of identifiers: all spellings of one have the same key, and different people never do."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ SAME_PROFILE = [
     "https://profnet.example/%69n/anna".replace("%69n", "in"),
     " profnet.example/in/anna\u200b",
 ]
-# Each leads elsewhere than all others, or may do so.
+# Each leads to another page than all others, or may do so.
 DIFFERENT_URLS = [
     "https://profnet.example/in/anna",
     "https://profnet.example/in/anna-2",
@@ -185,53 +185,53 @@ NO_URLS = [
 
 @pytest.mark.parametrize("texts", SAME_EMAILS.values(), ids=SAME_EMAILS)
 def test_one_address_has_one_key(texts: list[str]) -> None:
-    """However an address is written, it is one key."""
+    """All spellings of an address have the same key."""
     assert {email_key(text) for text in texts} == {email_key(texts[0])}
     assert email_key(texts[0])
 
 
 def test_addresses_of_different_people_differ() -> None:
-    """No two mailboxes have one key; ß is not ss."""
+    """No two different mailboxes have the same key; ß is not ss."""
     for one, other in combinations(DIFFERENT_EMAILS, 2):
         assert email_key(one) != email_key(other)
 
 
 @pytest.mark.parametrize("text", NO_EMAILS)
 def test_what_is_not_an_address_has_no_key(text: str) -> None:
-    """Nobody is compared by what stands for nothing."""
+    """Placeholders and other texts that are not addresses have no key."""
     assert email_key(text) == ""
     assert email_keys(pa.array([text])).to_pylist() == [None]
 
 
 @pytest.mark.parametrize("texts", SAME_URLS.values(), ids=SAME_URLS)
 def test_one_page_has_one_key(texts: list[str]) -> None:
-    """However a URL is written, it is one key."""
+    """All spellings of a URL have the same key."""
     assert {profnet_url_key(text) for text in texts} == {profnet_url_key(texts[0])}
     assert profnet_url_key(texts[0])
 
 
-def test_urls_that_may_lead_to_different_people_differ() -> None:
-    """No two pages have one key, whether the path, the query or the fragment tells them apart."""
+def test_urls_of_possibly_different_people_differ() -> None:
+    """URLs with different paths, queries or fragments have different keys."""
     for one, other in combinations(DIFFERENT_URLS, 2):
         assert profnet_url_key(one) != profnet_url_key(other), (one, other)
 
 
 @pytest.mark.parametrize("text", NO_URLS)
 def test_what_is_not_a_url_has_no_key(text: str) -> None:
-    """Nobody is compared by what leads to no page."""
+    """Texts that are not URLs have no key."""
     assert profnet_url_key(text) == ""
     assert profnet_url_keys(pa.array([text])).to_pylist() == [None]
 
 
 @pytest.mark.parametrize("text", SAME_PROFILE)
 def test_a_profile_is_certain(text: str) -> None:
-    """`/in/<name>` tells for certain who it is."""
+    """`/in/<name>` is a certain identifier."""
     assert profnet_url_key(text) == "profnet.example/in/anna"
     assert is_certain(profnet_url_key(text))
 
 
-def test_nothing_else_is_certain() -> None:
-    """Of the other pages, those alone are certain that are the profiles of others."""
+def test_other_pages_are_not_certain() -> None:
+    """Among other pages, only the profiles of other people are certain."""
     certain = [text for text in DIFFERENT_URLS if is_certain(profnet_url_key(text))]
     assert certain == [
         "https://profnet.example/in/anna",
@@ -274,13 +274,13 @@ def test_nothing_else_is_certain() -> None:
         ("https://[profnet.example/company/a", ()),
     ],
 )
-def test_the_forms_of_a_page(url: str, others: tuple[str, ...]) -> None:
-    """A page is looked for as given, and by https with and without www, less its tracking."""
+def test_the_variants_of_a_page_url(url: str, others: tuple[str, ...]) -> None:
+    """The variants are the URL as given, and https with and without www, without tracking."""
     assert url_variants(url) == (url, *others)
 
 
 def test_the_certain_keys_of_a_column() -> None:
-    """Only certain keys are left of a column."""
+    """Only certain keys of a column are kept."""
     keys = profnet_url_keys(pa.array(["x.example/in/a", "x.example/view?id=1", None, "n/a"]))
     assert certain_keys(keys).to_pylist() == ["x.example/in/a", None, None, None]
 
@@ -310,7 +310,7 @@ NO_PROFILE = [
 
 
 def test_a_placeholder_has_no_key() -> None:
-    """The folder of profiles and a placeholder in it identify nobody, however they are written."""
+    """A profile URL with a placeholder or without a name has no key, in any spelling."""
     for text in NO_PROFILE:
         assert profnet_url_key(text) == ""
         assert profnet_url_keys(pa.array([text])).to_pylist() == [None]
@@ -319,14 +319,14 @@ def test_a_placeholder_has_no_key() -> None:
 
 @given(st.lists(st.sampled_from(NO_PROFILE + URLS) | st.none()))
 def test_placeholders_of_a_column(texts: list[str | None]) -> None:
-    """A URL is a placeholder where it is one of those, and a missing one is not."""
+    """A URL with a placeholder is a placeholder; a missing one is not."""
     expected = [text in NO_PROFILE for text in texts]
     assert are_placeholder_urls(pa.array(texts, pa.large_string())).to_pylist() == expected
 
 
 @pytest.mark.parametrize("label", ["m.", "de.", "a.", "www.", "m.de."])
-def test_a_host_of_too_many_labels_has_no_key(label: str) -> None:
-    """A host that is longer than a host can be is refused, and so is the row."""
+def test_a_host_with_too_many_labels_has_no_key(label: str) -> None:
+    """A host above the maximum length is invalid and has no key."""
     url = f"https://{label * 160}profnet.example/in/ada"
     assert profnet_url_key(url) == ""
     assert "host is invalid" in (url_problem(url) or "")
@@ -354,8 +354,10 @@ LIKE_URLS = (
 
 
 @given(st.lists(LIKE_ADDRESSES, max_size=4), st.lists(LIKE_URLS, max_size=4))
-def test_a_column_is_compared_as_its_texts_are(addresses: list[str], urls: list[str]) -> None:
-    """The keys of a column are those of its texts, one by one, whatever these are."""
+def test_the_keys_of_a_column_equal_those_of_its_texts(
+    addresses: list[str], urls: list[str]
+) -> None:
+    """The keys of a column equal the keys of its texts, whatever these are."""
     kinds: list[tuple[list[str], Callable[[pa.Array], pa.Array], Callable[[str], str]]] = [
         (addresses, email_keys, email_key),
         (urls, profnet_url_keys, profnet_url_key),
@@ -367,7 +369,7 @@ def test_a_column_is_compared_as_its_texts_are(addresses: list[str], urls: list[
 
 @given(LIKE_ADDRESSES)
 def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
-    """What the validator takes is compared by its normal form in lower case, and has a key."""
+    """The key of a valid address is the validator's normalised form in lower case."""
     try:
         normalized = validate_email(text, check_deliverability=False).normalized
     except EmailNotValidError:
@@ -377,7 +379,7 @@ def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
 
 
 @given(LIKE_URLS)
-def test_what_is_sent_has_a_key(text: str) -> None:
+def test_every_valid_url_has_a_key(text: str) -> None:
     """A URL that is neither a problem nor a placeholder has a key."""
     if url_problem(text) is None and not are_placeholder_urls(pa.array([text]))[0].as_py():
         assert profnet_url_key(text)
@@ -385,6 +387,6 @@ def test_what_is_sent_has_a_key(text: str) -> None:
 
 @given(LIKE_URLS)
 def test_a_key_is_its_own_key(text: str) -> None:
-    """A key, taken for a URL, has the same key: nothing is left to normalise."""
+    """The key of a key is the same key, because normalisation is idempotent."""
     key = profnet_url_key(text)
     assert key == "" or profnet_url_key(key) == key

@@ -1,4 +1,4 @@
-"""The same person is found across the whole frame, and the first row of each is kept."""
+"""Duplicates of a person are found in the whole frame, and each person's first row is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[str | None, str | None]
 
 EMAILS = ["Anna@x.example", " anna@X.EXAMPLE\xa0", "anna@x\u3002example"]
 PROFILES = ["https://p.example/in/anna", "HTTP://www.P.example/in/Anna/en?utm_source=x#top"]
-# Whose page this is, only the whole URL can tell, if it does.
+# A weak URL: only the whole URL may identify the person.
 SHARED = "https://p.example/profile/view?id=1"
 
 
@@ -26,25 +26,25 @@ def frame_of(rows: list[Row]) -> pd.DataFrame:
 
 
 def kept_rows(rows: list[Row]) -> list[int]:
-    """Return the positions that are sent."""
+    """Return the positions of the rows to send."""
     return make_plan(frame_of(rows), "seq_1").positions.tolist()
 
 
 def details(frame: pd.DataFrame) -> dict[int, str]:
-    """Return what is said of each duplicate."""
+    """Return the detail of each duplicate."""
     unsent = make_plan(frame, "seq_1").outcome_of_unsent()
     assert set(unsent["status"]) <= {statuses.DUPLICATE_IN_FRAME}
     return dict(zip(unsent["position"].tolist(), unsent["detail"], strict=True))
 
 
 def test_another_spelling_is_the_same_person() -> None:
-    """However an address or a profile's URL is written, the first row is kept."""
+    """All spellings of an address or a profile URL are one person, whose first row is kept."""
     assert kept_rows([(email, None) for email in EMAILS]) == [0]
     assert kept_rows([(None, url) for url in PROFILES]) == [0]
 
 
-def test_a_query_or_a_fragment_can_tell_people_apart() -> None:
-    """Rows whose URLs differ in anything that may say who it is are all sent."""
+def test_a_query_or_a_fragment_distinguishes_people() -> None:
+    """Rows whose URLs differ in a part that may identify a person are all sent."""
     urls = [
         *(f"https://p.example/profile/view?id={number}" for number in range(300)),
         *(f"https://p.example/sales/people?leadId={number}" for number in range(300)),
@@ -54,13 +54,13 @@ def test_a_query_or_a_fragment_can_tell_people_apart() -> None:
 
 
 def test_identifiers_are_sent_as_written() -> None:
-    """What is compared in lower case leaves in the analyst's own."""
+    """Identifiers are compared in lower case, but sent with their original case."""
     plan = make_plan(frame_of([(EMAILS[0], PROFILES[1])]), "seq_1")
     assert plan.identifiers([0]) == [(EMAILS[0], PROFILES[1])]
 
 
-def test_each_duplicate_points_at_the_row_that_is_kept() -> None:
-    """Duplicates say what they share with the first row, directly or through others."""
+def test_each_duplicate_names_the_kept_row() -> None:
+    """Details name the identifier that a duplicate shares with the first row, or the link."""
     rows: list[Row] = [
         ("a@x.example", None),
         ("b@x.example", "p.example/in/b"),
@@ -75,8 +75,8 @@ def test_each_duplicate_points_at_the_row_that_is_kept() -> None:
     }
 
 
-def test_the_label_is_told_where_it_is_not_the_position() -> None:
-    """With an index of its own, a frame's rows are named by label too; labels may repeat."""
+def test_details_show_labels_unless_they_are_positions() -> None:
+    """With a custom index, details name rows by label too; labels may repeat."""
     rows: list[Row] = [("b@x.example", None), ("a@x.example", None), ("a@x.example", None)]
     assert details(frame_of(rows).set_axis(["x", "y", "y"])) == {
         2: "same email as row 1 (index 'y')"
@@ -85,8 +85,8 @@ def test_the_label_is_told_where_it_is_not_the_position() -> None:
     assert details(frame_of(rows).set_axis(levels)) == {2: "same email as row 1 (index (1, 'y'))"}
 
 
-def test_a_later_row_can_join_earlier_ones() -> None:
-    """Two rows that a third one links are one person, whose first row is kept."""
+def test_a_later_row_can_link_earlier_ones() -> None:
+    """Two rows linked by a third one are one person, whose first row is kept."""
     rows: list[Row] = [
         ("a@x.example", None),
         (None, "p.example/in/a"),
@@ -98,14 +98,14 @@ def test_a_later_row_can_join_earlier_ones() -> None:
     }
 
 
-def test_an_invalid_row_stands_in_nobodys_way() -> None:
-    """A row that is not sent for another reason does not hold back a later one."""
+def test_an_invalid_row_does_not_block_a_duplicate() -> None:
+    """An invalid row is not sent, and a later row of the same person is sent instead."""
     frame = frame_of([("a@x.example", "wrong"), ("a@x.example", None)])
     assert make_plan(frame, "seq_1").positions.tolist() == [1]
 
 
-def test_missing_identifiers_are_nobodys() -> None:
-    """Rows that both lack an identifier do not share it."""
+def test_missing_identifiers_do_not_match() -> None:
+    """Rows that both lack an identifier do not match by it."""
     assert kept_rows([("a@x.example", None), ("b@x.example", "n/a"), ("c@x.example", " ")]) == [
         0,
         1,
@@ -113,8 +113,8 @@ def test_missing_identifiers_are_nobodys() -> None:
     ]
 
 
-def test_a_weak_url_never_joins_a_row_to_another_person() -> None:
-    """Rows with addresses stay apart, and a row with the URL alone is none of them."""
+def test_a_weak_url_does_not_link_people() -> None:
+    """Rows with a weak URL and different addresses, or no address, are different people."""
     shared: list[Row] = [("a@x.example", SHARED), ("b@x.example", SHARED), (None, SHARED)]
     for rows in permutations(shared):
         assert kept_rows(list(rows)) == [0, 1, 2]
@@ -122,19 +122,19 @@ def test_a_weak_url_never_joins_a_row_to_another_person() -> None:
     assert kept_rows([("a@x.example", SHARED), (None, SHARED)]) == [0, 1]
 
 
-def test_a_weak_url_identifies_rows_that_have_nothing_else() -> None:
+def test_a_weak_url_identifies_rows_without_addresses() -> None:
     """Two rows with the same URL and no address are one person."""
     assert details(frame_of([(None, SHARED), (None, SHARED)])) == {1: "same profnet_url as row 0"}
 
 
-def test_a_profile_joins_different_addresses() -> None:
-    """A person may have two addresses; `/in/<name>` tells that it is one person."""
+def test_a_profile_links_different_addresses() -> None:
+    """Rows with different addresses and the same `/in/<name>` are one person."""
     rows: list[Row] = [("a@x.example", PROFILES[0]), ("b@x.example", PROFILES[1])]
     assert details(frame_of(rows)) == {1: "same profnet_url as row 0"}
 
 
-def test_a_shared_url_is_kept_apart_in_requests() -> None:
-    """The service would skip all but one in a request: others go into further ones, a few."""
+def test_a_shared_url_is_sent_in_separate_requests() -> None:
+    """Rows with the same URL go into separate requests; in one, the service would skip some."""
     rows: list[Row] = [(f"p{n}@x.example", SHARED if n % 2 else None) for n in range(8)]
     plan = make_plan(frame_of(rows), "seq_1", chunk_size=4)
     assert [chunk.tolist() for chunk in plan.chunks()] == [[0, 1, 2, 4], [3, 6], [5], [7]]
@@ -147,9 +147,9 @@ def test_a_shared_url_is_kept_apart_in_requests() -> None:
 
 
 def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
-    """Find the first row of each row's person, by comparing all rows with all.
+    """Return the first row of each row's person, by comparing every pair of rows.
 
-    With fewer people than rows, the rows are those of the same people again, by other columns.
+    If there are more rows than people, the rows repeat the people with other columns.
     """
     people = people or len(rows)
     groups = [{row} for row in range(len(rows))]
@@ -162,7 +162,7 @@ def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
 
 
 def is_same(one: Row, other: Row) -> bool:
-    """Compare two rows by address, by profile, and by a page where neither has anything else."""
+    """Compare two rows by address, by profile, and without addresses also by a weak URL."""
     (email, url), (other_email, other_url) = one, other
     same_url = url == other_url and url is not None
     only_url = email is None and other_email is None
@@ -179,8 +179,8 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
-    """Each duplicate names the row that comparing all rows with all finds, and no other is one."""
+def test_duplicates_equal_a_brute_force(rows: list[Row]) -> None:
+    """Each duplicate names the row that a comparison of every pair of rows finds."""
     expected = slowly_kept(rows)
     said = {row: int(detail.rpartition(" ")[2]) for row, detail in details(frame_of(rows)).items()}
     assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
@@ -188,7 +188,7 @@ def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
 
 @given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | URLS)), st.integers(0, 9))
 def test_the_first_row_of_a_person(rows: list[Row], before: int) -> None:
-    """It is the first of all rows, those of another table come before; rows of nobody are alone."""
+    """The first row may be in another table; rows without identifiers are separate people."""
     known, now = (
         make_plan(frame_of(part), "seq_1").keys for part in (rows[:before], rows[before:])
     )
@@ -199,7 +199,7 @@ def test_the_first_row_of_a_person(rows: list[Row], before: int) -> None:
 def test_persons_by_several_columns(
     people: list[tuple[str | None, str | None, str | None]],
 ) -> None:
-    """Rows are one person where they are by the columns of now, of then, or one and the other."""
+    """Rows are one person if any current or earlier columns match."""
     now: list[Row] = [(email, url) for email, _, url in people]
     then: list[Row] = [(home, None) for _, home, _ in people]
     earlier = make_plan(frame_of(then), "seq_1").keys
@@ -213,8 +213,8 @@ def test_persons_by_several_columns(
     assert plan.kept[valid].tolist() == [first[persons[row]] for row in valid]
 
 
-def test_other_columns_are_told_as_a_link() -> None:
-    """A duplicate by the columns of an earlier plan says that other rows or columns link it."""
+def test_a_duplicate_by_other_columns_is_a_link() -> None:
+    """A duplicate by the columns of an earlier plan is reported as linked by other rows."""
     frame = frame_of([("a@x.example", None), ("b@x.example", None), ("c@x.example", None)])
     earlier = make_plan(frame.assign(email=["b@x.example", "x@x.example", None]), "seq_1").keys
     plan = make_plan(frame, "seq_1", earlier_keys=(earlier,))
