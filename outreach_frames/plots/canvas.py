@@ -221,7 +221,10 @@ def reserve_top(axes: Axes, height: float) -> None:
 
 
 def mark_line(axes: Axes, x: float, text: str, top: float = 0) -> float:
-    """Draw a labelled vertical line ending `top` points below the top; return the label's height."""
+    """Draw a labelled vertical line that ends `top` points below the top.
+
+    Return the label's height.
+    """
     size, color = points("xtick.labelsize"), text_color(axes)
     width, height = axes_size(axes)
     y = 1 - min(top / height, 0.6)

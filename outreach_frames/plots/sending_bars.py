@@ -97,7 +97,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
-    """Plot the emails per day and mailbox until all leads have received all emails.
+    """Plot the number of emails per day and mailbox until all leads have received all emails.
 
     Parameters
     ----------

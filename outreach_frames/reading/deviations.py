@@ -32,7 +32,7 @@ _SUGGESTIONS: Final = {
 
 
 class Deviation(NamedTuple):
-    """A field that differs from the interface document; its path is, for example, `user.id`."""
+    """A difference from the interface document, at the path of a field, such as `user.id`."""
 
     path: str
     detail: str

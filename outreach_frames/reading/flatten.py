@@ -161,7 +161,7 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
             if name in _DOCUMENTED or name == FURTHER_FIELDS:
                 continue
             row = pc.index(column.is_valid(), value=True).as_py()
-            # In a table without rows, a typed column had values before its rows were dropped.
+            # A typed column of a table without rows had values before the rows were dropped.
             if pa.types.is_null(column.type) or (row < 0 and len(table)):
                 empty[name] = None
             else:

@@ -60,7 +60,7 @@ def records_table(
     parsed: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten parsed records: documented columns in order, then undocumented fields."""
-    # `drop` has top-level names. `parsed` has columns that Arrow has read, with dates as text.
+    # `drop`: names of top-level fields. `parsed`: columns that Arrow has read, with dates as text.
     # With `parsed`, raise LossyParseError if a number may have been rounded.
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
