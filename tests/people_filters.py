@@ -26,7 +26,7 @@ from outreach_frames.common.arguments import ListOfText
 
 
 class FindPeopleFilters(TypedDict, total=False):
-    """The filters of a people search at given companies, without filters that name companies."""
+    """All filters but company_names, company_ids, company_domains and company_profnet_urls."""
 
 {others}
 

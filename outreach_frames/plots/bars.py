@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _INCHES_PER_BAR: Final = 0.3
 _INCHES_PER_SERIES: Final = 0.13
 _BAR_SHARE: Final = 0.8
-# The height of a bar if its label is above it, as a multiple of the label's height.
+# The height of a bar below its label, as a multiple of the label's height.
 _BAR_BELOW_LABEL: Final = 0.8
 _LINE_HEIGHT: Final = 1.25
-# If labels have less room than this width in points, long labels are drawn above the bars.
+# If row labels have less width than this (in points), long labels are drawn above the bars.
 _MIN_LABEL_WIDTH: Final = 80
 _LABEL_GAP: Final = 3
 _MIN_ROWS: Final = 4
@@ -77,13 +77,14 @@ def plot_bars(
     *,
     title: str,
     empty_text: str,
-    # Appended to the title if some rows have no bar; the format arguments are rows shown, all rows.
+    # Appended to the title if some rows have no separate bar. Format arguments: the number of rows
+    # with a separate bar, the number of all rows.
     truncation: str = "",
     xlabel: str,
     ylabel: str = "",
     top: int,
     number: Number = COUNT,
-    # Whether one more bar shows the sum of the other rows; otherwise these rows are dropped.
+    # Whether one more bar shows the sum of the rows without a separate bar; else they are dropped.
     summed: bool = True,
     # Returns a label per bar for the table of rows shown; by default, the labels are the numbers.
     labels: Callable[[pd.DataFrame], list[str]] | None = None,
@@ -164,7 +165,7 @@ def _draw_bars(
 
 
 def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout:
-    """Find the largest font for all rows, or the number of rows that fit in the smallest font."""
+    """Fit all rows in the largest possible font, or as many rows as fit in the smallest font."""
     height = max(canvas.axes_size(axes)[1] - legend, 1)
     requested = max(len(names), 1)
     room, _ = canvas.label_room(axes)
@@ -175,7 +176,7 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
         size = max(min(size, height / requested / lines), canvas.SMALLEST_FONT)
     above = narrow and canvas.text_width(names, size) > room
     line = size * _LINE_HEIGHT
-    # The height of a row's bars: a single bar needs room for its label, several for their numbers.
+    # A single bar is scaled to the row's label; several bars need a minimum height for numbers.
     bars = _MIN_SERIES_HEIGHT * series if series > 1 else line * _BAR_BELOW_LABEL
     row = line + bars if above else max(line, bars)
     # The margin prevents a rounding error from dropping a row that just fits.
@@ -205,7 +206,7 @@ def _widen_limits(
     axes: Axes, values: np.ndarray[Any, Any], positions: Any, text: float, layout: _Layout
 ) -> None:
     """Widen the axis limits, so that the numbers at the longest bars stay inside the axes."""
-    # Leave free height if there are few bars.
+    # Leave space above and below if there are few bars.
     free = max(_MIN_ROWS - len(positions), 0) / 2 + 0.1
     below, above = (layout.bars, 1 - layout.bars) if layout.above else (0.5, 0.5)
     right = 0 if np.nan_to_num(values).any() else 1

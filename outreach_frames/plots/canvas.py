@@ -47,7 +47,7 @@ HATCHES: Final = ("", "//", "..", "\\\\", "xx", "--")
 OTHER_COLOR: Final = "#8C8C8C"
 
 SMALLEST_FONT: Final = 6.5
-# Minimum scale of a long title on one line, and after wrapping.
+# Minimum scales of a title's font: on one line, and after wrapping.
 _ONE_LINE_SCALE: Final = 0.8
 _MIN_TITLE_SCALE: Final = 0.6
 _TITLE_LINES: Final = 4
@@ -76,7 +76,7 @@ def check_frame(data: object, what: str = A_FRAME) -> pd.DataFrame:
 
 
 def check_top(value: object) -> int:
-    """Return the requested number of bars; reject numbers below 1."""
+    """Return `top` as an integer; reject numbers below 1."""
     top = check_integer("top", value)
     if top < 1:
         raise InvalidInputError(f"top={top} is too small. Pass 1 or more.")
@@ -94,7 +94,7 @@ def check_numbers(data: pd.DataFrame, column: str) -> pd.Series[Any]:
 
 
 def text_color(axes: Axes) -> Any:
-    """Return the text colour in the style of the axes."""
+    """Return the colour of the axes' title, for all other texts."""
     return axes.title.get_color()
 
 
@@ -221,7 +221,10 @@ def reserve_top(axes: Axes, height: float) -> None:
 
 
 def mark_line(axes: Axes, x: float, text: str, top: float = 0) -> float:
-    """Draw a labelled vertical line, `top` points below the top; return the label's height."""
+    """Draw a labelled vertical line that ends `top` points below the top.
+
+    Return the label's height.
+    """
     size, color = points("xtick.labelsize"), text_color(axes)
     width, height = axes_size(axes)
     y = 1 - min(top / height, 0.6)

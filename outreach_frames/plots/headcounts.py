@@ -1,4 +1,4 @@
-"""Draw bar charts of headcounts: for all companies together, for several, and of changes."""
+"""Draw bar charts of headcounts and of headcount changes."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def headcount(
         One company name, or up to six names to compare; by default, all companies together, each
         counted once.
     share : bool
-        Show shares of each company's people instead of counts.
+        Show shares of the total headcount (per company if several names are passed), not counts.
     top : int
-        Maximum number of bars, largest first; one more bar "other" shows the sum of the remaining
-        bars.
+        Maximum number of departments or job functions, largest first; one more bar "other" shows
+        the sum of the others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -117,7 +117,7 @@ def job_functions(
         One company name, or up to six names to compare side by side; by default, all companies
         together.
     share : bool
-        Show shares of all people at a company, in all departments, instead of counts.
+        Show shares of the total headcount of all departments instead of counts.
     top : int
         Maximum number of job functions, largest first; one more bar "other" shows the sum of the
         remaining job functions.
@@ -133,7 +133,7 @@ def job_functions(
     ------
     InvalidInputError
         The data has no headcounts, the department is unknown, or the data does not contain a
-        company.
+        requested company.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def headcount_change(
     by : {"department", "company"}
         Show one bar per department or per company.
     company : str or list of str, optional
-        Company names; by default, all companies in both tables, shown together.
+        Names of the companies to include; by default, all companies in both compared tables.
     top : int
         Maximum number of bars: the largest growths and declines, if possible equally many of both.
         One more bar "other" shows the sum of the remaining changes.
@@ -183,8 +183,9 @@ def headcount_change(
     Returns
     -------
     Axes
-        One horizontal bar per department or company, from the largest growth (right, blue) to the
-        largest decline (left, vermillion). Companies in only one table are ignored.
+        One horizontal bar per department or company: growths point right (blue), declines left
+        (vermillion). The largest growth is on top. Companies that are missing in one of the
+        compared tables are ignored.
 
     Raises
     ------

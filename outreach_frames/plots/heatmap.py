@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # The lightness changes evenly, so the colours are legible with any colour vision and in grey.
 _COLORS: Final = "cividis"
 _INCHES_PER_ROW: Final = 0.32
-# Column names with more letters are cut.
+# Longer column names do not enlarge the figure further.
 _MAX_LETTERS: Final = 40
 _LINE_HEIGHT: Final = 1.2
 # The minimum width of a cell, as a multiple of its text's width.
@@ -59,8 +59,8 @@ def headcount_heatmap(
     share : bool
         Show shares of each company's people instead of counts.
     top : int
-        Maximum number of rows and columns, largest first; one more row and column "other" show the
-        sums of the remaining rows and columns.
+        Maximum number of rows and of columns, largest first; one more row and column "other" show
+        the sums of the remaining rows and columns.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -133,7 +133,7 @@ def _fit_to_axes(
 
 
 def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, others: tuple[bool, bool]) -> None:
-    """Draw the cells; `others` marks whether the last row and the last column are sums."""
+    """Draw the cells; `others` marks whether the last row, and the last column, is a sum."""
     values = cells.to_numpy(dtype=float, na_value=np.nan)
     # The sums in "other" have no colour, because they may be much larger than all other cells.
     separate = values.copy()

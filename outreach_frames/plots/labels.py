@@ -176,7 +176,7 @@ def _plain(text: object) -> str:
 
 def _lacking(texts: Iterable[str], families: tuple[str, ...]) -> set[str]:
     """Return the characters of the texts that no font of these families has."""
-    # Start with the few characters of the texts, because copying a font's thousands is slow.
+    # Start with the texts' few characters, because copying a font's many characters is slow.
     return {mark for text in texts for mark in text}.difference(*map(_characters, families))
 
 

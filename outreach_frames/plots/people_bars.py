@@ -28,7 +28,7 @@ _COUNTED: Final = ("people", "companies", "share")
 # Each person is in one segment, so these values can be summed; companies and medians cannot.
 _SUMMED: Final = frozenset({"people", "share"})
 _MAX_LETTERS: Final = 60
-# The last bar includes longer times, so that one wrong date does not stretch the axis.
+# The last bar includes all longer tenures, so that one wrong date does not stretch the axis.
 _MAX_YEARS: Final = 20
 _SIZE_COLUMNS: Final = frozenset({"company_size", "size"})
 _SELF_EMPLOYED: Final = re.compile(r"\W*self[\W_]*employed", re.IGNORECASE)
@@ -54,15 +54,15 @@ def segments(
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`) together with `by`, or the result of `df.outreach.segments(by)`.
+        People (`search_people`), or the result of `df.outreach.segments(by)`.
     by : str or list of str, optional
         Columns that define the segments; required if `data` contains people.
     value : str
         The number to plot: "people", "companies", "share", "median_employees" or
         "median_<department>".
     top : int
-        Maximum number of segments, largest first. The remaining segments are summed in "other" (for
-        people and share) or dropped.
+        Maximum number of segments, largest first. If `value` is "people" or "share", one more bar
+        "other" shows the sum of the remaining segments; otherwise they are dropped.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -190,8 +190,8 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        One bar per number of full years by the calendar, the last bar for 20 and more years, and a
-        line at the median. The title counts people without a start date.
+        One bar per number of full years, the last bar for 20 or more years, and a line at the
+        median. The title counts people without a start date.
 
     Raises
     ------
@@ -238,7 +238,9 @@ def _value_name(value: str) -> str:
 
 
 def _size_order(label: str) -> tuple[float, float, str]:
-    """Return the sort key of a size label: its smallest number first. The service defines labels.
+    """Return the sort key of a size label: its smallest number, its largest number, the label.
+
+    The labels are undocumented.
 
     >>> sorted(["5.000+", "1K-5K", "1 001", "11-50", "Self-employed"], key=_size_order)
     ['Self-employed', '11-50', '1K-5K', '1 001', '5.000+']

@@ -63,7 +63,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidInputError
-        The data is not a report of `add_to_sequence` or a frame of the report.
+        The data is neither a report of `add_to_sequence` nor one of the report's frames.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
-    """Plot the emails per day and mailbox until all leads have received all emails.
+    """Plot the number of emails per day and mailbox until all leads have received all emails.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         mailbox, or by domain if mailboxes beyond `top` send more than a third of the emails. If
         not all dates fit, only the first sending day of each week, month, quarter or year is
         labelled. The title has the last sending day. A line marks the day on which the last lead
-        starts, unless this is in the last bar.
+        starts, unless the last bar contains that day.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _last_start(table: pd.DataFrame) -> pd.Timestamp:
-    """Return the day on which the last lead starts, or the last day if this is unknown."""
+    """Return the day on which the last lead starts; without `leads_started`, the last day."""
     if "leads_started" not in table:
         return pd.Timestamp(table["date"].max())
     started = canvas.check_numbers(table, "leads_started").fillna(0)

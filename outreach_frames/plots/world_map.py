@@ -36,7 +36,7 @@ _NAMES: Final = ("location_details_city", "location_details_state", "location_de
 _ONLY_COMPANIES: Final = {field.name for field in (*spec.COMPANY, PEOPLE_IN_FRAME)} - {
     field.name for field in spec.PERSON
 }
-# In degrees: margin around the people, minimum span, and maximum span before showing the world.
+# In degrees: margin around the people, minimum span, maximum span; wider maps show the world.
 _MARGIN: Final = 8
 _MIN_SPAN: Final = 30
 _MAX_SPAN: Final = 180
@@ -80,9 +80,10 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     Axes
         A map in degrees with one circle per place; the area of a circle is proportional to the
         number of people or companies. If small circles are enlarged to be visible, a legend shows
-        the sizes. A place is a city with its state and country, drawn at its most frequent point.
-        Points without a city are one place if they round to the same tenth of a degree. Each point
-        gets its most frequent name. The title has the number of people without coordinates.
+        the sizes. Points with the same city, state and country are one place, drawn at the most
+        frequent point. Points without a city are one place if they round to the same tenth of a
+        degree. A point with several names gets the most frequent name. The title counts people or
+        companies without coordinates.
 
     Raises
     ------
@@ -273,7 +274,7 @@ def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any],
                 path_effects=[withStroke(linewidth=2, foreground=canvas.background_color(axes))],
                 arrowprops=line if gap > _GAPS[0] else None,
             )
-            label.get_window_extent()  # positions the text; this extent includes the line
+            label.get_window_extent()  # positions the text; the result includes the line
             box = Text.get_window_extent(label)
             nearest = np.clip(spots, box.min, box.max)
             on_circle = (np.hypot(*(spots - nearest).T) < radii).any()

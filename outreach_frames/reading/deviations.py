@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from outreach_frames import spec
 from outreach_frames.common.text import plural
 
-# Names and labels of this form cannot be personal data.
+# Names and labels of other forms may be personal data and are not shown.
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w .+-]{0,60}", re.ASCII)
 _SHOWN_VALUES: Final = 3
 _TYPE_NAMES: Final[Mapping[type, str]] = {
@@ -32,7 +32,7 @@ _SUGGESTIONS: Final = {
 
 
 class Deviation(NamedTuple):
-    """A difference from the interface document, with the path of the field, such as `user.id`."""
+    """A difference from the interface document, at the path of a field, such as `user.id`."""
 
     path: str
     detail: str
@@ -46,7 +46,7 @@ def find_deviations(
     all_expected: bool = True,
     path: str = "",
 ) -> Iterator[Deviation]:
-    """Yield the differences between records and documented fields: names and counts, no values.
+    """Yield the differences between records and documented fields: names, counts and labels.
 
     With `all_expected`, also report optional fields that all records lack.
 

@@ -50,7 +50,7 @@ _OPENING_BIT: Final = 2  # the bit is set in { and [ but not in } and ]
 
 
 def _documented_type(field: spec.Field) -> pa.DataType:
-    """Return a field's Arrow type without arrays whose element type is undocumented."""
+    """Return a field's Arrow type, without member arrays of undocumented element type."""
     if field.members:
         documented = [m for m in field.members if m.type != "array" or m.items is not None]
         struct = pa.struct(
@@ -106,7 +106,7 @@ class PeoplePage:
 
 
 def check_size(body: bytes) -> None:
-    """Raise an error if a response has more values than fit into memory."""
+    """Raise an error if a response has too many values for a page of people."""
     if len(body) > _MAX_VALUES:
         values = sum(map(body.count, (b",", b"{", b"[")))
         if values > _MAX_VALUES:
@@ -117,7 +117,7 @@ def check_size(body: bytes) -> None:
 
 
 def may_exceed(body: bytes, people: int) -> bool:
-    """Return whether an unparsed response may have more results than `people`."""
+    """Return whether an unparsed response may have more than `people` results."""
     content = np.frombuffer(body, np.uint8)
     objects, members, values = (np.count_nonzero(content == ord(one)) for one in "{:,")
     return bool(objects > people or values - members > people)
@@ -290,7 +290,7 @@ def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
 
 
 def check_exact(people: pa.Table) -> None:
-    """Raise LossyParseError if a number may have been rounded, such as integers beyond 2^53."""
+    """Raise LossyParseError if a number may have been rounded, such as an integer beyond 2^53."""
     columns = zip(people.column_names, people.columns, strict=True)
     # One check of all columns is faster: a page has hundreds of columns and few rows.
     chunks = [

@@ -84,7 +84,7 @@ def records_frame(
 def undocumented_frame(
     records: Sequence[Any], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
-    """Build a frame from parsed records without documented fields.
+    """Build a frame from parsed records of a resource whose fields are undocumented.
 
     >>> undocumented_frame([{"email": "a@b.co", "data": {"city": "Oslo"}}]).columns.tolist()
     ['email', 'data_city']
@@ -161,7 +161,7 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
             if name in _DOCUMENTED or name == FURTHER_FIELDS:
                 continue
             row = pc.index(column.is_valid(), value=True).as_py()
-            # A table without rows keeps the column types of its source tables.
+            # A typed column of a table without rows had values before the rows were dropped.
             if pa.types.is_null(column.type) or (row < 0 and len(table)):
                 empty[name] = None
             else:

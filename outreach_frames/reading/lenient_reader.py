@@ -60,7 +60,7 @@ def records_table(
     parsed: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten parsed records: documented columns in order, then undocumented fields."""
-    # `drop` names top-level fields. `parsed` has columns that Arrow has read, with dates as text.
+    # `drop`: names of top-level fields. `parsed`: columns that Arrow has read, with dates as text.
     # With `parsed`, raise LossyParseError if a number may have been rounded.
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
@@ -108,7 +108,7 @@ def named_columns(
 class _Columns:
     """The columns found so far."""
 
-    drop: frozenset[str]  # top-level fields
+    drop: frozenset[str]  # names of top-level fields
     parsed: Mapping[str, pa.ChunkedArray]  # columns that Arrow has read
     limit: int  # maximum number of undocumented columns
     overflow: list[dict[str, Any]]  # each row's fields beyond that limit
@@ -373,7 +373,7 @@ def infer_column(values: Sequence[Any]) -> pa.Array:
 
 
 def _count_cells(values: Iterable[Any], rows: int) -> float:
-    """Count the Arrow cells that the values take; return infinity if no type keeps all values."""
+    """Count the Arrow cells that the values take; return infinity if the values must be text."""
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
     if kinds == {list}:
@@ -402,7 +402,7 @@ def _raw_column(mismatches: Sequence[Any]) -> pa.Array | None:
 
 
 def _keys(objects: Iterable[Mapping[str, Any] | None], known: Set[str] = frozenset()) -> list[str]:
-    """List the objects' unknown names in order of first appearance."""
+    """List the objects' keys that are not `known`, in order of first appearance."""
     names: dict[str, Any] = {}
     for item in objects:
         if item and not item.keys() <= known:

@@ -29,11 +29,12 @@ _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
 
-# List elements of undocumented type (`locations`, `technologies`) become text, or JSON with sorted
-# names and without nulls. If a value does not fit its column's type, the cell is missing, and the
-# column `<column>_raw` has the value as text. An undocumented field becomes a column at the end.
-# The text column `further_fields` has one JSON object per row, with fields beyond 1,000 columns,
-# objects whose names have over 100 characters and, in large tables, very sparse fields.
+# In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
+# other elements become JSON with sorted names and without nulls. If a value does not fit its
+# column's type, the cell is missing, and the column `<column>_raw` has the value as text. An
+# undocumented field becomes a column at the end. The text column `further_fields` has one JSON
+# object per row: fields beyond 1,000 columns, objects with a name of over 100 characters and, in
+# large tables, very sparse fields.
 def read_people_page(body: bytes) -> PeoplePage:
     """Read one response of people search; raise InvalidResponseError for other content.
 

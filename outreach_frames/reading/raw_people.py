@@ -136,7 +136,7 @@ def _lines(text: str) -> Iterator[bytes]:
 
 
 def _as_object(line: bytes) -> bytes:
-    """Convert a line that is not an object to an object that becomes the same row of a frame."""
+    """Wrap a JSON value in an object from which a frame gets the same row; keep objects."""
     if line.startswith(b"{"):
         return line
     return b"{}" if line == b"null" else b'{"%b":%b}' % (VALUE_COLUMN.encode(), line)

@@ -33,7 +33,7 @@ def read_columns(
 ) -> PeoplePage:
     """Read only these documented columns; raise ValueError if only `pages` can read them.
 
-    With `must_be_documented`, also raise it if a field is undocumented or has the wrong type.
+    With `must_be_documented`, undocumented fields and wrong types also raise ValueError.
 
     >>> body = b'{"results": [{"id": "1", "name": "Ada"}], "_pagination": {}}'
     >>> read_columns([body], ["name"]).people.to_pylist()

@@ -34,7 +34,7 @@ _RESPONSE: Final = _MARK + b"response-2"
 # Sizes in bytes: the packed columns, and the uncompressed response.
 _RESPONSE_SIZES: Final = struct.Struct(">II")
 _RESPONSE_CODEC: Final = "zstd"
-# Sizes in bytes: schema, pagination and errors, and the uncompressed batch.
+# Sizes in bytes: schema; pagination with errors; uncompressed batch.
 _SIZES: Final = struct.Struct(">III")
 _HEADER_SIZE: Final = len(FORMAT) + _SIZES.size
 _MAX_BATCH_BYTES: Final = 1 << 30

@@ -54,9 +54,9 @@ def contacts(
     ids : iterable of str, optional
         Contact ids: a list or a column of a frame.
     emails : iterable of str, optional
-        Email addresses. Each address takes one request, and the contact includes
-        `recent_activity`. Missing or blank entries and placeholders such as "n/a" are not
-        requested.
+        Email addresses. Each address takes one request, and its contact includes
+        `recent_activity`. In both lists, missing or blank entries and placeholders such as "n/a"
+        are not requested.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
@@ -72,7 +72,8 @@ def contacts(
         One row per id or address in the given order, ids first. Columns: the contact's fields (str;
         last_contacted_at is datetime64, UTC; phone_numbers and recent_activity are lists), `asked`
         (str, the id or address as given) and `found` (boolean). If a contact is not found, its row
-        has only the id or address. The index of a Series is kept, unless both arguments are given.
+        has only the id or address. A Series keeps its index, unless both `ids` and `emails` are
+        given.
 
     Raises
     ------

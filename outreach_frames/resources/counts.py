@@ -55,7 +55,8 @@ def count_searches(
 ) -> pd.DataFrame:
     """Count the people of checked searches in parallel, and return the counts as a frame.
 
-    After an error, `.partial` has the earlier counts. Warn once of errors in the results.
+    After an error, `.partial` has the earlier counts. If the service reports errors with its
+    results, warn once.
     """
     pending = [one_person(client, filters, refresh=refresh) for filters in searches]
     counts: list[int] = []
@@ -91,7 +92,7 @@ def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Valu
 
 
 def _countable_filter(name: object) -> spec.Filter:
-    """Return the including filter of this name, or raise InvalidInputError."""
+    """Return the filter of this name; reject unknown and excluding filters."""
     if name in _COUNTABLE:
         return spec.FILTERS_BY_NAME[str(name)]
     text, shown = str(name).partition("_details_")[0], quoted(name)

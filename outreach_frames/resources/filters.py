@@ -65,8 +65,8 @@ def explain_search(
 ) -> pd.DataFrame:
     """Drop each filter and value of a search in turn, and count the people found without it.
 
-    Each row takes one small request. If the search finds nobody, drop a filter or value whose row
-    has people.
+    Each row takes one small request. If the search finds nobody, drop a filter or value whose
+    `people_without` is not 0.
 
     Parameters
     ----------
@@ -84,9 +84,10 @@ def explain_search(
     Returns
     -------
     DataFrame
-        Columns `filter`, `value` (str) and `people_without` (Int64: the number of people without
-        that value). A filter with several values has a row for the whole filter, with a missing
-        value, and then one row per value. `.attrs["total"]` is the count of the whole search.
+        Columns `filter`, `value` (str) and `people_without` (Int64: the number of people found
+        without that filter or value). A filter with several values has a row for the whole filter,
+        with a missing value, and then one row per value. `.attrs["total"]` is the count of the
+        whole search.
 
     Raises
     ------

@@ -120,8 +120,8 @@ def set_daily_email_limit(
     ----------
     mailbox_id : str, iterable of str, dict of str to int, or DataFrame, also of Polars and others
         One id from `mailboxes()`, or several ids in a list or a column of a frame. A dict maps ids
-        to limits. In a frame of `mailboxes()`, edit the limits: only mailboxes whose limit differs
-        from the service's current limit are changed.
+        to limits. For a frame of `mailboxes()` with edited limits, only limits that differ from
+        the service's current limits are sent.
     limit : int, optional
         Emails per day, for one or several ids. The service decides which limits are valid.
     progress : bool, optional
@@ -135,10 +135,10 @@ def set_daily_email_limit(
     -------
     DataFrame
         For one id, the updated mailbox with the columns of `mailboxes()`. For several ids, one row
-        per id in the given order, with the index of a Series and the further columns `outcome`
+        per id in the given order (a Series keeps its index), with the further columns `outcome`
         (str: changed; differs, if the service reports another limit; failed; unknown, if the limit
-        may have changed; not_sent) and `detail` (str, the reason). For a frame, only the rows that
-        were sent, with their index; if the service updated a mailbox after the frame's
+        may have changed; not_sent) and `detail` (str, the reason). For a frame, only the rows whose
+        limit differed, with their index; if the service updated a mailbox after the frame's
         `updated_at`, `detail` has the replaced limit.
 
     Raises
@@ -235,7 +235,7 @@ def _differing(
     client: Client,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Return the ids whose limit differs at the service, with a note on recent updates."""
+    """Map each id whose limit differs at the service to a note on recent updates, or ""."""
     listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
     current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
     seen: dict[str, Any] = {}

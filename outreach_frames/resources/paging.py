@@ -123,7 +123,7 @@ def record_id(record: Any) -> str | None:
 
 
 def content_key(record: Any) -> str | None:
-    """Return a record's content as its key, for records with ids of undocumented meaning."""
+    """Return a record's content as a key, because the meaning of its id is undocumented."""
     return None if record_id(record) is None else json.dumps(record, sort_keys=True)
 
 

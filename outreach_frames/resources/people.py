@@ -76,10 +76,10 @@ def search_people(
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
-        The columns to return, in this order: names of `of.columns()`, ``<column>_raw``, and columns
-        of undocumented fields that this process has read from a search or its file. If nobody has
-        an undocumented field, its column has only missing values. Other columns are not built,
-        which saves time and memory; cached responses keep all columns.
+        The columns to return, in this order: columns of `of.columns()`, ``<column>_raw``, and
+        columns of undocumented fields that this process has read before, from a search or a file.
+        If nobody has an undocumented field, its column has only missing values. All other columns
+        are not built, which saves time and memory; cached responses keep all columns.
     limit : int or None
         Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
@@ -89,7 +89,7 @@ def search_people(
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
         A filter whose values are searched one by one, in the given order. Each person is returned
-        once, with the first matching value in a column named like the filter. List preferred
+        once, with the first matching value in a column with the filter's name. List preferred
         values first. Splitting also finds more people if the service limits the results of one
         search. `limit` applies to all values together.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -215,7 +215,7 @@ def undocumented_columns(columns: Iterable[str], split_by: str | None = None) ->
 
 
 def without_added(columns: Sequence[str] | None, added: Iterable[str | None]) -> list[str] | None:
-    """Return the columns to read: the chosen columns without the added columns, else `id`."""
+    """Return the columns to read: the chosen columns without the added columns, or only `id`."""
     if columns is None:
         return None
     return [name for name in columns if name not in [*added]] or ["id"]
@@ -281,9 +281,9 @@ def count_people(
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     by : str or list of str, optional
-        A filter to count the people per value, or several filters to count the people per
-        combination. The values are the search's values in the given order, else the known values
-        in `filters()`, or True and False.
+        A filter, to count the people per value; or several filters, to count the people per
+        combination of values. The values are the search's values in the given order, else the known
+        values in `filters()`, or True and False.
     max_requests : int or None
         Maximum number of requests with `by`, which takes one request per row and one for the
         total. None sets no maximum.
@@ -299,8 +299,8 @@ def count_people(
     Returns
     -------
     int or DataFrame
-        The number of matching people. With `by`, one row per value or combination: a column with
-        the name of each filter (category, in the order of the values) and `people` (Int64).
+        The number of matching people. With `by`, one row per value or combination: a column per
+        filter (named like the filter; category, in the order of the values) and `people` (Int64).
         `.attrs["total"]` is the count of the whole search; `.attrs["filters"]` has its filters.
 
     Raises

@@ -44,7 +44,7 @@ def save_filters(
     Returns
     -------
     Path
-        The file.
+        The path of the file.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     Parameters
     ----------
     path : str or Path
-        The file.
+        The path of the saved search.
 
     Returns
     -------

@@ -120,7 +120,7 @@ class Search:
 
     def __post_init__(self) -> None:
         read = None
-        # Undocumented columns are read only with the whole page.
+        # Documented columns can be read alone; undocumented columns need the whole page.
         if self.columns is not None and _DOCUMENTED.issuperset(self.columns):
             read = tuple(dict.fromkeys([*self.columns, "id"]))
             self.read_bodies = partial(read_in_worker, columns=read)
@@ -185,7 +185,7 @@ class Search:
         return now() if unix is None else moment(unix)
 
     def tables(self) -> Generator[pa.Table]:
-        """Yield tables of people in order, without duplicates; update `so_far` before each one."""
+        """Yield tables of people in order, without duplicates; update `so_far` before each."""
         try:
             yield from self._tables()
         except OutreachError as error:
@@ -280,7 +280,7 @@ class Search:
     def _read_run(
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
-        """Read pages until an error; return the numbers read, the joined page and the error."""
+        """Read pages until an error; return their numbers, the joined page and any error."""
         stored = self._stored.pages(run)
         missing = [number for number in run if number not in stored]
         fetched, error = self._fetch_pages(missing) if missing else ([], None)
@@ -367,13 +367,13 @@ def report_unknown_values(
 ) -> None:
     """Warn of misspelt filter values and, unless `is_explained`, of an empty search.
 
-    The known values may be incomplete. If an unknown value resembles a known value, its people are
-    counted: a misspelt value matches nobody. Outside of widgets, each value causes a warning only
-    once per process, unless the whole search is empty.
+    The known values may be incomplete. If an unknown value resembles a known value, the people who
+    match the unknown value are counted: a misspelt value matches nobody. Outside of widgets, each
+    value causes a warning only once per process, unless the whole search is empty.
     """
     named, unchecked, requests = [], [], 0
     for name, text, close in unknown_values(filters):
-        # A misspelt value in an excluding filter excludes nobody: count the filter it negates.
+        # A misspelt value in an excluding filter excludes nobody: count it in the negated filter.
         searched = spec.FILTERS_BY_NAME[name].excludes or name
         key = (client.account, searched, text)
         if is_empty and filters == {searched: [text]}:

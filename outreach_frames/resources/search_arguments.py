@@ -213,7 +213,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def has_free_text(body: Mapping[str, Any]) -> bool:
-    """Return whether a filter takes any text, without known values or a checked format."""
+    """Return whether any filter takes free text: no known values and no checked format."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
         one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2

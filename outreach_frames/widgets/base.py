@@ -22,7 +22,7 @@ Kind = Literal["info", "warning", "error"]
 
 
 def read_assets(*names: str) -> str:
-    """Join files of this folder, because a module in a notebook cannot import other modules."""
+    """Join files of this folder: a JavaScript module in a notebook cannot import other modules."""
     folder = files("outreach_frames.widgets")
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
@@ -62,7 +62,7 @@ class Panel(anywidget.AnyWidget):
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
     # A description of the running work, or "".
     busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
-    # The finished and the total number of items; a total of 0 is unknown.
+    # The numbers of finished items and of all items; the latter is 0 if unknown.
     progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     # The reason for a delay of the work, or "".
     status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()

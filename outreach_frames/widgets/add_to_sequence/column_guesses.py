@@ -1,4 +1,4 @@
-"""Guess which columns of a frame identify its leads, from their names and cells."""
+"""Guess from column names and cells which columns identify a frame's leads."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _guess_by_content(columns: Sequence[str], shares: Mapping[str, float | None]
     if len(matching) == 1:
         return Guess(matching[0], f"Chosen for {EMAIL}: {quoted(matching[0])}; the cells match.")
     if matching:
-        return Guess(None, f"Several columns hold addresses: {_listed(matching)}. Choose one.")
+        return Guess(None, f"Columns with email addresses: {_listed(matching)}. Choose one.")
     return Guess()
 
 
@@ -127,7 +127,7 @@ def _url_rank(name: str, networks: Collection[str]) -> int | None:
 
 
 def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) -> int | None:
-    """Return 1 for a plain name, 2 for a name with further words, None for other meanings."""
+    """Rank a column name: 1 without further words, 2 with further words, None for no match."""
     if words.isdisjoint(key) or not words.isdisjoint(stop_words.split()):
         return None
     return 1 if words <= key | fillers else 2

@@ -116,7 +116,7 @@ class Sender:
         return len(self._plan.positions)
 
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
-        """Return a function that plans the frame in its current state, callable in any thread."""
+        """Return a function, callable in any thread, that plans the frame in its current state."""
         frame = self._plan.frame if self.is_fixed else self._frame.copy(deep=False)
         columns = value[EMAIL], value[PROFNET_URL]
         others = [keys for known, keys in self._keys.items() if known != columns]
@@ -242,7 +242,7 @@ class Sender:
         self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
 
     def on_failure(self, error: BaseException) -> None:
-        """Allow another run after an error that sent nothing; after other errors, block runs."""
+        """After an OutreachError, nothing was sent: allow another run. Otherwise, block runs."""
         if isinstance(error, OutreachError):
             self.number += 1
         else:

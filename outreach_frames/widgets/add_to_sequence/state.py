@@ -76,7 +76,7 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
         **value,
-        # With a column of mailboxes, only custom mailboxes apply, to rows without a mailbox.
+        # With a column of mailboxes, only a custom distribution applies: to rows without a mailbox.
         DISTRIBUTION: None if value[MAILBOX] is not None and not custom else value[DISTRIBUTION],
         "data": value["data"] or None,
         "overrides": value["overrides"] or None,

@@ -37,7 +37,7 @@ _NEXT_STEPS: Final = {
     ),
     statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
     "new widget.",
-    statuses.REJECTED: "Correct the problem in the detail, then check rows again to send them.",
+    statuses.REJECTED: "Correct what the detail reports, then check rows again to send them.",
     statuses.UNKNOWN: "Check the web app, or send these rows once more below.",
     statuses.NOT_SENT: "Check rows again to send them.",
 }
@@ -67,7 +67,7 @@ class Outcomes(NamedTuple):
 
     rows: pd.DataFrame
     frame: pd.DataFrame
-    columns: tuple[str | None, ...]  # the identifiers
+    columns: tuple[str | None, ...]  # with identifiers
 
 
 def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
@@ -77,7 +77,7 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
     known = (*statuses.STATUSES, WOULD_BE_SENT, BEING_SENT, WAITING)
     order = [one for one in known if one in counts.index]
     order += [one for one in counts.index if one not in order]
-    # Undocumented lists in a response become statuses with any name.
+    # The name of an undocumented list in a response becomes a status and may be any text.
     shown_as = {one: printable(one) for one in order}
     chosen = rows[rows["status"].map(shown_as) == status]
     if chosen.empty:

@@ -72,7 +72,7 @@ class AddToSequence(Panel):
     Nothing is sent until you press the button with the number of leads and the sequence. The button
     sends the plan on the page once, with the rows as checked. Afterwards you can send only the rows
     that were refused or not sent, to the same sequence. Rows that were added or skipped are not
-    sent again. A separate button sends rows that may have arrived.
+    sent again. A separate button sends `unknown` rows, which may have arrived, once more.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class AddToSequence(Panel):
         ):
             problems.append(
                 "Rows of this frame were sent to another sequence, so the remaining rows can only "
-                "be sent there. Make a new widget for this sequence."
+                "be sent there. Make a new widget for the chosen sequence."
             )
         return problems
 

@@ -18,7 +18,7 @@ Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# Numbers outside this range are typing errors and do not fit into Int64.
+# Numbers outside this range do not fit into Int64, and are typing errors.
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -66,7 +66,7 @@ def check_new_limit(value: object) -> int:
     """Check that a limit is a whole number; only the service knows the minimum and maximum."""
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
-        raise InvalidInputError(f"A daily limit of {limit:.3g} is too large.")
+        raise InvalidInputError(f"A daily limit of {limit:.3g} is out of range.")
     return limit
 
 

@@ -118,7 +118,7 @@ class MailboxLimits(Panel):
 
     @property
     def code(self) -> str:
-        """Python code for the changes made here and the pending changes."""
+        """Python code for the changes that this widget made and the pending changes."""
         pending = {change.id: change for change in self._changes()}
         return changes_code((self._applied | pending).values())
 

@@ -20,7 +20,7 @@ _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
 
 def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
-    """Build the page's form: groups of rows, each with a filter and its excluding filter.
+    """Build the page's form: groups of rows; a row has a filter and its excluding filter, if any.
 
     >>> form = build_form()
     >>> [field["label"] for field in form["groups"][1]["rows"][0]]
@@ -79,7 +79,7 @@ def _tooltip(field: spec.Filter, commas: bool) -> str:
     if field.type == "array":
         parts.append(
             "Press Enter, Tab or comma to add a value. A pasted list is split at line breaks and "
-            "tabs, and a single line at commas."
+            "tabs, or at commas if it is a single line."
             if commas
             else "Press Enter or Tab to add a value, which may contain commas. A pasted list is "
             "split at line breaks and tabs."
@@ -109,7 +109,7 @@ def _fits_form(given: object, kind: spec.JsonType) -> bool:
 
 
 def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return the problems of invalid filters, by filter.
+    """Return an error message per invalid filter.
 
     >>> find_problems({"company_ids": ["Brightforge"]})["company_ids"]
     "company_ids takes ids (UUIDs) as the service returns them, not 'Brightforge'."

@@ -18,7 +18,7 @@ from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 MAX_SUGGESTIONS: Final = 300
 
-_TAKES: Final = f"{A_FRAME} of people, or a dict of filter names and texts"
+_TAKES: Final = f"{A_FRAME} of people, or a dict of filter names and lists of texts"
 _PLACES: Final = (
     "location_details_country",
     "location_details_state",
@@ -29,8 +29,8 @@ _PLACES: Final = (
 # pandas reads the lists of Parquet files as arrays.
 _LISTS: Final = (list, tuple, np.ndarray)
 
-# Columns of people or contacts whose values are suggested for a filter; after a dot, a field of the
-# column's elements. An excluding filter uses the columns of the filter that it negates.
+# Columns of people or contacts whose values are suggested for a filter; `a.b` is the field `b` of
+# the objects in column `a`. An excluding filter uses the columns of the filter that it negates.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "person_titles": ("title",),
     "person_locations": _PLACES,

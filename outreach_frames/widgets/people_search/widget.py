@@ -73,7 +73,7 @@ class PeopleSearch(Panel):
         Maximum number of people to fetch; None fetches all. You can change this attribute later.
     suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
         The source of suggested filter values: a frame of people or contacts, or a dict of filter
-        names and texts. Values from search results are suggested, too.
+        names and lists of texts. Values from search results are suggested, too.
     headcount : {"all", "department", "none"}
         The company's headcount columns in the results, as in `search_people`.
 
