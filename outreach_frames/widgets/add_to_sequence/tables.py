@@ -37,7 +37,8 @@ _NEXT_STEPS: Final = {
     ),
     statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
     "new widget.",
-    statuses.REJECTED: "Correct what the detail reports, then check rows again to send them.",
+    statuses.REJECTED: "Change the choices here and check rows again, or correct the rows and make "
+    "a new widget.",
     statuses.UNKNOWN: "Check the web app, or send these rows once more below.",
     statuses.NOT_SENT: "Check rows again to send them.",
 }
