@@ -75,7 +75,7 @@ class AccountPeople(Result):
         `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
-        account_company_name and account_detail. If the table already has a column of that name, the
+        account_company_name and account_detail. If the table already has one of these columns, the
         new column gets the prefix `outreach_`.
     requests : int
         The number of requests, including those served from the cache.
