@@ -90,8 +90,8 @@ def find_people(
         The column with company names. Each name takes a separate request. The result includes every
         company that the service matches to the name.
     columns : list of str, optional
-        The columns of `.people`, as for `search_people`. If missing in the list,
-        account_row, account_rank and the column of `split_by` are appended.
+        The columns of `.people`, as for `search_people`; account_row, account_rank and the column
+        of `split_by` are appended if missing.
     per_company : int or None
         The maximum number of people per company; None returns all.
     split_by : str, optional
@@ -138,13 +138,12 @@ def find_people(
     Notes
     -----
     Interface: POST /people/search. If several columns are passed, each row is searched by its first
-    identifier in the order company_id, company_profnet_url, domain, name. For each
-    identifier column and value of `split_by`, the function sends at most one request per page of a
-    company's people, plus 10 % of the number of companies, rounded up; usually far fewer. Rows
-    count as one company if the people found for them have the same companies, identified by company
-    id, else profile URL, else domain. With `company_domains_match_subsidiaries_and_affiliates`,
-    each company takes a separate request, because people at a subsidiary do not show which domain
-    matched.
+    identifier in the order company_id, company_profnet_url, domain, name. For each identifier
+    column and value of `split_by`, the function sends at most one request per page of a company's
+    people, plus 10 % of the number of companies, rounded up; usually far fewer. Rows count as one
+    company if the people found for them have the same companies, identified by company id, else
+    profile URL, else domain. With `company_domains_match_subsidiaries_and_affiliates`, each company
+    takes a separate request, because people at a subsidiary do not show which domain matched.
 
     Examples
     --------

@@ -272,7 +272,7 @@ def without(
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
-    """Reject the argument `on` of `pandas.merge`, which does not name a kind of key."""
+    """Reject `on`, the argument of `pandas.merge`: it does not name a kind of key."""
     if on is None:
         return
     ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
@@ -305,12 +305,12 @@ def _read_cells(table: _Table) -> list[Cells]:
             texts = texts_of(column_of(table.frame, table.columns[kind]))
             cells = read(texts)
             if kind == _DOMAIN:
-                cells = cells._replace(keys=_company_keys(table, texts, cells))
+                cells = cells._replace(keys=_without_free_mail(table, texts, cells))
         found.append(cells)
     return found
 
 
-def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
+def _without_free_mail(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
     """Drop the domains of free mail addresses from the keys of cells."""
     rows = np.repeat(np.arange(len(texts)), cells.counts)
     if len(rows) > len(texts):
@@ -326,7 +326,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
 
 
 def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Warn of rows without a key if another column, which was not compared, may hold keys."""
+    """Warn of rows without a key if a column that was not compared may hold keys."""
     for position, name in enumerate(table.frame.columns):
         word = str(name).casefold()
         is_like = "mail" in word or ("prof" in word and "company" not in word)

@@ -72,7 +72,7 @@ def sending_capacity(
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
     emails_per_lead : int
-        The number of emails to each lead, sent without waiting times, each from any mailbox.
+        The number of emails per lead, sent without waiting times. Any mailbox may send each email.
     start : str or date, optional
         The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
@@ -344,7 +344,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         raise InvalidInputError(
             f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
         ) from error
-    # A limit above the total number of emails has no effect.
+    # A limit above the maximum number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)
 
 

@@ -34,7 +34,7 @@ def read_prospects(
     ----------
     path : str or Path
         A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, a folder of
-        ``.parquet`` files, or an ``.ndjson`` file with one JSON object per person and line.
+        ``.parquet`` files, or an ``.ndjson`` file with one person per line, as a JSON object.
     sheet_name : str or int, optional
         The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
     encoding : str, optional
@@ -67,7 +67,7 @@ def read_prospects(
         Blank lines in a file with a single column were skipped, or the file may be cut off. A
         workbook has several sheets, errors, formulas without a value, numbers that Excel rounded or
         shows with leading zeros, values of another dtype than the documented column, hidden rows or
-        merged cells. A workbook lost exact values when this package wrote it.
+        merged cells. A workbook of this package lost exact values when it was written.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def read_as_text(
 def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a table in the format of its file ending; with `as_text`, read other endings as CSV."""
+    """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
     suffix = "" if source.is_dir() else source.suffix.lower()
     is_workbook = suffix in _WORKBOOKS
     is_parquet = suffix in _PARQUET or source.is_dir()
@@ -157,7 +157,7 @@ def parts_of(folder: Path) -> list[Path]:
         if part.is_dir():
             raise InvalidInputError(
                 f"{part} is a folder, but {folder} may contain only files. Pass the path of "
-                "the inner folder, or move the inner folder."
+                "the inner folder, or move that folder."
             )
         require_readable_file(part)
     return parts

@@ -13,7 +13,7 @@ FOUND: Final = Field("found", "boolean", required=True, note="whether the servic
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
 DETAIL: Final = Field("detail", note="why the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(
-    "people_in_frame", "integer", note="number of rows in the frame for the company"
+    "people_in_frame", "integer", note="number of the company's rows in the frame"
 )
 
 _COMPANY: Final = Field("company", note="company name, with website, id or number if not unique")
@@ -49,7 +49,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("status", note="outcome of the row"),
             Field("detail", note="reason for the status"),
             Field("error_code", note="the service's error code for a rejected row"),
-            Field("chunk", "integer", note="number of the row's request, from 0"),
+            Field("chunk", "integer", note="position of the row's request, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
             Field("sent_at", format="date-time", note="first time the row may have been added"),
         ),
