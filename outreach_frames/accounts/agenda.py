@@ -19,11 +19,11 @@ from outreach_frames import spec
 from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 
 PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
-# The service does not document a limit; 500 domains take 15 KB.
+# The service documents no limit of values per filter; 500 domains take 15 KB.
 MAX_GROUP: Final = 500
-# Reading 1.5 times `per_company` people per company finishes most companies of similar size.
+# To finish most companies of similar size, read 1.5 x `per_company` people per company.
 _READ_FACTOR: Final = 1.5
-# More pages per search contain fewer empty places, but make wrong size estimates more expensive.
+# More pages per search waste less of the last page, but make wrong size estimates more expensive.
 _PAGES: Final = 3
 _COMPANIES_PER_SPARE: Final = 10
 
@@ -70,8 +70,8 @@ class Agenda:
         """Return groups of companies; each group is one search."""
         groups: list[list[Company]] = []
         for company in sorted(self.open, key=lambda one: (one.size, -one.max_group)):
-            # Only an empty search proves that its companies have no people, so unknown sizes stay
-            # apart.
+            # Only a search without results proves that its companies have no people, so companies
+            # of unknown size get separate groups.
             is_first = not groups or (company.size and not groups[-1][0].size)
             if is_first or len(groups[-1]) >= self._group_limit(company):
                 groups.append([])

@@ -137,7 +137,7 @@ class Account:
 def read_accounts(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
 ) -> tuple[list[Account], dict[int, Outcome]]:
-    """Return the companies to search, and the outcomes of all other rows by row position."""
+    """Return the companies to search, and the outcome of each invalid or duplicate row."""
     kinds = [kind for kind in IDENTIFIER_KINDS if columns.get(kind.argument) is not None]
     if not kinds:
         arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
@@ -178,9 +178,9 @@ def read_accounts(
 def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
 ) -> tuple[pa.Array, pa.Array]:
-    """Drop the domain keys of free mail addresses; return the remaining keys and dropped hosts."""
+    """Drop the domain keys of free mail addresses; return the other keys, and the dropped hosts."""
     hosts = pa.nulls(len(texts), pa.large_string())
-    # The regular expression is slow, so apply it only to the few rows with these domains.
+    # The regular expression is slow, so apply it only to rows with a possible free mail domain.
     may_be_free = pc.is_in(keys, value_set=_free_mail_domains().parents)
     if not pc.any(may_be_free).as_py():
         return keys, hosts

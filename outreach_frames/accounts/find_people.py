@@ -68,30 +68,30 @@ def find_people(
     """Find the first few people at each company of a table, in few requests.
 
     The function combines several companies into one search if possible, and searches a repeated
-    identifier once. One search per company would find the same people. Each person is listed once:
-    if several rows name the same company, the first of these rows gets its people.
+    identifier once. The result is the same as with one search per company. Each person is listed
+    once: if several rows name the same company, the first of these rows gets its people.
 
     Parameters
     ----------
     accounts : DataFrame
         One company per row.
     filters : mapping or path, optional
-        Search filters by name, or the path of a file from `save_filters`. Filters for companies,
-        such as company_names, must be passed here.
+        Search filters by name, or the path of a file from `save_filters`. `**fields` lacks the
+        filters that select companies, such as company_names: pass them here.
     domain : str, optional
         The column with web addresses, domains, or email addresses; only the registered domain is
         sent. A row is invalid if its cell holds several domains, or an email address of a free mail
         provider, such as gmail.com.
     company_id, company_profnet_url : str, optional
         The column with the service's company ids, or with companies' profile URLs. Ids are sent in
-        lower case. Each URL is sent in several variants: unchanged, and as https without tracking
-        parameters and trailing slash, both with and without www.
+        lower case. Each URL is sent in three variants: unchanged; and as https without tracking
+        parameters and trailing slash, once with www and once without.
     name : str, optional
         The column with company names. Each name takes a separate request. The result includes every
         company that the service matches to the name.
     columns : list of str, optional
-        The columns of `.people`, as for `search_people`. If the list does not name account_row,
-        account_rank and the column of `split_by`, they are appended.
+        The columns of `.people`, as for `search_people`; account_row, account_rank and the column
+        of `split_by` are appended if missing.
     per_company : int or None
         The maximum number of people per company; None returns all.
     split_by : str, optional
@@ -138,12 +138,12 @@ def find_people(
     Notes
     -----
     Interface: POST /people/search. If several columns are passed, each row is searched by its first
-    identifier in the order company_id, company_profnet_url, domain, name. The function sends at
-    most one request per company, page of people and value of `split_by`, plus 10 %, rounded up per
-    identifier column; usually far fewer. Rows count as one company if their results show the same
-    companies, identified by company id, else profile URL, else domain. With
-    `company_domains_match_subsidiaries_and_affiliates` each company takes a separate request,
-    because people at a subsidiary do not show which domain matched.
+    identifier in the order company_id, company_profnet_url, domain, name. For each identifier
+    column and value of `split_by`, the function sends at most one request per page of a company's
+    people, plus 10 % of the number of companies, rounded up; usually far fewer. Rows count as one
+    company if the people found for them have the same companies, identified by company id, else
+    profile URL, else domain. With `company_domains_match_subsidiaries_and_affiliates`, each company
+    takes a separate request, because people at a subsidiary do not show which domain matched.
 
     Examples
     --------

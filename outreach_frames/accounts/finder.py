@@ -107,7 +107,7 @@ class _Stage:
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1
-                # Only one company is searched, so its further pages are not extra requests.
+                # If a search covers a single company, its further pages are not extra requests.
                 self.agenda.spare -= not (search.is_single and search.pages)
                 search.add(page)
 
@@ -129,7 +129,7 @@ class _Stage:
         if search.is_single or (search.is_complete and not search.received):
             finished[:] = True
         elif search.is_complete:
-            # A company without people is proven empty only if the whole search is empty.
+            # Only a search without results proves that a company has no people.
             finished |= seen > 0
         self._keep(search, np.flatnonzero(finished), positions, is_new)
         still_open = {
@@ -183,7 +183,7 @@ class _Stage:
         self.agenda.remove([search.companies[position] for position in finished.tolist()])
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
-        """Set the company's total, and mark the company as finished if it is complete."""
+        """Set the company's total; finish a company that has enough people or no further search."""
         if search.is_complete and company.total is not None:
             company.total += found
         else:

@@ -1,4 +1,4 @@
-"""Match rows with other tables, or exclude them, by email, profile URL or domain."""
+"""Match rows with other tables, or exclude matching rows, by email, profile URL or domain."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def without(
     `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. If one row of a person
     matches, all rows of the person are excluded. Rows of this table belong to one person if they
     share an email or a profile URL `/in/<name>`, directly or through other rows of this table; any
-    other URL links only rows that have no other key. Rows of the other tables do not link rows of
+    other URL links only rows that have neither. Rows of the other tables do not link rows of
     this table.
 
     A journal excludes all people that its submission may have reached: all recorded people except
@@ -272,7 +272,7 @@ def without(
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
-    """Reject the argument `on` of `pandas.merge`, which does not name a kind of key."""
+    """Reject `on`, the argument of `pandas.merge`: it does not name a kind of key."""
     if on is None:
         return
     ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
@@ -305,12 +305,12 @@ def _read_cells(table: _Table) -> list[Cells]:
             texts = texts_of(column_of(table.frame, table.columns[kind]))
             cells = read(texts)
             if kind == _DOMAIN:
-                cells = cells._replace(keys=_company_keys(table, texts, cells))
+                cells = cells._replace(keys=_without_free_mail(table, texts, cells))
         found.append(cells)
     return found
 
 
-def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
+def _without_free_mail(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
     """Drop the domains of free mail addresses from the keys of cells."""
     rows = np.repeat(np.arange(len(texts)), cells.counts)
     if len(rows) > len(texts):
@@ -326,7 +326,7 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
 
 
 def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Warn of rows without a key if another column, which was not compared, may hold keys."""
+    """Warn of rows without a key if a column that was not compared may hold keys."""
     for position, name in enumerate(table.frame.columns):
         word = str(name).casefold()
         is_like = "mail" in word or ("prof" in word and "company" not in word)
@@ -342,7 +342,7 @@ def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[n
 
 
 def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, single: bool) -> None:
-    """Warn once of all cells that were not compared or only partly compared."""
+    """Warn once about all cells that were not compared completely."""
     lines: list[str] = []
     for table, columns in zip(tables, read, strict=True):
         for kind, cells in zip(_KEYS, columns, strict=True):
@@ -364,13 +364,13 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
             if single and (cells.counts > 1).any():
                 rows = np.flatnonzero(cells.counts > 1)
                 counted = _count(table, kind, rows, f"more than one {noun}")
-                lines.append(f"{counted} match() compares one key per cell; give each key a row.")
+                lines.append(f"{counted} match() compares one key per cell; make one row per key.")
     if lines:
         warn("\n".join(lines))
 
 
 def _below_profiles(cells: Cells) -> Rows:
-    """Return the cells with a weak URL that begins like a profile URL."""
+    """Return the positions of cells with a weak URL that begins like a profile URL."""
     is_below = pc.match_substring_regex(cells.keys, r"\Ahttps://[^/]+/in/[^/?#&]+[/?#&]")
     rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
     return np.unique(rows[np.asarray(is_below.fill_null(False))])
@@ -385,7 +385,7 @@ def _count(table: _Table, kind: str, rows: Rows, held: str) -> str:
 
 
 def _example(table: _Table, kind: str, rows: Rows) -> str:
-    """Quote the first of these cells, with its row position, and its index label if different."""
+    """Quote the first cell in `rows`, with its position, and its index label if different."""
     row = int(rows[0])
     label = table.frame.index[row : row + 1].tolist()[0]
     where = "" if label == row else f" (index {quoted(label)})"
@@ -476,7 +476,7 @@ def _explain_no_key(
         return f"{table} has none of the columns {missing}. Its columns: {_listed(other)}."
     people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
     return (
-        f"This table and {table} do not both have a column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
+        f"This table and {table} have no common column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
         f'Name the columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile"). '
         f"The columns of {table}: {_listed(other)}."
     )
@@ -500,7 +500,7 @@ def _warn_of_gaps(
     """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
-            warn(f"{_sentence(table)} has no column for {lacking} and was not compared by it.")
+            warn(f"{_sentence(table)} was not compared by {lacking}: it has no such column.")
         by = " and ".join(_NOUNS[kind] for kind in used)
         if requested or _has_email(frame) == _has_email(other):
             pairs = [*zip(_like_email(frame), _like_email(other), strict=False)]

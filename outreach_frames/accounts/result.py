@@ -75,7 +75,7 @@ class AccountPeople(Result):
         `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
-        account_company_name and account_detail. If the table already has a column of that name, the
+        account_company_name and account_detail. If the table already has one of these columns, the
         new column gets the prefix `outreach_`.
     requests : int
         The number of requests, including those served from the cache.
@@ -186,7 +186,7 @@ def list_once(
         called = names.get(row, [])
         if len(called) == 1 and called[0] and called[0].strip().lower() != key:
             outcomes[row] = _noted(outcomes[row], f"the company found is named {quoted(called[0])}")
-    return rows, _explain(outcomes, listed, first, names, index)
+    return rows, _mark_duplicates(outcomes, listed, first, names, index)
 
 
 def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
@@ -220,7 +220,7 @@ def _first_rows(
     return first
 
 
-def _explain(
+def _mark_duplicates(
     outcomes: Mapping[int, Outcome],
     listed: Mapping[int, Sequence[int]],
     first: Mapping[int, int],

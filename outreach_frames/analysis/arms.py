@@ -55,7 +55,7 @@ def assign_arms(
         The rows to assign; it is not changed.
     shares : dict of str to number
         The names of the arms and their weights, which need not sum to 1 or 100: 45 and 10 mean the
-        same as 0.45 and 0.1. The actual shares deviate randomly.
+        same as 0.45 and 0.1. The actual shares deviate randomly from the weights.
     by : str, Series or "person"
         The source of the keys; rows with the same key get the same arm. Pass a column, a Series
         with the frame's index, such as `of.keys.domain(df["Website"])`, or "person" to use the

@@ -106,7 +106,7 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
 
 
 def _default_columns(frame: pd.DataFrame) -> list[object]:
-    """Return the selected columns of the table that has the most columns in common."""
+    """Return the selected columns of the table that shares the most columns with the frame."""
     present = set(frame.columns)
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:

@@ -35,12 +35,12 @@ CAPACITY: Final = (
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads that have received all emails by the end of that day",
+        note="number of leads that have received all emails by the end of that day",
     ),
     spec.Field(
         "leads_started",
         "integer",
-        note="leads that have received at least one email by the end of that day",
+        note="number of leads that have received at least one email by the end of that day",
     ),
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
@@ -72,7 +72,7 @@ def sending_capacity(
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
     emails_per_lead : int
-        The number of emails per lead, without waiting times. Each email may come from any mailbox.
+        The number of emails per lead, sent without waiting times. Any mailbox may send each email.
     start : str or date, optional
         The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
@@ -113,7 +113,8 @@ def sending_capacity(
     -----
     OutreachWarning
         Some mailboxes cannot send: the warning names these mailboxes, the reasons, and the number
-        of days with them. Or several mailboxes have the same address, which counts once.
+        of days that sending would take with these mailboxes. Or several mailboxes have the same
+        address, which counts once.
 
     Notes
     -----
@@ -184,8 +185,8 @@ def sending_capacity(
     if plan is None:
         raise InvalidInputError(
             f"Sending {emails:,} emails would take more than {_MAX_DAYS:,} days at "
-            f"{limits[sends].sum():,} a day{' and the limits of ramp' if ramps else ''}. Add "
-            "mailboxes, raise their limits with set_daily_email_limit(), or pass fewer leads or "
+            f"{limits[sends].sum():,} a day{' or the limits in ramp' if ramps else ''}. Add "
+            "mailboxes, raise limits with set_daily_email_limit(), or pass fewer leads or "
             "holidays."
         )
     if emails and not sends.all():
@@ -343,12 +344,12 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         raise InvalidInputError(
             f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
         ) from error
-    # A limit above the total number of emails has no effect.
+    # A limit above the maximum number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)
 
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
-    """Warn of repeated addresses; return these rows. Keep the first row that can send, if any."""
+    """Warn of repeated addresses; return which rows to drop, preferring rows that cannot send."""
     texts = pa.array(mailboxes["email"].astype("str"), from_pandas=True)
     keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
     ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
@@ -358,7 +359,8 @@ def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> A
         warn(
             f"{plural(int(repeats.sum()), 'mailbox has', 'mailboxes have')} the address of another "
             f"row, such as {first['id']} ({first['email']}). Each address counts once, with the "
-            "daily limit of its first row that can send. Drop the other rows to choose the limit."
+            "daily limit of its first row that can send. To choose the limit, keep one row per "
+            "address."
         )
     return repeats
 
@@ -380,7 +382,7 @@ def _no_sender(statuses: pd.Series[str]) -> str:
 
 
 def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails in proportion to limits; rows with the largest remainders get one more."""
+    """Divide emails in proportion to limits; rows with the largest remainders get one extra."""
     days, rest = divmod(emails, sum(limits))
     shares = [divmod(rest * limit, sum(limits)) for limit in limits]
     remaining = rest - sum(share for share, _ in shares)
@@ -391,7 +393,7 @@ def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
 
 
 def _evenly(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails evenly; rows with the highest limits get one more if a remainder is left."""
+    """Divide emails evenly; if a remainder is left, rows with the highest limits get one more."""
     share, rest = divmod(emails, len(limits))
     highest = sorted(range(len(limits)), key=lambda place: -limits[place])[:rest]
     return [share + (place in highest) for place in range(len(limits))]

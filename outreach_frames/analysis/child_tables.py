@@ -43,7 +43,7 @@ DataFrame
 Raises
 ------
 InvalidInputError
-    The frame lacks the column of ids or of lists.
+    The frame lacks the column with ids or the column with lists.
 
 Notes
 -----
@@ -103,7 +103,7 @@ CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 def _child_table(
     owner: _Owner, name: str, entry: str, *, column: str = "", note: str = ""
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Build a function that returns a child table; `column` names entries without fields."""
+    """Build a function that returns a child table; `column` names the column of plain entries."""
     (listed,) = (field for field in owner.fields if field.name == name)
     members = listed.members or (spec.Field(column, listed.items or "string", note=entry),)
     position = spec.Field(POSITION, "integer", note="position in the list, from 0")
@@ -172,7 +172,7 @@ def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataF
 
 
 def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[str, pa.Array] | None:
-    """Return the columns of `records_frame`, faster; return None if values are nested."""
+    """Build the columns of `records_frame` faster; return None if only `records_frame` can."""
     if not pa.types.is_struct(entries.type) or not len(entries):
         return None
     members = {member.name: member.type for member in entries.type}
@@ -199,7 +199,7 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
 
 
 def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Build a frame from text or numbers; leave values unchanged if the field has another type."""
+    """Build a frame from text or numbers; keep values that do not have the field's type."""
     with suppress(pa.ArrowInvalid):
         entries = entries.cast(wire_type(field))
     return to_frame(pa.table({field.name: entries}), "numpy_nullable")
@@ -252,5 +252,5 @@ recent_activity: Final = _child_table(
     _CONTACT,
     "recent_activity",
     "activity of a contact",
-    note="newest first; only contacts requested by email address have it",
+    note="newest first; only contacts requested by email address have entries",
 )

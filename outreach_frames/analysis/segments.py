@@ -30,8 +30,8 @@ _MEDIANS: Final = {
 }
 # The result has these columns after the columns of `by`.
 SEGMENTS: Final = (
-    spec.Field("people", "integer", note="distinct people in the segment"),
-    spec.Field("companies", "integer", note="distinct companies of the people in the segment"),
+    spec.Field("people", "integer", note="number of distinct people in the segment"),
+    spec.Field("companies", "integer", note="number of distinct companies in the segment"),
     spec.Field("share", "number", note="part of the frame's people in this segment, 0 to 1"),
     spec.Field("median_employees", "number", note="median number of employees per company"),
     *(
@@ -74,7 +74,7 @@ def segments(
     Raises
     ------
     InvalidInputError
-        The frame lacks the columns, or a column of `by` contains lists.
+        The frame lacks a column of `by` or the company columns, or a column of `by` contains lists.
 
     Notes
     -----

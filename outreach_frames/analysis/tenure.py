@@ -109,7 +109,7 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     if problems:
         warn(f"Dates other than YYYY-MM-DD were treated as unknown: {'; '.join(problems)}.")
     is_known = present.any(axis="columns").to_numpy("bool")
-    # A month is in no documented column, though it is a date.
+    # A month, such as 2018-01, is not in a documented column, but is a date.
     has_date = ~(np.isnat(starts) & np.isnat(ends))
     is_position = is_known | has_date | has_unknown_start | has_unknown_end
     # A comparison with a missing date is false, so an unknown start counts as begun.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from outreach_frames.errors import InvalidInputError
 
-# Fields that do not help a reader: constants, ids and URLs of other resources.
+# Fields that do not help a reader: constants, ids and URLs.
 _DROPPED_MEMBERS: Final = frozenset({"object", "id"})
 _DROPPED_SUFFIX: Final = "_url"
 _MEMBER_SEPARATOR: Final = ", "

@@ -65,7 +65,7 @@ EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _BLOCK_BYTES: Final = 16 << 20
 _TAIL_BYTES: Final = 4096
-# Matches Excel's first line, such as sep=; but keeps its line end, to preserve line numbers.
+# Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
 _MISSING: Final = "NA"
@@ -84,9 +84,9 @@ def write_csv(
 
     Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
     Lists and objects are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
-    file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from a search
-    result, and a checksum that `forget` needs to recognise the CSV file; keep both files together.
-    Periods are read back as text.
+    file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
+    a search result, and a checksum that `forget` needs to recognise the CSV file; keep both files
+    together. Only pandas `Period` values are read back as text.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def write_csv(
     Returns
     -------
     Path
-        The CSV file.
+        The path of the CSV file.
 
     Raises
     ------
@@ -496,7 +496,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
 
 
 def _without_blank_end(content: bytes) -> bytes:
-    """Drop lines at the end of a file that contain only spaces."""
+    """Drop lines of spaces at the end of a file."""
     blank = re.search(rb"(?<=[\r\n])[ \r\n]* [ \r\n]*\Z", content[-_TAIL_BYTES:])
     return content[: -len(blank[0])] if blank else content
 
@@ -508,6 +508,6 @@ def _warn_of_blank_lines(content: bytes, header: str, table: pa.Table, path: Pat
     inside = sum(cell.count(end) for cell in cells if cell)
     if blank := content.count(end.encode()) - inside - table.num_rows:
         warn(
-            f"{path}: {plural(blank, 'blank line')} between rows skipped. "
+            f"{path}: skipped {plural(blank, 'blank line')} between rows. "
             f"If blank lines are missing cells, write them as {_MISSING}."
         )

@@ -21,7 +21,8 @@ from outreach_frames.reading.fast_reader import BOM
 _WIDE: Final = {
     "utf-32": re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff"),
     "utf-16": re.compile(rb"\xff\xfe|\xfe\xff"),
-    # Matches ASCII without a mark up to the first line end; text of this package may contain NUL.
+    # Matches ASCII up to the first line end, without a byte order mark. Files of this package may
+    # contain NUL in UTF-8.
     "utf-16-le": re.compile(rb"(?:[^\0\r\n]\0)+[\r\n]\0"),
     "utf-16-be": re.compile(rb"(?:\0[^\0\r\n])+\0[\r\n]"),
 }
@@ -96,7 +97,7 @@ def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, pa
 
 
 def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
-    """Check whether all names and texts are quoted without stray marks, by counting the marks."""
+    """Check by counting quotation marks whether all column names and texts are quoted."""
     texts = [column for column in table.columns if is_text(column.type)]
     cells = len(header) + sum(len(column) - column.null_count for column in texts)
     buffers = [chunk.buffers()[2] for column in texts for chunk in column.chunks]
@@ -157,9 +158,9 @@ def _check_rows(content: bytes, sep: str, table: pa.Table, path: Path) -> None:
                 line = _line(content, content.find(f'"{text}"'.encode()))
                 raise InvalidInputError(
                     f"{path} cannot be read as a table: a quotation mark opens a cell in line "
-                    f"{line}, and each of its {len(lines):,} lines looks like a row. Remove that "
-                    "mark, or double it if it belongs to the text. If the cell is right, "
-                    "put quotation marks around all texts and column names."
+                    f"{line}, and each of that cell's {len(lines):,} lines looks like a row. "
+                    "Remove that mark, or double it if it belongs to the text. If the cell is "
+                    "correct, put quotation marks around all texts and column names."
                 )
 
 

@@ -102,9 +102,9 @@ def write_excel(
     are Excel dates; numbers of more than 15 digits are text. The header is frozen and has filters.
     The sheet is named after its content, such as people, or else after the file.
 
-    `read_prospects` restores the dtypes from the workbook's properties, and names columns whose
-    cells do not keep the exact values: records in lists are text, and times have milliseconds. CSV
-    and Parquet keep all values.
+    `read_prospects` restores the dtypes from the workbook's properties, and warns if a column's
+    cells do not keep the exact values: records in lists become text, and times keep milliseconds.
+    CSV and Parquet keep all values.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def write_excel(
         Any frame; the function does not change it. Lists are joined to text, as in
         `df.outreach.unlist`.
     path : str or Path
-        The ``.xlsx`` file to write. An existing file is replaced.
+        The path of the ``.xlsx`` file. An existing file is replaced.
     index : bool, optional
         Whether to write the index before the columns; by default, an index of row numbers from 0 is
         omitted.
@@ -126,7 +126,7 @@ def write_excel(
     Returns
     -------
     Path
-        The file.
+        The path of the file.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def write_sheets(
 ) -> Path:
     """Write each frame to a sheet; `index` decides per sheet whether the index is written.
 
-    `inexact` maps a sheet to columns that lost values earlier, and each column to the loss.
+    `inexact` describes earlier losses of exact values, by sheet and by column.
 
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}

@@ -44,7 +44,7 @@ _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 # Workbooks usually grow tenfold when unpacked; the format allows a factor of 1,000.
 _MAX_GROWTH: Final = 200
 _SMALL_BYTES: Final = 1 << 20
-# python-calamine allocates the rectangle around all cells; if it fails, the process aborts.
+# python-calamine allocates memory for the rectangle around all cells, or aborts the process.
 _SMALL_CELLS: Final = 50_000_000
 # A cell is a 64-bit float, and Excel keeps only 15 digits.
 _ROUNDED_FROM: Final = 10.0**15
@@ -73,7 +73,7 @@ _PADDED: Final = "The number format {} shows leading zeros that the cells do not
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
 _MERGED: Final = "Of merged cells, only the first cell has a value: {}."
 _INEXACT: Final = "The workbook lost exact values of these columns: {}."
-_CHANGED: Final = "Columns have values of another dtype, which were read as in the sheet: {}."
+_CHANGED: Final = "Columns with values that do not fit the dtype were read as in the sheet: {}."
 # Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
@@ -153,7 +153,7 @@ def _require_size(package: zipfile.ZipFile, path: Path) -> None:
 
 
 def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -> tuple[str, str]:
-    """Return a sheet's name and XML path: by default the first sheet; warn if there are several."""
+    """Return a sheet's name and XML path, by default of the first visible sheet; warn of others."""
     # Parsing is safe, because expat limits entity expansion.
     links = {link.get("Id"): link for link in ET.fromstring(package.read(_LINKS))}  # noqa: S314
     parts, shown, visible = {}, [], []
@@ -239,7 +239,7 @@ def _named(
         if name in columns:
             problem = f"two columns named {name!r}" if name else "columns without a name"
             raise InvalidInputError(
-                f"{where} has {problem} {header}. Give each column a name, or delete the rows "
+                f"{where} has {problem} {header}. Give each column a unique name, or delete rows "
                 "above the header."
             )
         if not name:

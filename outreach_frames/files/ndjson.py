@@ -1,4 +1,4 @@
-"""Write frames as NDJSON files, with one JSON object per line for each row."""
+"""Write frames as NDJSON files: each row becomes a JSON object on one line."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     """Write a frame to a Parquet file that `read_prospects` reads back unchanged.
 
     The metadata of each column contains its meaning from `columns()`; the metadata of the file
-    contains the frame's `.attrs`. The `.attrs` of a search result include the filters, such as
-    colleagues' addresses in `profnet_networks`: pass ``attrs=False`` before sharing the file.
+    contains the frame's `.attrs`. The `.attrs` of a search result include its filters, which may
+    contain colleagues' addresses in `profnet_networks`: pass ``attrs=False`` for a file to share.
 
     Parameters
     ----------
     frame : DataFrame
         A frame whose column names are unique texts on one level; the frame is not changed. Only
-        `.attrs` that JSON can hold are written. Categorical columns with other categories than text
+        `.attrs` that JSON can hold are written. Categorical columns whose categories are not text
         are read back as plain values.
     path : str or Path
         The path of the file: with the ending ``.parquet`` or ``.pq``, or without an ending. An
@@ -171,7 +171,7 @@ def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFra
 
 
 def _readable_by_pandas(table: pa.Table) -> pa.Table:
-    """Record nested columns as objects, because pandas cannot parse the names of nested dtypes."""
+    """Mark nested columns as objects in the metadata: pandas cannot parse nested dtype names."""
     noted = table.schema.pandas_metadata
     nested = []
     for column in noted["columns"]:

@@ -34,7 +34,7 @@ def read_prospects(
     ----------
     path : str or Path
         A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, a folder of
-        ``.parquet`` files, or an ``.ndjson`` file with one JSON object per person and line.
+        ``.parquet`` files, or an ``.ndjson`` file with one person per line, as a JSON object.
     sheet_name : str or int, optional
         The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
     encoding : str, optional
@@ -56,8 +56,8 @@ def read_prospects(
     InvalidInputError
         The file does not exist, is damaged or empty, has an unexpected format or encoding, or has
         ambiguous rows: a quotation mark is never closed, or a row has more or fewer cells than the
-        header. A workbook is encrypted, lacks the sheet, has cells far apart, or would grow more
-        than 200 times when unpacked.
+        header. A workbook is encrypted, lacks the sheet, has cells far apart, or would grow to
+        more than 200 times its size when unpacked.
     ConfigurationError
         The optional library python-calamine, which reads workbooks, is not installed.
 
@@ -67,7 +67,7 @@ def read_prospects(
         Blank lines in a file with a single column were skipped, or the file may be cut off. A
         workbook has several sheets, errors, formulas without a value, numbers that Excel rounded or
         shows with leading zeros, values of another dtype than the documented column, hidden rows or
-        merged cells, or lost values when this package wrote it.
+        merged cells. A workbook of this package lost exact values when it was written.
 
     Notes
     -----
@@ -98,19 +98,19 @@ def read_as_text(
 def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a table in the format of its file ending; with `as_text`, read other endings as CSV."""
+    """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
     suffix = "" if source.is_dir() else source.suffix.lower()
     is_workbook = suffix in _WORKBOOKS
     is_parquet = suffix in _PARQUET or source.is_dir()
     if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
-            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit it."
+            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit sheet_name."
         )
     if encoding is not None and (is_workbook or is_parquet):
         raise InvalidInputError(
             f"encoding={encoding!r} is only for text files, but {source} is "
-            f"{'a workbook' if is_workbook else 'Parquet'}. Omit it."
+            f"{'a workbook' if is_workbook else 'Parquet'}. Omit encoding."
         )
     try:
         if is_workbook:
@@ -157,7 +157,7 @@ def parts_of(folder: Path) -> list[Path]:
         if part.is_dir():
             raise InvalidInputError(
                 f"{part} is a folder, but {folder} may contain only files. Pass the path of "
-                "the inner folder, or move it elsewhere."
+                "the inner folder, or move that folder."
             )
         require_readable_file(part)
     return parts

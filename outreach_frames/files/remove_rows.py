@@ -162,7 +162,7 @@ def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], o
 
 
 def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
-    """Keep the remaining labels of a RangeIndex; count plain row numbers from 0 again."""
+    """Keep the remaining labels of a RangeIndex; renumber rows without labels from 0."""
     noted = kept.schema.pandas_metadata or {"index_columns": []}
     for level in [level for level in noted["index_columns"] if isinstance(level, dict)]:
         name = None if level["name"] in kept.column_names else level["name"]

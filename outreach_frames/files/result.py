@@ -1,4 +1,4 @@
-"""The base class of results of long calls, which are displayed as a card and saved as tables."""
+"""The base class of the results of long calls: displayed as a card, saved as tables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Result(ABC):
         Parameters
         ----------
         path : str or Path
-            The ``.xlsx`` file to write. An existing file is replaced.
+            The path of the ``.xlsx`` file. An existing file is replaced.
         tz : str
             The time zone for times with a zone.
         progress : bool, optional
@@ -72,7 +72,7 @@ class Result(ABC):
         Returns
         -------
         Path
-            The file.
+            The path of the file.
 
         Raises
         ------

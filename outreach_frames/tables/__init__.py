@@ -1,1 +1,1 @@
-"""Column types, and conversion of values to text and to frames; no I/O."""
+"""Column types, and functions without I/O that convert values to text or to frames."""

@@ -50,8 +50,8 @@ def drop_appended(
     >>> drop_appended(earlier, ["status", "error_code"]).columns.tolist()
     ['status', 'outreach_status', 'detail']
     """
-    # `optional` columns are dropped, too, if all of them follow `names`. If a name exists with
-    # several prefixes, the longest form is the appended column.
+    # `optional` columns are dropped, too, if all of them follow `names`. If a name exists in
+    # several prefixed forms, the longest form is the appended column.
     levels = _name_levels(frame.columns)
     taken = [first for first, *_ in levels]
     # Ignore columns with several non-empty levels: `append_columns` fills only the first level.

@@ -15,7 +15,7 @@ from outreach_frames.tables.schema import DATE, has_nested_nulls, to_frame
 
 A_FRAME: Final = "a frame (pandas, Polars, a DuckDB relation or an Arrow table)"
 _STREAM: Final = "__arrow_c_stream__"
-# Methods of Spark, lazy Polars, Dask, Arrow readers and columns that return a frame.
+# Methods that return a frame: of Spark, lazy Polars, Dask, Arrow readers and columns.
 _FRAME_METHODS: Final = ("toPandas", "collect", "compute", "read_all", "to_frame")
 _DUCKDB_UTC: Final = "Etc/UTC"
 _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view())

@@ -18,7 +18,7 @@ class NumberText(str):
 
 
 class LossyParseError(ValueError):
-    """The fast reader cannot read this or could change a value."""
+    """Raised if the fast reader cannot read a response or could change a value."""
 
 
 def parse_json(text: str) -> Any:

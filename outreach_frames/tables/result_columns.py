@@ -13,14 +13,14 @@ FOUND: Final = Field("found", "boolean", required=True, note="whether the servic
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
 DETAIL: Final = Field("detail", note="why the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(
-    "people_in_frame", "integer", note="number of rows in the frame for the company"
+    "people_in_frame", "integer", note="number of the company's rows in the frame"
 )
 
 _COMPANY: Final = Field("company", note="company name, with website, id or number if not unique")
 _DEPARTMENT: Final = Field("department", note="department, as named in the interface")
 _HEADCOUNT: Final = (
     Field("people", "integer", note="number of employees"),
-    Field("share", "number", note="share of the company's sum of people, 0 to 1"),
+    Field("share", "number", note="people divided by the sum of the company's rows, 0 to 1"),
     Field("company_id", note="id of the company"),
 )
 _PERSON_ID: Final = Field("person_id", note="id of the person, or profile URL if the id is missing")
@@ -49,9 +49,9 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("status", note="outcome of the row"),
             Field("detail", note="reason for the status"),
             Field("error_code", note="the service's error code for a rejected row"),
-            Field("chunk", "integer", note="number of the request that had the row, from 0"),
+            Field("chunk", "integer", note="position of the row's request, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
-            Field("sent_at", format="date-time", note="first time that may have added the row"),
+            Field("sent_at", format="date-time", note="first time the row may have been added"),
         ),
         "report_activity": (
             Field("row", "integer", note="position of the row in the report, from 0"),
@@ -64,11 +64,11 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("rows", "integer", note="number of rows"),
         ),
         "account_people": (
-            Field("account_row", "integer", note="position of the account in its frame, from 0"),
+            Field("account_row", "integer", note="position of the account's row, from 0"),
             Field("account_rank", "integer", note="rank of the person at the account, from 1"),
         ),
         "accounts": (
-            Field("account_status", note="found, nobody, invalid, duplicate_in_frame or not_sent"),
+            Field("account_status", note="found, nobody, invalid, duplicate_in_frame or missing"),
             Field("account_people", "integer", note="number of people found at the account"),
             Field("account_total", "integer", note="number of matching people at the account"),
             Field("account_company_id", note="first person's company id"),
@@ -81,8 +81,8 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("people", "integer", note="number of people found at these accounts"),
         ),
         "match": (
-            Field("match_row", "integer", note="position of the matching row, from 0"),
-            Field("match_index", note="index of the matching row"),
+            Field("match_row", "integer", note="position of the first matching row, from 0"),
+            Field("match_index", note="index label of the first matching row"),
             Field("match_by", note="kind of key that matched"),
             Field("match_count", "integer", note="number of matching rows"),
         ),
@@ -96,13 +96,13 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         "explain_search": (
             Field("filter", note="name of the filter"),
             Field("value", note="dropped value; missing if all values were dropped"),
-            Field("people_without", "integer", note="number of people without this value"),
+            Field("people_without", "integer", note="number of people found without this value"),
         ),
         "snapshots": (
             Field("date", format="date", note="day of the snapshot"),
             Field("people", "integer", note="number of people in the snapshot"),
             Field("filters", note="filters of the search"),
-            Field("path", note="folder of the snapshot"),
+            Field("path", note="path of the snapshot's folder"),
         ),
         "changed": (
             _PERSON_ID,
@@ -118,7 +118,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("company_after", note="employer after"),
             Field("title_before", note="job title before"),
             Field("title_after", note="job title after"),
-            Field("profnet_url", note="profile URL in the later table, else the earlier table"),
+            Field("profnet_url", note="profile URL in the later table, else in the earlier table"),
             Field("company_id_before", note="id of the employer before"),
             Field("company_id_after", note="id of the employer after"),
             Field(
@@ -133,7 +133,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             _DEPARTMENT,
             Field("before", "integer", note="employees before"),
             Field("after", "integer", note="employees after"),
-            Field("change", "integer", note="difference between after and before"),
+            Field("change", "integer", note="after minus before"),
             Field("growth", "number", note="change divided by the earlier headcount"),
         ),
         "comparison_summary": (
@@ -142,7 +142,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("note", note="explanation of the count"),
         ),
         "forget": (
-            Field("path", note="file with the person's data"),
+            Field("path", note="path of the file with people's data"),
             Field("kind", note="cache, journal, checkpoint or export"),
             Field("rows", "integer", note="number of entries or rows"),
             Field("removed", "boolean", note="whether these entries or rows were removed"),
@@ -151,7 +151,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("name", note="name of the column"),
             Field("dtype", note="dtype of the column"),
             Field("meaning", note="meaning of the column"),
-            Field("group", note="subject of the column"),
+            Field("group", note="object that has the column"),
         ),
     }
 )

@@ -34,7 +34,7 @@ _MAX_DIGITS: Final = 1000
 
 
 class UnclearTextError(ValueError):
-    """A cell cannot be converted to text in a single clear way."""
+    """Raised if a cell cannot be converted to text in a single clear way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,9 +297,9 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
     tables = [pd.DataFrame({"email": ["c@x.example"]}), pd.DataFrame({"site": ["y.example"]})]
     with pytest.warns(OutreachWarning) as caught:
         kept = frame.outreach.without(*tables, email="email", domain="site")
-    assert [str(one.message).split(" and was")[0] for one in caught] == [
-        "Table 1 has no column for domain",
-        "Table 2 has no column for email address",
+    assert [str(one.message).split(":")[0] for one in caught] == [
+        "Table 1 was not compared by domain",
+        "Table 2 was not compared by email address",
     ]
     assert len(kept) == 1
 
@@ -307,7 +307,7 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "do not both have"),
+        ({}, "no common column"),
         ({"email": "mial"}, "no column 'mial'"),
         ({"email": ("mail", "address")}, "none of the columns 'address'"),
         ({"email": ("mail", "a", "b")}, "not a pair"),

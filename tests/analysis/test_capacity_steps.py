@@ -294,7 +294,7 @@ def test_a_plan_of_many_leads_over_years_is_fast() -> None:
         *(({"email_days": days}, "takes a list") for days in (3, {0: 1}, pd.DataFrame([0]))),
         ({"email_days": [0, 40_000]}, "more than 36,525 days"),
         ({"email_days": [0, 1], "leads": 10**12}, "more than 36,525 days"),
-        ({"ramp": {MONDAY: 0}}, "more than 36,525 days at 5 a day and the limits of ramp"),
+        ({"ramp": {MONDAY: 0}}, "more than 36,525 days at 5 a day or the limits in ramp"),
         ({"ramp": 5}, "ramp=5 is not a dict"),
         ({"ramp": {"m1": {MONDAY: 5}}}, "'m1', which is not the id of a mailbox in the frame"),
         ({"ramp": {"m0@x.example": {MONDAY: 5}}}, "Pass ids from the column id"),

@@ -175,7 +175,7 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
     again, said = warned(changed(path, change))
     assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
-    assert "have values of another dtype, which were read as in the sheet: 'size' (str)." in said
+    assert "that do not fit the dtype were read as in the sheet: 'size' (str)." in said
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:

@@ -295,8 +295,8 @@ def test_journals_among_tables(path: Path, client: Client) -> None:
         )
     assert left.index.tolist() == [4, 6]
     said = "\n".join(str(one.message) for one in caught)
-    assert "The journal spring.journal has no column for profile URL" in said
-    assert "The journal urls.journal has no column for email address" in said
+    assert "The journal spring.journal was not compared by profile URL" in said
+    assert "The journal urls.journal was not compared by email address" in said
     with pytest.raises(InvalidInputError, match=r"urls\.journal is compared by profnet_url only"):
         frame.outreach.without(urls, email="Mail")
     with pytest.raises(InvalidInputError, match="by email only"):
