@@ -419,7 +419,8 @@ COMMANDS: Final = (
                 action="extend",
                 metavar="FILTER",
                 type=filter_name,
-                help="one count per value of this filter; for several filters, per combination of values",
+                help="one count per value of this filter; for several filters, per combination of "
+                "values",
             ),
             option(
                 "--max-requests",

@@ -152,8 +152,8 @@ ADD_LEADS: Final = Command(
             nargs="+",
             action="extend",
             metavar="EMAIL",
-            help="mailboxes for the distribution custom_mailboxes or, with --mailbox, for rows without "
-            "a mailbox",
+            help="mailboxes for the distribution custom_mailboxes or, with --mailbox, for rows "
+            "without a mailbox",
         ),
         option(
             "--chunk-size",

@@ -62,7 +62,7 @@ def add_leads(service: Service, call: Call) -> Reply:
 
 
 def get_contacts(service: Service, call: Call) -> Reply:
-    """GET /contacts: the known ids, without recent activity."""
+    """GET /contacts: the contacts with known ids, without recent activity."""
     ids = [value for _, value in call.query]
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
         limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
