@@ -318,7 +318,7 @@ class _Checker:
         return page
 
     def _read(self, response: Observation) -> dict[str, Any]:
-        """Check the response of a first page, or of a record, and return its JSON object."""
+        """Check the response with a list's first page or one record, and return its JSON object."""
         endpoint, page = self._endpoint, self._parse(response)
         is_list = endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST)
         if is_list and not page_items(page, endpoint):
@@ -357,7 +357,7 @@ def _load(body: bytes) -> dict[str, Any]:
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
-    """Yield the contradictions between a page of a search and its totals."""
+    """Yield the contradictions between a search's page and the page's pagination."""
     size = spec.MAX_SEARCH_PAGE_SIZE
     total, pages = pagination.get("total"), pagination.get("total_pages")
     if not isinstance(total, int) or not isinstance(pages, int):

@@ -197,7 +197,7 @@ class ResponseCache:
 
     @contextmanager
     def _use_store(self) -> Iterator[_Store | None]:
-        """Yield the store to one thread; if the file fails, warn once and stop caching."""
+        """Yield the store, one thread at a time; if the file fails, warn once and stop caching."""
         with self._lock:
             try:
                 yield self._store

@@ -32,7 +32,7 @@ _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
 
 
 class Token:
-    """An account's token; `check` rejects invalid values, after callers have deleted the text."""
+    """An account's token; callers delete the text, then `check` raises if it was invalid."""
 
     __slots__ = ("_hidden", "_problem")
 

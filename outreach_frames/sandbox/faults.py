@@ -271,7 +271,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(slots=True)
 class _Active:
-    """A fault with the number of requests that it has seen and affected."""
+    """A fault, the number of requests it has seen, and the number it has affected."""
 
     fault: Fault
     seen: int = 0

@@ -1,7 +1,7 @@
 """The sandbox's operations: short functions from a `Call` and the `Service` to a `Reply`.
 
-Choices where the interface document is silent: an unknown id is a 404, except that unknown contacts
-are skipped; contacts are returned in the account's order, not in the order of the requested ids.
+Choices where the interface document is silent: an unknown id is a 404, except that unknown contact
+ids are skipped; contacts are returned in the account's order, not in that of the requested ids.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class World(NamedTuple):
 # Increment when the tables change: files of another format are rejected, not misread.
 FORMAT = 5
 
-# 4 KB pages waste a sixth of the space, larger pages slow down adding a lead.
+# 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
 PAGE_BYTES = 16_384
 
 # A world of 2,000 people takes 8 MB; larger worlds are generated each time.
