@@ -454,7 +454,11 @@ COMMANDS: Final = (
             ENCODING,
             _add_company_columns,
             option(
-                "--per-company", type=int, default=10, metavar="N", help="people per company (10)"
+                "--per-company",
+                type=int,
+                default=10,
+                metavar="N",
+                help="maximum number of people per company (10)",
             ),
             option("--all", action="store_true", help="read all matching people"),
             COLUMNS,
