@@ -116,7 +116,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write the partial result of a failed call to files next to the requested files."""
+    """Write the partial result of a failed call next to the files of --out and --accounts."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -174,7 +174,7 @@ def _run_login(options: argparse.Namespace) -> None:
 
 
 def _run_check(options: argparse.Namespace) -> int:
-    """Print the findings, with advice for those that need attention."""
+    """Check the service, print the findings with their advice, and return the exit code."""
     found = call(of.check, options)
     for row in found.to_dict("records"):
         print_result(f"{row['status']:8} {row['check']}: {row['detail']}")
@@ -258,7 +258,7 @@ def _run_forget(options: argparse.Namespace) -> None:
 
 
 def _add_company_columns(command: argparse.ArgumentParser) -> None:
-    companies = command.add_argument_group("columns of the file that identify the companies")
+    companies = command.add_argument_group("columns that identify the companies")
     companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or emails")
     companies.add_argument("--company-id", metavar="COLUMN", help="the service's company ids")
     companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
@@ -303,7 +303,10 @@ _OUT: Final = option(
     "partial result is in a file with .partial in its name",
 )
 _LOGIN_PROFILE: Final = option(
-    "--profile", metavar="NAME", default=DEFAULT_PROFILE, help=f"its name ({DEFAULT_PROFILE})"
+    "--profile",
+    metavar="NAME",
+    default=DEFAULT_PROFILE,
+    help=f"the profile's name ({DEFAULT_PROFILE})",
 )
 _LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
@@ -379,8 +382,8 @@ COMMANDS: Final = (
         "Check the connection, and whether the service's responses are as documented. "
         "At most 15 read requests are sent. The output contains no values of people or mailboxes.",
         (
-            option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
-            option("--lead-list-id", metavar="ID", help="a lead list to read"),
+            option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to read"),
+            option("--lead-list-id", metavar="ID", help="the lead list to read"),
             option("--strict", action="store_true", help="exit with code 1 also after warnings"),
             _OUT,
             SANDBOX_OPTION,
@@ -416,9 +419,16 @@ COMMANDS: Final = (
                 action="extend",
                 metavar="FILTER",
                 type=filter_name,
-                help="one count per value of this filter, or per combination of several filters",
+                help="one count per value of this filter; for several filters, per combination of "
+                "values",
             ),
-            option("--max-requests", type=int, default=200, metavar="N", help="with --by (200)"),
+            option(
+                "--max-requests",
+                type=int,
+                default=200,
+                metavar="N",
+                help="maximum number of requests with --by (200)",
+            ),
             *_LIST_OPTIONS,
             add_filters,
         ),
@@ -428,7 +438,7 @@ COMMANDS: Final = (
     Command(
         "explain",
         "show which filter or value excludes people",
-        "Count the people that a search would find without each of its filters and values.",
+        "Drop each filter and value of a search in turn, and count the people found without it.",
         (*_LIST_OPTIONS, add_filters),
         lambda options: _print_or_save(call(of.explain_search, options), None, options.out),
         usage="%(prog)s FILTERS [--out FILE] [--sandbox]",
@@ -443,7 +453,13 @@ COMMANDS: Final = (
             SHEET_NAME,
             ENCODING,
             _add_company_columns,
-            option("--per-company", type=int, default=10, metavar="N", help="per company (10)"),
+            option(
+                "--per-company",
+                type=int,
+                default=10,
+                metavar="N",
+                help="maximum number of people per company (10)",
+            ),
             option("--all", action="store_true", help="read all matching people"),
             COLUMNS,
             SPLIT_BY,
@@ -451,7 +467,7 @@ COMMANDS: Final = (
                 "--accounts",
                 type=_TABLE_PATH,
                 metavar="FILE",
-                help="write the companies with their status to a file, like --out",
+                help="write the companies with their status to a file, in any format of --out",
             ),
             *_LIST_OPTIONS,
             add_filters,
@@ -501,17 +517,19 @@ COMMANDS: Final = (
     Command(
         "lead-list",
         "read the leads of a lead list",
-        "Read the leads of a lead list from the web app, with all their fields.",
+        "Read the leads, with all their fields, of a lead list that was made in the web app.",
         (option("lead_list_id", metavar="ID", help="the lead list's id"), *_LIST_OPTIONS),
         _run_lead_list,
     ),
     Command(
         "capacity",
-        "plan how many emails to send per day to a number of leads",
+        "plan how many emails each mailbox sends per day",
         "Plan how many emails each active mailbox sends per day until all leads are reached.",
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
-            option("--emails-per-lead", type=int, default=1, metavar="N", help="per lead (1)"),
+            option(
+                "--emails-per-lead", type=int, default=1, metavar="N", help="emails per lead (1)"
+            ),
             option(
                 "--email-days",
                 nargs="+",
@@ -523,7 +541,11 @@ COMMANDS: Final = (
             option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
             option("--freq", default="B", help="sending days, as a pandas frequency (B: weekdays)"),
-            option("--spread", default="by_limit", help="by_limit or evenly (by_limit)"),
+            option(
+                "--spread",
+                default="by_limit",
+                help="divide the emails among the mailboxes by_limit or evenly (by_limit)",
+            ),
             *_LIST_OPTIONS,
         ),
         _run_capacity,
@@ -534,16 +556,14 @@ COMMANDS: Final = (
     Command(
         "forget",
         "remove people from the cache and list the files that contain them",
-        "Remove people from the responses stored on this machine, and list the journals, exports "
-        "and tables under a folder that contain them. --files also removes them from this "
+        "Remove people from the responses stored on this machine. List the journals, exports and "
+        "tables in a folder that contain these people. --files also removes the people from this "
         "package's files.",
         (
             option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
             option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
             option("--folder", type=Path, help="the folder with your files"),
-            option(
-                "--files", action="store_true", help="also change this package's files in FOLDER"
-            ),
+            option("--files", action="store_true", help="clean this package's files in FOLDER too"),
             option("--dry-run", action="store_true", help="only show what would be removed"),
             _OUT,
         ),

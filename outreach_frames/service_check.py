@@ -1,4 +1,4 @@
-"""Check whether the service conforms to the interface document; reads only."""
+"""Check whether the service conforms to the interface document, with read requests only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _CLOCK_SECONDS: Final = 60
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
-# Errors before the first good response that end the run, and the name of the failed check.
+# Errors that end the run if no good response came before, and the name of the failed check.
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     AuthenticationError: "token",
     ConnectionFailedError: "connection",
@@ -66,7 +66,7 @@ _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
-# Patterns: the request that starts an error's message, a JSON media type, and email addresses.
+# Patterns of the request at the start of an error's message, JSON media types and addresses.
 _LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
 _ADDRESS: Final = r"[^\s'\"]*(@|%40)[^\s'\"]*"
@@ -89,9 +89,9 @@ def check(
 ) -> pd.DataFrame:
     """Check whether the service can be used and conforms to the interface document.
 
-    The check sends at most 15 requests, which only read, and does not use the cache. The result
-    contains field names, counts and labels, but no values of people or mailboxes, so you can send
-    it to others.
+    The check sends at most 15 requests, which only read, and does not use the cache. You can
+    send the result to others: it contains field names, counts and labels, but no values of people
+    or mailboxes.
 
     Parameters
     ----------
@@ -106,8 +106,9 @@ def check(
     -------
     DataFrame
         One row per finding: check (str), status (ordered category: ok < note < warning < failed),
-        detail and advice (str). failed: the service cannot be used. warning: a difference from the
-        interface document; results may be incomplete. note: undocumented data, or a skipped check.
+        detail and advice (str). failed: the service or the endpoint cannot be used. warning:
+        a difference from the interface document (results may be incomplete), or a problem of
+        encryption, cache or clock. note: undocumented data, or a skipped check.
 
     Raises
     ------
@@ -193,11 +194,11 @@ class _Checker:
         self._client = client
         self._findings = findings
         self._endpoint = spec.LIST_SEQUENCES
-        self._accepted: Finding | None = None  # the first good response's clock
+        self._accepted: Finding | None = None  # the clock finding of the first good response
         self._contact_ids: list[str] = []
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
-        """Check all operations; stop if the service cannot be used."""
+        """Check all operations that read; stop if the service cannot be used."""
         operations: dict[spec.Endpoint, Callable[[], None]] = {
             spec.LIST_SEQUENCES: self._check_list,
             spec.LIST_MAILBOXES: self._check_list,
@@ -270,13 +271,17 @@ class _Checker:
                     f"The response has no object {spec.PAGINATION_KEY!r}. {_REPORT_TO_SERVICE}"
                 )
             for problem in _wrong_totals(pagination, people, len(pages)):
-                self._add(WARNING, problem, "Pass limit= and compare the number of rows.")
+                self._add(
+                    WARNING,
+                    problem,
+                    "Pass limit= to searches, and compare it with the number of rows.",
+                )
             if pagination.get("total_pages") == 1:
                 break
         self._check_repeats(pages)
 
     def _check_emails(self, emails: Sequence[str]) -> None:
-        """Check contacts by email."""
+        """Check reading contacts by email."""
         for email in emails:
             with suppress(NotFoundError):
                 response = self._client.observe(self._endpoint, path={"email": email})
@@ -287,7 +292,7 @@ class _Checker:
             self._add(NOTE, "no contact has these emails", _NEEDS_EMAILS)
 
     def _check_contacts(self) -> None:
-        """Check contacts by the ids that the emails found."""
+        """Check reading contacts by id, with the ids of the contacts found by email."""
         ids = self._contact_ids
         if not ids:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
@@ -313,7 +318,7 @@ class _Checker:
         return page
 
     def _read(self, response: Observation) -> dict[str, Any]:
-        """Check the response of a first page, or of a record, and return its JSON object."""
+        """Check the response with a list's first page or one record, and return its JSON object."""
         endpoint, page = self._endpoint, self._parse(response)
         is_list = endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST)
         if is_list and not page_items(page, endpoint):
@@ -352,7 +357,7 @@ def _load(body: bytes) -> dict[str, Any]:
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
-    """Yield the contradictions between a page of a search and its totals."""
+    """Yield the contradictions between a search's page and the page's pagination."""
     size = spec.MAX_SEARCH_PAGE_SIZE
     total, pages = pagination.get("total"), pagination.get("total_pages")
     if not isinstance(total, int) or not isinstance(pages, int):

@@ -68,7 +68,7 @@ class Endpoint:
 
     @property
     def listed(self) -> Field:
-        """Return the field of a successful response that holds the items."""
+        """Return the response's field that holds the items."""
         return next(field for field in self.result if field.type == "array")
 
 
@@ -283,7 +283,7 @@ CHECK_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType(
 
 ADD_LEADS_RESULT: Final = (
     Field("total", "integer", note="number of lead objects in the request"),
-    Field("total_added_to_sequence", "integer", note="leads added"),
+    Field("total_added_to_sequence", "integer", note="number of leads added"),
     Field(
         "duplicate_emails",
         "array",
@@ -346,7 +346,7 @@ CONTACT: Final = (
         "last_contacted_at",
         format="date-time",
         nullable=True,
-        note="time of the last contact",
+        note="time when the contact was last contacted",
     ),
     Field("phone_numbers", "array", items="object", members=PHONE_NUMBER, note="all phone numbers"),
     Field(
@@ -354,7 +354,7 @@ CONTACT: Final = (
         "array",
         items="object",
         members=ACTIVITY,
-        note="events, newest first; only of contacts read by email address",
+        note="events, newest first; only for contacts read by email address",
     ),
 )
 
@@ -431,7 +431,7 @@ COMPANY: Final = (
     Field("website", note="web address"),
     Field("profnet_url", note="profile URL of the company"),
     Field("industry", note="industry"),
-    Field("logo_url", note="address of the logo"),
+    Field("logo_url", note="URL of the logo"),
     Field("location", note="place as text"),
     Field("overview", note="the company's description of itself"),
     Field("keywords", "array", items="string", note="keywords for the company's business"),
@@ -439,9 +439,9 @@ COMPANY: Final = (
     Field("size", note="range of the number of employees, as a label"),
     Field("location_details", "object", members=COMPANY_LOCATION),
     Field("locations", "array", note="all locations; the elements are not documented"),
-    Field("followers", "integer", note="followers of the profile"),
+    Field("followers", "integer", note="number of followers of the profile"),
     Field("founded_year", "integer", note="year of foundation"),
-    Field("traffic_rank", "integer", note="rank by visits of the website"),
+    Field("traffic_rank", "integer", note="rank of the website by visits"),
     Field("sic_codes", "array", items="integer", note="SIC codes of the industry"),
     Field("naics_codes", "array", items="integer", note="NAICS codes of the industry"),
     Field("type", note="type of company, as a label"),
@@ -467,8 +467,10 @@ PERSON: Final = (
     Field("headline", note="headline of the profile"),
     Field("about", nullable=True, note="the person's description of themselves"),
     Field("current_position_start_date", format="date", note="first day of the current position"),
-    Field("current_position_description", nullable=True, note="description of that position"),
-    Field("image_url", note="address of the picture"),
+    Field(
+        "current_position_description", nullable=True, note="description of the current position"
+    ),
+    Field("image_url", note="URL of the picture"),
     Field("location", note="place as text"),
     Field("location_details", "object", members=PERSON_LOCATION),
     Field("experiences", "array", items="object", members=EXPERIENCE, note="all positions held"),
@@ -629,7 +631,7 @@ FILTERS: Final = (
         "array",
         _NETWORKS,
         suggestions=(ALL_NETWORKS,),
-        note="user email addresses whose network connections filter the results",
+        note="email addresses of users whose network connections filter the results",
     ),
     Filter(
         "exclude_profnet_networks",
@@ -637,7 +639,7 @@ FILTERS: Final = (
         _NETWORKS,
         excludes="profnet_networks",
         suggestions=(ALL_NETWORKS,),
-        note="user email addresses whose network connections are excluded",
+        note="email addresses of users whose network connections are excluded",
     ),
     Filter(
         "company_investors",

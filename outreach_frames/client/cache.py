@@ -1,11 +1,11 @@
 """A file that caches responses, so that repeated reads need no request.
 
-The file holds bodies, or values that callers derived from them, but no headers, addresses or
-tokens. If the file fails, requests go to the service.
+The file holds bodies, or values that callers derived from them, but no headers, URLs or tokens. If
+the file fails, requests go to the service.
 
 requests-cache manages the table, with four changes. `_pack` and `_unpack` replace its serializers:
 pickle runs code, and JSON raises on damaged rows. The wait for a locked file is limited. The file
-keeps its exact name. Several entries are read at once.
+keeps its exact name. One query reads several entries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
-# Entries live for less than a day: a later expiry was stored by a clock that is ahead.
+# Entries live for less than a day: a longer remaining time means that a clock was ahead.
 _MAX_LIFETIME: Final = 86_400
 _TIMES: Final = struct.Struct(">dd")
 _CHECKSUM: Final = struct.Struct(">I")
@@ -143,7 +143,7 @@ class ResponseCache:
         self.set_many({key: body}, time.time() + lifetime, lifetime)
 
     def set_many(self, bodies: Mapping[str, bytes], expires_unix: float, lifetime: float) -> None:
-        """Store all responses or none; they expire at a Unix time."""
+        """Store all responses or none; they expire at the Unix time `expires_unix`."""
         with self._use_store() as store:
             if store is not None:
                 with store.connection(commit=True):
@@ -197,7 +197,7 @@ class ResponseCache:
 
     @contextmanager
     def _use_store(self) -> Iterator[_Store | None]:
-        """Yield the store to one thread; if the file fails, warn once and stop caching."""
+        """Yield the store, one thread at a time; if the file fails, warn once and stop caching."""
         with self._lock:
             try:
                 yield self._store
@@ -232,9 +232,9 @@ def _path(location: str | PathLike[str]) -> Path:
 def _open(path: Path) -> _Store:
     """Open a cache, or create one that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not is_cache(path):
+    if not _may_hold_cache(path):
         raise sqlite3.DatabaseError("it is not a cache, so it was not changed")
-    # Without this lock, processes that create the file at once would find it locked.
+    # Without this lock, processes that create the file simultaneously would find it locked.
     with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
         with suppress(FileExistsError):
             path.touch(0o600, exist_ok=False)
@@ -247,8 +247,8 @@ def _open(path: Path) -> _Store:
         return _Store(path)
 
 
-def is_cache(path: Path) -> bool:
-    """Return whether a file is a cache, missing or empty, without changing it."""
+def _may_hold_cache(path: Path) -> bool:
+    """Return True if a path is a cache file, an empty file or does not exist; change nothing."""
     if not path.exists() or not path.stat().st_size:
         return True
     header = read_header(path)
@@ -256,8 +256,8 @@ def is_cache(path: Path) -> bool:
 
 
 def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
-    """Erase damaged entries and entries whose bodies match; return their count."""
-    if not is_cache(path):
+    """Erase damaged entries and entries whose body `holds` accepts; return their number."""
+    if not _may_hold_cache(path):
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
         rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant

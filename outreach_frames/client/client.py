@@ -146,7 +146,7 @@ class Client:
         workers: int = options.WORKERS,
         max_wait: float = options.MAX_WAIT,
         network_name: str = spec.NETWORK_NAME,
-        backoff: float = 0.5,  # maximum seconds before the first retry; doubles each time
+        backoff: float = 0.5,  # maximum seconds before the first retry; doubles per retry
         proxies: Mapping[str, str] | None = None,
         verify: bool | str | PathLike[str] = True,
     ) -> None:
@@ -409,7 +409,7 @@ class Client:
         parse: Callable[[bytes], T],
         replayable: Callable[[ServiceError], bool],
     ) -> tuple[bytes, T]:
-        """Send a request, retry it if useful and allowed, and return the body and its value."""
+        """Send a request, retry it if useful and allowed, and return the raw and parsed body."""
         for attempt in range(1, MAX_TRIES + 1):
             self._throttle.wait_for_turn(call.label, budget)
             try:
@@ -456,7 +456,7 @@ class Client:
         fault: Exception | None = None
         body, retry_after = b"", None
         # A write uses a new connection: on a reused one, a late response to an earlier request
-        # could be mistaken for its own.
+        # could be mistaken for the write's.
         adapter = self._adapter if call.endpoint.name in LIFETIMES else _Adapter(pool_maxsize=1)
         cancellation = LinkedTokens(self._throttle.cancellation)
         with exchange(self.timeout, cancellation, self._token.signed) as current:

@@ -30,7 +30,7 @@ SANDBOX = "sandbox"
 _HOW_TO_CONNECT = (
     'Call of.connect("https://api.your-service.example", api_key), '
     f"or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, "
-    "or store both once with of.login(), "
+    "or store an address and a token with of.login(), "
     'or try everything without an account: of.connect("sandbox").'
 )
 
@@ -56,10 +56,10 @@ def connect(
 ) -> Client:
     """Connect to the service and make the connection the default.
 
-    Address and token come from the first source that is set: the arguments, each completed by its
-    environment variable; `profile`; the profile named in the environment variable OUTREACH_PROFILE;
-    the environment variables; the profile "default". A stored token is sent only to the address
-    stored with it.
+    Address and token come from the first source that is set: the arguments (if only one is passed,
+    the other comes from its environment variable); `profile`; the profile that the environment
+    variable OUTREACH_PROFILE names; the environment variables; the profile "default". A stored
+    token is sent only to the address stored with it.
 
     Parameters
     ----------
@@ -70,15 +70,15 @@ def connect(
         The account's token; by default the environment variable OUTREACH_API_KEY. The sandbox
         needs no token.
     profile : str, optional
-        A profile of `login`; pass no address or token with it. Its options
+        A profile of `login`; pass no address or token with it. The profile's options
         apply unless you pass other values.
     people : int, optional
         The number of people in the sandbox, by default 2000; only for the sandbox.
     seed : int, optional
         The seed of the sandbox's data, by default 0; only for the sandbox.
     cache : str, Path or None
-        The file for cached responses: "default" in the user's cache folder, a path, or None for
-        no cache.
+        Where to cache responses: "default" for a file in the user's cache folder, the path of a
+        file, or None for no cache.
     timeout : float
         Maximum seconds for one request, including the response's body.
     workers : int
@@ -173,10 +173,11 @@ def login(
 ) -> Client:
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
-    If the profile is stored with this address and the service accepts its token, `login` asks for
-    nothing, so a notebook can begin with it. If the service refuses a stored token, `login` asks
-    for a new one. The token is hidden while you type it, tried with one request, and stored only in
-    the keyring: Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
+    If the profile is stored with this address and the service accepts the stored token, `login`
+    asks for nothing, so a notebook can begin with `login`. If the service refuses a stored token,
+    `login` asks for a new one. The token is hidden while you type it, tried with one request, and
+    stored only in the keyring: Keychain, Credential Manager, Secret Service or KWallet. Later,
+    `connect` uses it.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ def make_default(client: Client) -> None:
 
 
 def _configured_profile(profile: str | None, token: Token) -> Profile | None:
-    """Return the requested profile, or the default one if no address or token is set."""
+    """Return the requested profile, else the default one unless an address or token is set."""
     name = os.environ.get(PROFILE_VARIABLE) or None if profile is None else profile
     if name is not None:
         stored = profiles.load(name)

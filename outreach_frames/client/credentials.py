@@ -25,14 +25,14 @@ _REDACTED = b"[token]"
 _MISSING = "is missing"
 # A shorter token could be an ordinary word.
 _SHORTEST_REDACTED_IN_DATA = 12
-# ASCII characters that JSON may write as escapes.
+# The escapes that JSON may write for ASCII characters.
 _ESCAPED_ASCII = rb"\\u00[2-7]"
 _SLASHED = b'"\\/'
 _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
 
 
 class Token:
-    """An account's token; `check` rejects invalid values, after callers have deleted the text."""
+    """An account's token; callers delete the text, then `check` raises if it was invalid."""
 
     __slots__ = ("_hidden", "_problem")
 
@@ -70,7 +70,7 @@ class Token:
         return account.hexdigest()[:16]
 
     def entry(self, settings: Mapping[str, Any]) -> memoryview:
-        """Return settings and the token as JSON for a keyring, as a memoryview."""
+        """Return a keyring entry: the settings and the token as JSON, in a memoryview."""
         return memoryview(orjson.dumps({**settings, TOKEN_KEY: str(self._hidden, "latin-1")}))
 
     def redact_body(self, body: bytes) -> bytes:
@@ -87,7 +87,7 @@ class Token:
         return body
 
     def redact(self, text: str) -> str:
-        """Remove the token from a text of the service, in every spelling."""
+        """Remove the token from a text that the service sent, in every spelling."""
         if not text:  # building the pattern is slow, and most texts are empty
             return text
         plain = re.sub(self._pattern(), _REDACTED, text.encode("utf-8", "surrogatepass"))

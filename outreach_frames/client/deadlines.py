@@ -80,7 +80,7 @@ class Clock:
                 self._changed.notify()
 
     def forget(self, current: Exchange) -> None:
-        """Stop the clock of an exchange that is done."""
+        """Stop timing an exchange that is done."""
         with self._changed:
             self._ends.pop(current, None)
 

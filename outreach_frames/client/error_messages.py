@@ -51,7 +51,7 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
     """Return the error for a response that is larger than allowed."""
     return InvalidResponseError(
         f"{label}: the response (status {status}) is larger than {limit} and was not "
-        "read. Request less at a time.",
+        "read. Request less data at a time.",
         status_code=status,
     )
 

@@ -1,4 +1,4 @@
-"""Translate the network's name in field names: `profnet` here, another name on the wire."""
+"""Translate the network's name in field names: `profnet` in this package, another on the wire."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NetworkName:
 
     @property
     def translates(self) -> bool:
-        """Whether any name differs on the wire."""
+        """Whether any field name differs on the wire."""
         return bool(self._to_wire)
 
     def outgoing(self, body: Mapping[str, Any]) -> dict[str, Any]:

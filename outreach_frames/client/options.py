@@ -24,7 +24,7 @@ _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5
 
 
 def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
-    """Return a valid number of seconds, at most a year."""
+    """Return the seconds, or raise ConfigurationError if they are out of range."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and at_least <= value <= _A_YEAR:
         return value
@@ -34,7 +34,7 @@ def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
 
 
 def checked_workers(value: int) -> int:
-    """Return a valid number of parallel requests."""
+    """Return the number of parallel requests, or raise ConfigurationError if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigurationError(f"workers takes a whole number, 1 or more, not {quoted(value)}.")
     return value
@@ -54,7 +54,7 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _checked_proxy_key(key: str) -> str:
-    """Return a valid key of `proxies`; the HTTP library silently ignores invalid keys."""
+    """Return a lowercase key of `proxies`; reject invalid keys, which the HTTP library ignores."""
     scheme, *host = key.lower().split("://")
     if scheme in _PROXY_KEYS:
         return "://".join([scheme, *host])
@@ -85,7 +85,7 @@ def _checked_proxy(key: str, address: str) -> str:
 
 
 def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
-    """Return whether to verify certificates, or the absolute path of a file of authorities."""
+    """Return a boolean unchanged, or the absolute path of a file of certificate authorities."""
     if isinstance(verify, bool):
         return verify
     try:

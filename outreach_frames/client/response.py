@@ -39,8 +39,8 @@ _NOT_ACCEPTED = (
     "with of.login()."
 )
 
-# Statuses that prove that the service did not act, with their exceptions and advice. Others may
-# come from a proxy that stopped waiting while the service acted.
+# Statuses that prove that the service did not act, with their exceptions and advice. Other statuses
+# may come from a proxy that stopped waiting while the service acted.
 _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
@@ -74,7 +74,7 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     body = b"".join(read)
     if not is_good:
         return body[:MAX_ERROR_BYTES]
-    # Count values only if the body has more bytes; a parsed value takes up to 250 bytes.
+    # Only a body with more bytes can have too many values; a parsed value takes up to 250 bytes.
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_large(label, status, f"{MAX_VALUES:,} values")
     return body

@@ -84,7 +84,7 @@ class Throttle:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
     def wait_for_turn(self, label: str, budget: WaitBudget) -> None:
-        """Wait until a request may be sent; raise if that takes too long or is cancelled."""
+        """Wait until a request may be sent; raise if the wait is too long or cancelled."""
         cancellation = LinkedTokens(self.cancellation)
         waited = False
         while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:

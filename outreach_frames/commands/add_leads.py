@@ -144,7 +144,7 @@ ADD_LEADS: Final = Command(
         option(
             "--mailbox",
             metavar="COLUMN",
-            help="the column with the address of each row's mailbox or mailbox user",
+            help="the column with each row's mailbox: the address of a mailbox or of a user",
         ),
         option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
         option(
@@ -152,7 +152,8 @@ ADD_LEADS: Final = Command(
             nargs="+",
             action="extend",
             metavar="EMAIL",
-            help="mailboxes for custom_mailboxes or, with --mailbox, for rows without a mailbox",
+            help="mailboxes for the distribution custom_mailboxes or, with --mailbox, for rows "
+            "without a mailbox",
         ),
         option(
             "--chunk-size",
@@ -167,7 +168,9 @@ ADD_LEADS: Final = Command(
             metavar="FILE",
             help="a file that records the sent leads, so that a repeated command resumes",
         ),
-        option("--results", type=Path, metavar="FOLDER", help="a folder for CSV files by outcome"),
+        option(
+            "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
+        ),
         option("--dry-run", action="store_true", help="check the rows and send nothing"),
         SANDBOX_OPTION,
     ),

@@ -59,7 +59,9 @@ SNAPSHOT = Command(
     "same command on the same day resumes.",
     (
         option("folder", type=Path, help="the folder for this search's snapshots"),
-        option("--date", metavar="DATE", help="YYYY-MM-DD (today on this machine)"),
+        option(
+            "--date", metavar="DATE", help="the snapshot's date, YYYY-MM-DD (today on this machine)"
+        ),
         _QUIET,
         COLUMNS,
         SPLIT_BY,
@@ -76,7 +78,7 @@ COMPARE = Command(
     "who appeared or disappeared, and changes of values, employers and headcounts.",
     (
         option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
-        option("after", type=Path, nargs="?", help="a file or folder of later people"),
+        option("after", type=Path, nargs="?", help="a later file or folder of people"),
         SHEET_NAME,
         ENCODING,
         option(

@@ -27,7 +27,7 @@ _SECONDS_TO_STOP: Final = 20
 
 
 def copy_examples(folder: Path) -> list[str]:
-    """Copy the notebooks and data; keep existing files, and return the files that differ."""
+    """Copy the examples but keep existing files; return the paths of kept files that differ."""
     kept: list[str] = []
     for name, pattern in _FOLDERS.items():
         place = folder / name

@@ -87,7 +87,7 @@ def _add_service(command: argparse.ArgumentParser) -> None:
 
 
 def filter_name(option_name: str) -> str:
-    """Convert the name of a filter or of its option to the filter's name."""
+    """Return the filter's name for an option's name: `person-titles` becomes `person_titles`."""
     return option_name.replace("-", "_")
 
 

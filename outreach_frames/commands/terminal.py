@@ -163,7 +163,7 @@ def print_if_open(text: str) -> None:
 
 
 def fit_lines(text: str) -> str:
-    """Break long lines between words, and indent the following lines to the last column."""
+    """Break long lines between words; indent the continuations to the line's last column."""
     width = _terminal_width()
     lines = []
     for line in text.split("\n"):
@@ -229,7 +229,7 @@ def _padded(text: str, width: int, *, to_right: bool) -> str:
 
 
 def _terminal_width() -> int:
-    """Return the width of the terminal, or COLUMNS; files and pipes have no limit."""
+    """Return the width that COLUMNS sets, or the terminal's; files and pipes have no limit."""
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
 
 

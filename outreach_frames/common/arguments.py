@@ -101,7 +101,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None
 
 
 def check_text(name: str, value: object) -> str | None:
-    """Return non-blank text, or None if it is not set."""
+    """Return a text after checking that it is not blank, or None if it is not set."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -114,7 +114,7 @@ def check_text(name: str, value: object) -> str | None:
 
 
 def check_id(name: str, value: object) -> str:
-    """Return an id that is safe to use in a URL path."""
+    """Return an id after checking that a URL path can contain it."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):

@@ -27,7 +27,7 @@ if sys.platform != "win32":
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
-# Temporary names contain the machine, because some file systems do not share locks.
+# Temporary files are named after the machine, because some file systems do not share locks.
 _MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
@@ -79,7 +79,7 @@ def replace_file(
     try:
         place = resolve_links(target)
         mode = _PRIVATE if private else _mode_like(mode_from or place, place)
-        # The temporary folder must be on the same disk.
+        # The temporary folder must be on the target's disk.
         folder = temporary_folder or place.parent
         # A name may have 255 bytes, and a character takes up to four.
         mark = f".{place.name[:40]}.{_MACHINE}."
@@ -119,12 +119,12 @@ def _retry_busy(operation: Callable[[], object]) -> None:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file or folder, replacing a file; the package renames files only here."""
+    """Rename a file or folder, replacing an existing file; the package renames files only here."""
     _retry_busy(lambda: source.replace(target))
 
 
 def delete(path: Path) -> None:
-    """Delete a file, if it exists, or a folder; the package deletes files only here."""
+    """Delete a folder, or a file if it exists; the package deletes files only here."""
     remove = shutil.rmtree if path.is_dir() else partial(Path.unlink, missing_ok=True)
     _retry_busy(lambda: remove(path))
 
@@ -296,7 +296,7 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
 
 
 def replace_folder(place: Path, new: Path, aside: Path) -> None:
-    """Replace a folder and keep its permissions; `aside` holds the old folder in between."""
+    """Replace a folder, keep its permissions, and move the old folder to `aside`."""
     sync_folder(new)
     try:
         if place.exists():

@@ -11,7 +11,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
 
 
 class HeldSignals:
-    """Count termination signals in a `with` block; at its end, raise them again except Ctrl-C."""
+    """Count termination signals in a `with` block; at its end, raise all but Ctrl-C again."""
 
     def __init__(self) -> None:
         self.count: int = 0  # signals received so far

@@ -84,8 +84,8 @@ def read_header(path: Path) -> tuple[int, int] | None:
     """Return a file's application id and format version, or None if it is not a SQLite file."""
     if not path.stat().st_size:
         return None
-    # Use only SQLite: closing a plain file would drop this process's locks on it. With `immutable`,
-    # SQLite neither repairs the file nor creates others next to it.
+    # Read only through SQLite: closing the file in Python would drop this process's locks on it.
+    # With `immutable`, SQLite neither repairs the file nor creates other files next to it.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:

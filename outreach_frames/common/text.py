@@ -10,7 +10,7 @@ from collections.abc import Container
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
-# Placeholders that people and programs write into cells without a value, in lower case.
+# Placeholders, in lower case, that people and programs write into cells without a value.
 _WORDS = (
     "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
     "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"

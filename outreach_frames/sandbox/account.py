@@ -133,7 +133,7 @@ DEMO_SEQUENCES = (
 
 
 def new_hex_id(rng: random.Random) -> str:
-    """Return a random id in the format of sequences, mailboxes and users."""
+    """Return a random id in the format of sequence, mailbox and user ids."""
     return f"{rng.getrandbits(96):024x}"
 
 

@@ -1,9 +1,9 @@
 """Generate the activity of added leads as the world's days pass.
 
-Choices where the interface document is silent: a lead with an email gets one email within a day,
-regardless of the sequence's stages; at the sequence's rates, an opening follows within 2 days and a
-reply within 7 more days. Everyone who replies has opened the email, unless the reply rate is higher
-than the open rate. Paused sequences send nothing. An event is dated at the real time when
+Choices where the interface document is silent: a lead with an email address gets one email within a
+day, regardless of the sequence's stages; at the sequence's rates, an opening follows within 2 days
+and a reply within 7 more days. Everyone who replies has opened the email, unless the reply rate is
+higher than the open rate. Paused sequences send nothing. An event is dated at the real time when
 the lead was added, plus the days that the world's date has advanced since then.
 """
 

@@ -5,8 +5,8 @@ Choices where the interface document is silent:
 - success is a 200 response, sent after the leads were added;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads with the same email or profile URL, only the first is processed;
-- a lead counts as being in the sequence if its email or profile URL is in it;
-- an added lead with an email becomes a contact, unless a contact has that email.
+- a lead counts as being in the sequence if the sequence has its email or profile URL;
+- an added lead with an email becomes a contact, unless another contact has that email.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _missing_ai_credits(attempt: Attempt) -> str:
 
 
 def _require(stages: frozenset[str], ability: str, problem: str, attempt: Attempt) -> str:
-    """Return the problem if one of these stages needs an ability that the user lacks."""
+    """Return the problem if the sequence has one of `stages` and the user lacks the ability."""
     lacking = attempt.stages & stages and not attempt.user[ability]
     return f"{problem}: {attempt.user['email']}" if lacking else ""
 
@@ -195,7 +195,7 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
 
 
 def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
-    """Return which of the keys match each list of skipped leads."""
+    """Return the matching keys per list of skipped leads."""
     here, draft, active = set(), set(), set()
     for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
         if row["sequence_id"] == sequence_id:

@@ -1,8 +1,9 @@
 """The web application that serves the sandbox's operations.
 
-Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects other
-hosts (421) and long URLs and headers (414, 431). Choices where the interface document is silent: an
-unknown path is 404 and a wrong method 405, both without a token check. `/` needs no token either.
+Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects
+requests for other hosts (421), long URLs (414) and long headers (431). Choices where the interface
+document is silent: an unknown path is 404 and a wrong method 405, both without a token check. `/`
+needs no token either.
 """
 
 from __future__ import annotations

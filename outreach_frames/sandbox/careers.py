@@ -65,7 +65,7 @@ class Person:
     body: bytes
 
 
-# Rare values that are hard for tables, files and pages, by position modulo the period.
+# Rare values that are hard for tables, files and pages; keys are positions modulo the period.
 _AWKWARD_PERIOD: Final = 331
 _AWKWARD_VALUES: Final = {
     3: ("title", "={}"),

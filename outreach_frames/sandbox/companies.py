@@ -94,7 +94,7 @@ class Employer:
     type: str
     founded_year: int
     focuses: tuple[str, ...]
-    group: int  # number of the parent company, or its own number
+    group: int  # number of the parent company; if none, of this company
     investors: tuple[int, ...]
     cumulative_headcounts: array[int]  # per job function, in the order of spec
 
@@ -245,7 +245,7 @@ def _type(industry: Industry, employees: int, rng: Random) -> str:
 def _funding(
     industry: Industry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
-    """Draw the latest stage, total in US dollars and latest date, or None without funding."""
+    """Draw the last round's stage, all funding in US dollars and the last round's date, or None."""
     if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
         return None
     rounds = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
@@ -267,7 +267,7 @@ def _revenue(industry: Industry, employees: int, rng: Random) -> str:
 
 
 def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
-    """Draw the offices, headquarters first; large companies have more, also abroad."""
+    """Draw the offices, headquarters first, some abroad; larger companies have more offices."""
     found = {city.location: None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
         place = country if rng.random() < 0.5 else ANY_COUNTRY.draw(rng)

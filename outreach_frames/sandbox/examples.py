@@ -59,7 +59,7 @@ def requests(store: Store) -> Mapping[spec.Endpoint, Call]:
 
 
 def curl(call: Call, base_url: str, token: str) -> str:
-    """Return the curl command of a request; `token` is inserted in double quotes."""
+    """Return the curl command of a request; the shell expands a variable in `token`."""
     path = call.endpoint.path.format_map(
         {name: quote(value, safe="") for name, value in call.path_values.items()}
     )

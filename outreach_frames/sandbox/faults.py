@@ -62,13 +62,13 @@ class Fault:
     kind : str
         One of `outreach_frames.sandbox.FAULT_KINDS`, which describes their effects.
     endpoint : str, optional
-        The name of an endpoint, such as `"search_people"`; by default all endpoints of the kind.
+        The name of an endpoint, such as `"search_people"`; by default all that the kind supports.
     times : int, optional
         The number of requests to affect; by default no limit.
     after : int, default 0
         The number of requests to skip first.
     probability : float, default 1.0
-        The probability per request, drawn from a generator seeded with the sandbox's seed.
+        The probability that the fault affects a request; the sandbox's seed determines which.
     retry_after : float or str, optional
         The seconds in `Retry-After` (default 1), for kinds that send it; a text is sent unchanged.
     delay : float, default 0.05
@@ -107,7 +107,7 @@ class Fault:
         if self.endpoint is not None and self.endpoint not in supported:
             raise ValueError(f"The fault {self.kind!r} supports only {', '.join(supported)}.")
         if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
-            raise ValueError("The after, times and delay of a fault must not be negative.")
+            raise ValueError("after, times and delay of a fault must not be negative.")
         if not 0 <= self.probability <= 1:
             raise ValueError(f"A fault's probability must be 0 to 1, not {self.probability!r}.")
 
@@ -271,7 +271,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(slots=True)
 class _Active:
-    """A fault with the number of requests that it has seen and affected."""
+    """A fault, the number of requests it has seen, and the number it has affected."""
 
     fault: Fault
     seen: int = 0

@@ -1,6 +1,6 @@
 """The interface as an OpenAPI 3.1 document, generated from `spec`.
 
-`data/openapi.json` holds a copy for other tools, and the sandbox serves it at `/openapi.json`. The
+The sandbox serves it at `/openapi.json`, and `data/openapi.json` holds a copy for other tools. The
 sandbox's own choices are marked `x-sandbox-choice`. After a change of `spec`, update the copy:
 
     python -m outreach_frames.sandbox.openapi > data/openapi.json
@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Groups of fields with a named schema, which is shared or easier to find.
+# Groups of fields with a named schema, to share the schema or to find it easily.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,
@@ -77,10 +77,10 @@ _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
 ABOUT: Final = f"""\
 Sequences, leads, contacts, people search, lead lists and mailboxes.
 
-`{CHOICE}` marks a choice where the interface document is silent: its text describes the behaviour
-of the sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for
-another host (421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The
-request rate is not limited; 429, 500 and 503 occur only as simulated faults.
+`{CHOICE}` marks a choice where the interface document is silent. It describes how the
+sandbox behaves, and clients must not rely on this behaviour. In addition, the sandbox rejects
+requests for another host (421), URLs over 16 KB (414), headers over 64 KB (431) and undocumented
+methods (405). The request rate is not limited; 429, 500 and 503 occur only as simulated faults.
 """
 
 
@@ -192,7 +192,7 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
         }
     if endpoint is spec.ADD_LEADS:
         success[CHOICE] = (
-            "200, sent once the leads are in the sequence; "
+            "200, sent after the leads were added; "
             f"a sequence holds at most {MAX_LEADS_PER_SEQUENCE:,} leads"
         )
     statuses = [400, 401]
@@ -207,7 +207,7 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
     return {"200": success, **errors}
 
 
-# Error responses: the name and description of their components.
+# The name and description of the component for each error status.
 _ERRORS: Final = {
     400: (
         "BadRequest",

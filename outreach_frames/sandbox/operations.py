@@ -1,7 +1,7 @@
 """The sandbox's operations: short functions from a `Call` and the `Service` to a `Reply`.
 
-Choices where the interface document is silent: an unknown id is a 404, except that unknown contacts
-are skipped; contacts are returned in the account's order, not in the order of the requested ids.
+Choices where the interface document is silent: an unknown id is a 404, except that unknown contact
+ids are skipped; contacts are returned in the account's order, not in that of the requested ids.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def add_leads(service: Service, call: Call) -> Reply:
 
 
 def get_contacts(service: Service, call: Call) -> Reply:
-    """GET /contacts: the known ids, without recent activity."""
+    """GET /contacts: the contacts with known ids, without recent activity."""
     ids = [value for _, value in call.query]
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
         limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name

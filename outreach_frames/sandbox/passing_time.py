@@ -135,7 +135,7 @@ def _grow_companies(
     for employer, _ in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
         grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
-        # Skip growth to a headcount below the company's people or outside all size labels.
+        # Skip growth to fewer employees than the company has people, or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
         counts = [n for part in body["job_function_headcount"].values() for n in part.values()]

@@ -107,7 +107,7 @@ def add_people(connection: sqlite3.Connection, first: int, joining: list[careers
 
 
 def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
-    """Return the number of a role or a place; add it if it is new."""
+    """Return the `number` of a role or place; add the role or place if it is new."""
     columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
     marks = ", ".join("?" * len(texts))
     folded = [text.casefold() for text in texts]

@@ -23,7 +23,7 @@ from outreach_frames.sandbox.world import User, users
 Record = dict[str, Any]
 
 CONTACTS = 500
-# Of 12 contacts, 1 is in the exclusion list, 1 recently contacted, 1 in a draft and 1 active.
+# Of 12 contacts, 1 is excluded, 1 recently contacted, 1 in a draft and 1 in an active sequence.
 CONTACTS_PER_LEAD = 12
 
 COPIED_PERSON_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")

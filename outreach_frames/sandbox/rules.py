@@ -2,7 +2,7 @@
 
 Choices where the interface document is silent: errors are `{"error": {"code": .., "message": ..}}`;
 unknown or repeated query parameters, unknown fields of a body, two cursors at once and cursors not
-in the list are rejected (400); and the limits below.
+in the list are rejected (400). The limits below are choices too.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def email_key(email: str) -> str:
 
 
 def url_key(url: str) -> str | None:
-    """Return the normalised key of a profile URL, or None if it is not a URL.
+    """Return the normalised key of a profile URL, or None if the text is not a URL.
 
     The key ignores scheme, `www.`, the case of the host, a trailing slash and a fragment.
 

@@ -1,10 +1,10 @@
 """People search: from filters to matching positions, and from positions to a page's bytes.
 
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
-must all match. A filter that excludes, according to `spec`, negates the rule of its opposite
-filter. Matching ignores case but not accents; `%` and `_` are ordinary characters. Empty texts and
-filters without values (an empty list, false) are ignored. A filter that searches in texts rejects
-more than 1,000 values (400), so that one search cannot block the others.
+must all match. An excluding filter negates the rule of the filter that `excludes` names in `spec`.
+Matching ignores case but not accents; `%` and `_` are ordinary characters. Empty texts and filters
+without values (an empty list, false) are ignored. A filter that searches in texts rejects more than
+1,000 values (400), so that one search cannot block the others.
 """
 
 from __future__ import annotations

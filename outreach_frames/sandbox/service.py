@@ -42,7 +42,7 @@ class Sandbox:
     today : date
         The world's date, which `advance` moves forward.
     sequence_ids : dict of str to str
-        Sequences to try each outcome of adding leads, by outcome: an error code (all of
+        Ids of sequences to try each outcome of adding leads, by outcome: an error code (all of
         `spec.ADD_LEADS_ERRORS`), `accepts_any` (needs no field), `needs_email`,
         `conditional_email` (email stages with conditional logic), `paused`, `nearly_full` (room for
         10 more leads) or `several_errors`.
@@ -150,14 +150,15 @@ class Sandbox:
     def advance(self, days: int = 30) -> date:
         """Advance the world's date: people change jobs, join and leave, and headcounts change.
 
-        People who stay keep their id and profile URL. Lead lists and leads do not change. The
-        contacts of leads that were added to active sequences get events in `recent_activity`: an
-        email within a day of being added, and at the rates of `set_response_rates` an opening and a
-        reply within 10 days. Events are dated at the real time of the addition, plus the days
-        advanced since then. Event types are this sandbox's choice; clients must not rely on them.
+        People who stay keep their id and profile URL. Lead lists and leads do not change. If
+        leads were added to an active sequence, their contacts get events in `recent_activity`. An
+        email follows the addition within a day; at the rates of `set_response_rates`, an opening
+        and a reply follow within 10 days. Events are dated at the real time of the addition, plus
+        the days advanced since then. Event types are this sandbox's choice; clients must not rely
+        on them.
 
-        The same seed and the same sequence of calls give the same world, and a world in a file
-        keeps the changes. If responses are cached, read with ``refresh=True`` afterwards.
+        The same seed and the same calls in the same order give the same world, and a world in a
+        file keeps the changes. If responses are cached, read with ``refresh=True`` afterwards.
 
         Parameters
         ----------
@@ -297,8 +298,8 @@ def serve(
 
     Notes
     -----
-    Interface: the whole document. Choices where the document is silent are in the modules `app`,
-    `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
+    Interface: the whole document. Choices where the document is silent are described in the modules
+    `app`, `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
 
     Examples
     --------

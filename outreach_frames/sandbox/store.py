@@ -27,14 +27,14 @@ class World(NamedTuple):
 # Increment when the tables change: files of another format are rejected, not misread.
 FORMAT = 5
 
-# 4 KB pages waste a sixth of the space, larger pages slow down adding a lead.
+# 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
 PAGE_BYTES = 16_384
 
 # A world of 2,000 people takes 8 MB; larger worlds are generated each time.
 MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
--- `days` have passed since the creation; `positions` were ever assigned to people.
+-- `days` passed since the creation; `positions`: the number of positions ever assigned to people.
 CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
 );
@@ -60,7 +60,7 @@ CREATE TABLE exclusion_list (
 CREATE TABLE recently_contacted (
     position INTEGER PRIMARY KEY, email TEXT, profnet_url TEXT, email_key TEXT, url_key TEXT
 );
--- `added_at`: the real time, `added_day`: the world's days, of a request; missing for other leads.
+-- The real time and the world's day when a request added the lead; missing for generated leads.
 CREATE TABLE leads (
     position INTEGER PRIMARY KEY AUTOINCREMENT, sequence_id TEXT, email TEXT, profnet_url TEXT,
     email_key TEXT, url_key TEXT, data TEXT, added_at TEXT, added_day INTEGER
@@ -137,7 +137,7 @@ class Store:
         return found[0]["document"] if found else None
 
     def add_contacts(self, contacts: Iterable[tuple[str | None, Row]]) -> None:
-        """Add contacts by their email keys, skipping known emails; the caller commits."""
+        """Add contacts with their email keys, but no known emails; the caller commits."""
         self.connection.executemany(
             "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
             ((document["id"], key, orjson.dumps(document)) for key, document in contacts),
@@ -146,7 +146,7 @@ class Store:
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
-        """Update a sequence's rates, except None; return False if the id is unknown."""
+        """Update the rates that are not None; return False if the sequence's id is unknown."""
         with self.connection:
             changed = self.connection.execute(
                 "UPDATE sequences SET open_rate = coalesce(?, open_rate),"
@@ -169,7 +169,7 @@ class Store:
         return [row | {"data": orjson.loads(row["data"])} for row in found]
 
     def world(self) -> Row:
-        """Return the world's people, seed and days passed."""
+        """Return the world's number of people, seed and number of days passed."""
         return self._rows("SELECT * FROM world")[0]
 
     def count(self, table: str) -> int:
@@ -195,7 +195,7 @@ class Store:
         return [row["id"] for row in found]
 
     def list_identifiers(self, table: str) -> list[Row]:
-        """Return the identifiers of a table of leads."""
+        """Return the identifiers of the leads in a table."""
         return self._rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
 
     def known(self, table: str, keys: Iterable[str]) -> list[tuple[str, Row]]:
@@ -322,5 +322,6 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
     if found[1:] != world[:2]:
         raise ValueError(
             f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={world.people}, seed={world.seed}. Pass the file's values or another path."
+            f"not people={world.people}, seed={world.seed}. "
+            "Pass the file's people and seed, or another path."
         )

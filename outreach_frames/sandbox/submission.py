@@ -3,7 +3,7 @@
 Choices where the interface document is silent: a 400 rejects a body without leads, unknown fields,
 an `email` without an @ between two texts, a `profnet_url` without host and path, an `email` or
 `profnet_url` with control characters or longer than a data value, and `custom_mailboxes` without
-`mailboxes`. The contact of an added lead copies the data fields that contacts have too.
+`mailboxes`. The contact of an added lead copies those data fields that contacts have too.
 """
 
 from __future__ import annotations
