@@ -32,7 +32,7 @@ def compare() -> Iterator[Comparison]:
     ):
         bodies = [changed(body, change) for body in plain]
         yield Comparison(
-            f"{what}, CPU",
+            f"processor time to parse {what}",
             "pages exactly as documented",
             seconds(lambda bodies=bodies: read_as_search(bodies), clock=process_time),
             shown,
