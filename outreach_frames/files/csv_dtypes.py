@@ -44,7 +44,7 @@ def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Model]:
     try:
         written, typed, metadata = _encode(series)
     except UnicodeEncodeError:
-        problem = "text with an unpaired surrogate, which no file can hold"
+        problem = "text with a lone surrogate, which no file can hold"
     except (UnwritableError, pa.ArrowException, NotImplementedError, OverflowError) as error:
         problem = f"values that CSV cannot hold: {error}"
     else:

@@ -250,7 +250,7 @@ def check_columns(frame: pd.DataFrame) -> None:
     for name in (*frame.columns, *frame.index.names, *frame.columns.names):
         if isinstance(name, str) and has_lone_surrogate(name):
             raise InvalidInputError(
-                f"The name {name!r} has an unpaired surrogate, which no file can hold; "
+                f"The name {name!r} has a lone surrogate, which no file can hold; "
                 "rename that column or index."
             )
 

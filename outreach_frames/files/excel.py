@@ -487,7 +487,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | float | Decimal):
         return _number(value)
-    # A file cannot hold an unpaired surrogate, so replace it.
+    # A file cannot hold a lone surrogate, so replace it.
     return str(value).encode(errors="replace").decode()
 
 

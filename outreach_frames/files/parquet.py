@@ -77,7 +77,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
         raise
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            "The frame has text with an unpaired surrogate, which no file can hold. Remove it."
+            "The frame has text with a lone surrogate, which no file can hold. Remove it."
         ) from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         problem = "; ".join(map(str, error.args))
