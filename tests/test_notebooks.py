@@ -59,7 +59,7 @@ def run(kernel: Any, source: str) -> list[dict[str, Any]]:
     ids=lambda path: path.stem,
 )
 def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
-    """Each notebook runs without an error and without another's names, and leaves what it says."""
+    """Each notebook runs alone without an error, with the expected warnings and files."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
     shutil.copytree(DATA, tmp_path / "data")
