@@ -109,7 +109,7 @@ def oldest(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check with basedpyright that all public names have complete types.
 
-    Widgets are exempt, because ipywidgets declares no types.
+    Widgets are exempt, because their base classes declare no types.
     """
     session.install(".", "basedpyright", "pandas-stubs", "pytest", "types-requests")
     verify = ("basedpyright", "--verifytypes", "outreach_frames", "--ignoreexternal")

@@ -67,7 +67,7 @@ myst_heading_anchors = 3
 nb_custom_formats = {".md": "docs.run_pages.read_page"}
 nb_execution_mode = "cache"  # results are kept until the code changes
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
-os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # so that notebooks leave the user's cache alone
+os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's cache
 # These pages show no results, or show pictures of them.
 nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
 nb_execution_timeout = 120
@@ -113,7 +113,7 @@ def picture_widgets(path: Path) -> None:
     notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
-    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # keep the time, or each build would run the page again
+    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or Sphinx rebuilds the page
 
 
 def make_pages(app: Sphinx) -> None:

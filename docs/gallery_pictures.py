@@ -19,7 +19,7 @@ from outreach_frames.client import connect
 
 FOLDER: Final = Path(__file__).parent / "gallery"
 STYLES: Final = {"light": "default", "dark": "dark_background"}
-# A code block, and the name of the picture below it, if any.
+# A code block, and the name of the picture below it if it has one.
 _BLOCK: Final = re.compile(
     r"^```python\n(.*?)^```(?:\s+!\[[^]]*\]\(made/(\w+)_light\.png\))?", re.DOTALL | re.MULTILINE
 )

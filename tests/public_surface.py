@@ -25,7 +25,7 @@ SNAPSHOT = Path(__file__).with_name("public_surface.txt")
 
 
 def public_surface() -> list[str]:
-    """Return the public surface as lines."""
+    """Return the lines of the public surface."""
     return [*_modules(), *_entries(), *_errors(), *_columns(), *_commands()]
 
 

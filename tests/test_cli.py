@@ -136,7 +136,7 @@ def test_bad_values_are_exit_code_2(
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_refused_token_is_exit_code_1(
+def test_a_rejected_token_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An error of the service exits with 1 and a message without the token."""

@@ -49,7 +49,7 @@ def test_all_added_is_exit_code_0(tmp_path: Path, sandbox: Sandbox, sequence: st
     assert added["cli.one@brightforge.example"]["data"] == {"plan": "0042"}
 
 
-def test_a_parquet_file_is_taken_too(tmp_path: Path, sequence: str) -> None:
+def test_a_parquet_file_is_accepted(tmp_path: Path, sequence: str) -> None:
     """A Parquet file with list columns is accepted."""
     lists = pd.array([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))
     frame = pd.DataFrame({"email": ["cli.parquet@brightforge.example"], "tags": lists})
@@ -57,7 +57,7 @@ def test_a_parquet_file_is_taken_too(tmp_path: Path, sequence: str) -> None:
     assert main(["add-leads", str(path), "--sequence", sequence]) == 0
 
 
-def test_a_sheet_of_a_workbook_is_taken_too(
+def test_a_sheet_of_a_workbook_is_accepted(
     tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A workbook's cells are sent as Excel shows them, and --sheet-name selects the sheet."""
@@ -301,7 +301,7 @@ def test_list_options_can_be_repeated(tmp_path: Path, sandbox: Sandbox, sequence
     ],
     ids=lambda more: more[0],
 )
-def test_an_option_given_twice_is_refused(
+def test_a_repeated_option_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
 ) -> None:
     """An option that accepts one value cannot be repeated."""
@@ -312,7 +312,7 @@ def test_an_option_given_twice_is_refused(
     assert "given twice" in capsys.readouterr().err
 
 
-def test_a_data_field_given_twice_is_refused(
+def test_a_repeated_data_field_is_an_error(
     tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two columns for one data field are an error, in one option or two."""
@@ -412,9 +412,7 @@ def test_sigterm_still_writes_results(tmp_path: Path, background: bool) -> None:
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_sigterm_before_the_first_lead_sends_nothing(
-    tmp_path: Path, background: bool
-) -> None:
+def test_sigterm_before_the_first_lead_sends_nothing(tmp_path: Path, background: bool) -> None:
     """SIGTERM before the first lead ends the command without sending, also in the background."""
     begun = threading.Event()
 

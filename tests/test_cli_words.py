@@ -163,7 +163,7 @@ def shown_warnings() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("environment", "folder", "shown_warnings")
-def test_errors_and_warnings_of_commands_speak_of_options(
+def test_errors_and_warnings_name_options(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each command's expected errors name its options and the next command."""
@@ -177,7 +177,7 @@ def test_errors_and_warnings_of_commands_speak_of_options(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_missing_connection_speaks_of_options(
+def test_a_missing_connection_names_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without an address or a token, the message names the variables and --sandbox."""
@@ -198,7 +198,7 @@ def test_a_missing_connection_speaks_of_options(
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("status", [400, 401, 404, 405, 422])
-def test_what_the_service_refuses_speaks_of_options(
+def test_advice_for_error_statuses_names_options(
     status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Advice for error statuses of the service names variables and options."""

@@ -1,4 +1,4 @@
-"""People from NDJSON exports are the same on a Dask cluster as on one machine."""
+"""A Dask cluster reads the same people from NDJSON exports as one machine."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_the_spark_blocks_of_a_page_run(tmp_path: Path) -> None:
     run(python_blocks(page, of_spark=True), tmp_path)
 
 
-def test_readme_shows_what_its_code_returns(tmp_path: Path) -> None:
+def test_readme_shows_the_results_of_its_code(tmp_path: Path) -> None:
     """The results in README are those of the blocks above them."""
     readme = ROOT / "README.md"
     shown = re.findall(r"```python\n.*?```(?:\n\n```\n(.*?)```)?", readme.read_text(), re.DOTALL)

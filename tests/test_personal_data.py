@@ -146,9 +146,7 @@ def test_people_in_stored_pages_are_found_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cache_in_use_is_an_error(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_cache_in_use_is_an_error(service: Service, tmp_path: Path) -> None:
     """If another program reads the cache's file, removed data stays in it, which is an error."""
     path = tmp_path / "cache"
     with of.connect(service.url, "token", cache=path), closing(sqlite3.connect(path)) as reader:

@@ -58,9 +58,7 @@ def bars(folder: Path) -> Iterator[tuple[str, str, str, Callable[..., object]]]:
 
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_each_bar_ends_at_its_total(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_bar_ends_at_its_total(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With progress=True each bar stays and ends at its total; otherwise no bar is shown."""
     with of.sandbox.serve(people=40, seed=1) as running:
         with of.connect(running.url, running.api_key, cache=None):
@@ -72,7 +70,9 @@ def test_each_bar_ends_at_its_total(
                     assert re.fullmatch(last if progress else "", shown.rpartition("\r")[2]), shown
 
 
-def test_a_terminal_shows_a_bar_after_a_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_a_bar_after_a_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By default a terminal shows a bar after a delay and clears it at the end."""
 
     def slow(received: Received) -> Reply:

@@ -277,7 +277,7 @@ def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
     assert unchecked == [BY_EMAIL, CONTACTS, LEAD_LIST]
 
 
-def test_an_empty_account_is_no_problem(sandbox: Sandbox) -> None:
+def test_an_empty_account_is_noted(sandbox: Sandbox) -> None:
     """A note says that the fields of an empty list were not checked."""
     empty = changing(sandbox, MAILBOXES, lambda page: page.update(mailboxes=[], _links={}))
     with deviating(sandbox, empty) as (_, client):

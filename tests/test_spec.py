@@ -72,7 +72,7 @@ def test_a_resource_has_the_documents_fields(heading: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_an_endpoint_takes_what_the_document_says(endpoint: spec.Endpoint) -> None:
+def test_an_endpoint_has_the_documents_parameters(endpoint: spec.Endpoint) -> None:
     """Each operation has the document's query parameters, body and error statuses."""
     facts = FACTS["Endpoints"][endpoint.label]
     check_all(endpoint.query, facts["query"])

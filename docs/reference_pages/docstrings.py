@@ -97,7 +97,7 @@ def _members(owner: type, names: tuple[str, ...]) -> list[str]:
 
 
 def _signature(documented: Callable[..., Any], *, skip_first: bool = False) -> inspect.Signature:
-    """Return a signature without types, which the text describes, and without filters. """
+    """Return a signature without types, which the text describes, and without filters."""
     given = inspect.signature(documented)
     parameters = list(given.parameters.values())[skip_first:]
     parameters = [one for one in parameters if one.name not in spec.FILTERS_BY_NAME]

@@ -1,6 +1,6 @@
 """Describe the look of every plot as text.
 
-`python -m tests.plots.looks` writes it to the file next to this one; `tests.gallery` draws pictures.
+`python -m tests.plots.looks` writes the file next to this one; `tests.gallery` draws pictures.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def test_a_subset_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
     assert shown == {"Marketing": pytest.approx(expected)}
 
 
-def test_short_names_leave_room_for_the_rest() -> None:
+def test_the_label_of_the_sum_is_never_cut() -> None:
     """The label of the sum of other bars is never cut, even if it is the longest."""
     table = pd.DataFrame({"k": [f"s{number}" for number in range(60)]})
     table = table.assign(people=1, companies=1, share=0.1)

@@ -24,7 +24,7 @@ def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
     assert f"{people['company_id'].nunique():,} companies" in axes.get_title()
 
 
-def test_headcount_takes_people_companies_and_tidy_tables(people: pd.DataFrame) -> None:
+def test_headcount_accepts_people_companies_and_tidy_tables(people: pd.DataFrame) -> None:
     """People, companies() and headcount() give the same bars."""
     expected = bars(of.plots.headcount(people))
     for data in (people.outreach.companies(), people.outreach.headcount()):

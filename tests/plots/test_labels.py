@@ -110,7 +110,7 @@ def test_long_names_are_cut_before_they_are_drawn(plot: str, name: str) -> None:
     assert max(len(text.get_text()) for text in axes.findobj(Text)) < 500
 
 
-def test_names_become_unique_by_a_number() -> None:
+def test_repeated_names_get_a_number() -> None:
     """A repeated name gets a number that is not yet used."""
     assert unique(["a", "a", "a (2)", "a"]) == ["a", "a (2)", "a (2) (2)", "a (3)"]
 

@@ -203,7 +203,7 @@ def test_the_outlines_are_a_small_file_in_the_package() -> None:
     assert max(jumps) < 180
 
 
-def test_colors_of_outcomes_are_the_kinds_of_statuses() -> None:
+def test_colors_of_outcomes_depend_on_kinds_of_status() -> None:
     """Added, skipped and failed rows have the colours of their kinds of status."""
     table = pd.DataFrame({"status": STATUSES, "rows": range(1, len(STATUSES) + 1)})
     patches = of.plots.outcomes(table, ax=plain_axes()).patches

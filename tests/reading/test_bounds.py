@@ -175,9 +175,7 @@ def test_many_shapes_in_an_unknown_list_are_json() -> None:
 
 @pytest.mark.parametrize("read", [read_people_page, lambda sent: read_people_lines([sent])])
 @pytest.mark.parametrize("unit", ["{}", "[]", "0", '""', '{"a":1}'])
-def test_more_values_than_memory_holds_are_refused(
-    read: Callable[[bytes], object], unit: str
-) -> None:
+def test_too_many_values_are_an_error(read: Callable[[bytes], object], unit: str) -> None:
     """A response with more than a million values is an error."""
     values = ",".join([unit] * 1_000_001)
     sent = f'{{"results":[{{"zz":[{values}]}}],"_pagination":{{}}}}'.encode()
@@ -284,7 +282,7 @@ NEEDS_PROC = pytest.mark.skipif(
 
 @NEEDS_PROC
 @pytest.mark.parametrize("person", ["{}", "null", "0", '{"company":{}}', '{"a%d":1}'])
-def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
+def test_more_people_than_requested_are_an_early_error(person: str) -> None:
     """A page of 99,990 people is an error before its rows are built."""
     persons = [person % number if "%" in person else person for number in range(99_990)]
     pages = [results(",".join(persons))]
@@ -294,7 +292,7 @@ def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
 
 
 @NEEDS_PROC
-def test_too_many_people_behind_good_pages_are_refused() -> None:
+def test_too_many_people_after_valid_pages_are_an_error() -> None:
     """After 39 valid pages, pages of 99,990 people need no more memory than one such page."""
     good = people_pages(39)
     good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
@@ -359,7 +357,7 @@ def test_a_field_named_as_the_response_has_them_is_read(name: str, value: Any) -
 
 
 @pytest.mark.parametrize("extra", ["", ',"x":NaN', ',"x":1e999'])
-def test_people_are_counted_in_json_that_is_no_json(extra: str) -> None:
+def test_people_are_counted_in_invalid_json(extra: str) -> None:
     """People are counted even if the JSON contains NaN or Infinity."""
     sent = f'{{"results":[{{}},{{}},null{extra and ",{" + extra[1:] + "}"}],"_pagination":{{}}}}'
     count = 3 + bool(extra)

@@ -98,7 +98,7 @@ def check(sent: bytes) -> None:
 
 @share_of_examples(1)
 @given(data=st.data())
-def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
+def test_readers_agree_on_damaged_pages(page: bytes, data: st.DataObject) -> None:
     """All readers return the same people from a damaged page, or reject it."""
     check(damaged(page, data))
 
@@ -107,6 +107,6 @@ def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObjec
 @pytest.mark.timeout(7200)
 @settings(max_examples=10_000, print_blob=True)
 @given(data=st.data())
-def test_many_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
+def test_readers_agree_on_many_damaged_pages(page: bytes, data: st.DataObject) -> None:
     """All readers agree on each of many damaged pages."""
     check(damaged(page, data))

@@ -459,7 +459,7 @@ def test_deep_nesting_does_not_end_the_process(levels):
     assert (done.returncode, done.stdout.split()) == (0, [expected] * 4)
 
 
-def test_pagination_and_errors_come_with_the_page():
+def test_pagination_and_errors_are_unchanged():
     """`_pagination` and `_errors` are returned unchanged."""
     errors = [{"code": "x", "at": "2020-01-01", "big": 2**70}, "text"]
     page = read_people_page(

@@ -100,9 +100,7 @@ def test_both_readers_return_the_same_columns(persons: list[Any]) -> None:
 
 @share_of_examples(0.25)
 @given(st.lists(st.lists(odd_people(), max_size=2), min_size=1, max_size=4), st.booleans())
-def test_columns_do_not_depend_on_what_is_read_together(
-    pages: list[list[Any]], use_threads: bool
-) -> None:
+def test_columns_do_not_depend_on_batches(pages: list[list[Any]], use_threads: bool) -> None:
     """Pages read together have the same columns, in the same order, as pages read one by one."""
     bodies = [body(*persons) for persons in pages]
     together = as_one_page(read_people_pages(bodies, use_threads=use_threads))
@@ -111,7 +109,7 @@ def test_columns_do_not_depend_on_what_is_read_together(
     assert together.heads == alone.heads
 
 
-def test_a_new_member_on_a_later_page_comes_last() -> None:
+def test_a_member_of_a_later_page_is_last() -> None:
     """Columns are in the order of first appearance, whether pages are read together or not."""
     bodies = [body({"zz": {"a": 1}, "y": 2}), body({"zz": {"b": 3}})]
     names = as_one_page(read_people_pages(bodies)).people.column_names

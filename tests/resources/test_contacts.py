@@ -1,4 +1,4 @@
-"""Contacts: one row per input in input order, found or not."""
+"""Contacts have one row per input, in input order, whether found or not."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_contacts_always_have_the_same_dtypes(
         pd.testing.assert_series_equal(frame.dtypes, many.dtypes)
 
 
-def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
+def test_contacts_request_at_most_twenty_ids() -> None:
     """21 ids need two requests, and a response in reverse order is sorted by the input."""
     wanted = [str(uuid.UUID(int=number)) for number in range(1, 22)]
 
@@ -123,9 +123,7 @@ def test_an_error_has_the_contacts_read_before() -> None:
         (["ada@x.example"], {"emails": ["ada@x.example"]}, "not a contact"),
     ],
 )
-def test_what_is_not_a_contact_is_an_error(
-    body: Any, arguments: dict[str, Any], words: str
-) -> None:
+def test_a_malformed_contact_is_an_error(body: Any, arguments: dict[str, Any], words: str) -> None:
     """A malformed response is an error, and not a contact or an unknown contact."""
     with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidResponseError, match=words):

@@ -85,7 +85,7 @@ def test_current_limits_are_never_cached(sandbox: Sandbox, tmp_path: Path) -> No
         assert of.mailboxes().set_index("id")["daily_email_limit"][one] == limit
 
 
-def test_frames_of_other_libraries_are_taken() -> None:
+def test_frames_of_other_libraries_are_accepted() -> None:
     """An edited frame of any library sends the same rows."""
     frame = pd.DataFrame({"id": [*LIMITS, "m3"], "daily_email_limit": [30, 40, 7, 7]})
     for make in LIBRARIES.values():
@@ -147,9 +147,7 @@ def frame_of(**columns: Any) -> pd.DataFrame:
         ((frame_of().drop(columns="daily_email_limit"),), "no column 'daily_email_limit'"),
     ],
 )
-def test_invalid_limits_send_no_request(
-    given: tuple[Any, ...], words: str
-) -> None:
+def test_invalid_limits_send_no_request(given: tuple[Any, ...], words: str) -> None:
     """An email address, or a missing, invalid or ambiguous limit, is an error before requests."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidInputError, match=words):

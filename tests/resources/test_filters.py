@@ -85,9 +85,7 @@ def nobody(_: Received) -> Reply:
         ({"profnet_networks": ["all_network"]}, "Did you mean .*all_networks"),
     ],
 )
-def test_an_empty_search_names_unknown_values(
-    search: dict[str, Any], said: str
-) -> None:
+def test_an_empty_search_names_unknown_values(search: dict[str, Any], said: str) -> None:
     """A warning about an empty search names unknown values, suggestions and the next function."""
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match=said) as caught:
@@ -123,7 +121,7 @@ def test_free_text_that_matches_nobody_is_explained(name: str) -> None:
 
 
 def exact(request: Received) -> Reply:
-    """Reply with three people if any value of each filter with a list is known or 'novel'."""
+    """Reply with three people if each list filter has a known value or 'novel'."""
     values = {
         name: set(value) & {*spec.FILTERS_BY_NAME[name].suggestions, "novel director"}
         for name, value in request.json.items()
@@ -141,7 +139,7 @@ LISTS = [one for one in spec.FILTERS if one.suggestions]
 def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_path: Path) -> None:
     """Each function counts a misspelt value separately, once, and names it in a warning.
 
-    All functions are tried with one filter, and all filters with two of the functions.
+    One filter is tested with all functions, and every filter with two functions.
     """
     right = known.suggestions[-1]
     values = pd.Series([right, *{f"{right}z", right.upper().replace("_", " ")} - {right}])
@@ -224,7 +222,7 @@ FUNCTIONS: list[Callable[..., object]] = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=range(len(FUNCTIONS)))
-def test_an_unknown_filter_is_named_with_similar_filters_and_arguments(
+def test_an_unknown_filter_suggests_similar_names(
     function: Callable[..., object],
 ) -> None:
     """An unknown filter is an error that suggests similar filters or arguments."""

@@ -41,7 +41,7 @@ def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None
     assert max(rows) > 100
 
 
-def test_a_lead_list_keeps_whatever_fields_its_leads_have() -> None:
+def test_a_lead_list_keeps_all_fields_of_its_leads() -> None:
     """Leads with different fields, and leads that are not objects, are rows."""
     leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]
     page = {"id": "1", "object": "lead_list", "status": "completed", "leads": leads}

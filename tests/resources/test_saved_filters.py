@@ -14,7 +14,7 @@ from outreach_frames.client.client import Client
 from tests.filter_values import good_value
 
 
-def test_every_filter_comes_back(tmp_path: Path) -> None:
+def test_every_filter_is_loaded(tmp_path: Path) -> None:
     """A search with all filters is the same after saving and loading."""
     filters = {known.name: good_value(known) for known in spec.FILTERS}
     assert of.load_filters(of.save_filters(tmp_path / "all.json", filters)) == filters

@@ -24,7 +24,7 @@ from outreach_frames.resources.search_arguments import check_filters, check_limi
 from tests.filter_values import good_value
 
 
-def test_every_filter_takes_a_value_of_its_type() -> None:
+def test_every_filter_accepts_a_value_of_its_type() -> None:
     """Each filter accepts a value of its type, in a dict or as a keyword."""
     for known in spec.FILTERS:
         value = good_value(known)
@@ -63,7 +63,7 @@ def test_wrong_types_are_an_error() -> None:
     ],
     ids=lambda value: value.name if isinstance(value, spec.Filter) else value,
 )
-def test_a_list_entry_of_another_format_is_refused(known: spec.Filter, value: str) -> None:
+def test_an_invalid_list_entry_is_an_error(known: spec.Filter, value: str) -> None:
     """Invalid UUIDs and email addresses as domains are errors that show the value."""
     with pytest.raises(InvalidInputError, match=f"{known.name}.*{value}"):
         check_filters({known.name: [value]})
@@ -138,20 +138,20 @@ def test_the_body_has_the_interfaces_order() -> None:
 @pytest.mark.parametrize(
     "size", [0, -1, spec.MAX_SEARCH_PAGE_SIZE + 1, True, 1.0, "10", np.bool_(1)]
 )
-def test_a_page_size_out_of_range_is_refused(size: object) -> None:
+def test_an_invalid_page_size_is_an_error(size: object) -> None:
     """A page size that is out of range or not an integer is an error."""
     with pytest.raises(InvalidInputError, match="page_size"):
         check_page_size(size)
 
 
 @pytest.mark.parametrize("size", [1, 100, np.int64(5)])
-def test_a_page_size_in_range_is_taken(size: Any) -> None:
+def test_the_bounds_of_page_size_are_valid(size: Any) -> None:
     """The minimum and maximum page sizes are valid."""
     assert check_page_size(size) == size
 
 
 @pytest.mark.parametrize("limit", [0, -5, True, 2.5, "10"])
-def test_a_limit_that_reads_nothing_is_refused(limit: object) -> None:
+def test_an_invalid_limit_is_an_error(limit: object) -> None:
     """A limit below one, or one that is not an integer, is an error."""
     with pytest.raises(InvalidInputError, match="limit"):
         check_limit(limit)

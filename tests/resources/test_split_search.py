@@ -71,7 +71,7 @@ def test_an_empty_frame_has_the_column(client: Client, dtype_backend: Any) -> No
         (3, {}, "not a filter"),
     ],
 )
-def test_what_cannot_split_a_search_is_refused(
+def test_an_invalid_split_is_an_error(
     client: Client, split_by: Any, filters: dict[str, Any], said: str
 ) -> None:
     """A search can be split only by a filter with a list of values in the search."""

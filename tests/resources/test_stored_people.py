@@ -65,9 +65,7 @@ def test_a_search_from_the_cache_is_the_same(sandbox: Sandbox, tmp_path: Path) -
     ],
     ids=str,
 )
-def test_stored_pages_are_reused(
-    options: dict[str, Any], asked: int, tmp_path: Path
-) -> None:
+def test_stored_pages_are_reused(options: dict[str, Any], asked: int, tmp_path: Path) -> None:
     """Stored pages are reused for any limit, workers or split, and for no other change."""
     search = {"limit": None, "progress": False, "person_titles": ["a"]}
     connection = {
@@ -150,9 +148,7 @@ def test_errors_and_undocumented_fields_are_cached(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "odd", [{"zz": 1}, {"about": 5}, {"experiences": [{"new": 1}]}], ids=lambda odd: next(iter(odd))
 )
-def test_a_cached_page_is_independent_of_its_batch(
-    odd: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_cached_page_is_independent_of_its_batch(odd: dict[str, Any], tmp_path: Path) -> None:
     """A shorter search has no column or type that only a page beyond its limit needs."""
     people = [person(number) for number in range(80)]
     people[69] |= odd  # on the last page of the batch from 4 to 7

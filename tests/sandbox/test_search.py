@@ -171,7 +171,7 @@ def test_different_filters_mean_all_of_them(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_VALUES)
-def test_letters_match_whatever_their_case(world: World, name: str) -> None:
+def test_letters_match_in_any_case(world: World, name: str) -> None:
     """The same value in capitals matches the same people."""
     values = VALUES[spec.FILTERS_BY_NAME[name].excludes or name](world)[:1]
     upper = [value.upper() for value in values]
@@ -207,7 +207,7 @@ VISIBLE: dict[str, Callable[[Person, str], bool]] = {
 
 
 @pytest.mark.parametrize("name", VISIBLE)
-def test_the_search_finds_what_the_fields_show(world: World, name: str) -> None:
+def test_the_search_agrees_with_visible_fields(world: World, name: str) -> None:
     """A search matches exactly the people whose visible fields match."""
     for value in VALUES[name](world):
         expected = {body for body, p in world.people.items() if VISIBLE[name](p, value)}
@@ -289,7 +289,7 @@ def test_unknown_values_match_nobody(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("values", [[], [""]])
-def test_no_values_are_no_filter(world: World, values: list[str]) -> None:
+def test_empty_values_are_ignored(world: World, values: list[str]) -> None:
     """An empty list or text matches everybody."""
     for name in names(type="array"):
         assert world.total({name: values}) == PEOPLE

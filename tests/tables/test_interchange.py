@@ -292,7 +292,9 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @given(frames(), st.data())
-def test_any_frame_is_unchanged_after_a_round_trip(frame: pd.DataFrame, data: st.DataObject) -> None:
+def test_any_frame_is_unchanged_after_a_round_trip(
+    frame: pd.DataFrame, data: st.DataObject
+) -> None:
     """A frame is unchanged after a conversion to another library and back, also in chunks."""
     start = data.draw(st.integers(0, len(frame)))
     for make in LIBRARIES.values():

@@ -254,14 +254,14 @@ def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
         ("a" * 300, "a" * 255),
     ],
 )
-def test_field_name_makes_a_name_that_the_service_takes(column: object, name: str) -> None:
+def test_field_name_returns_a_valid_name(column: object, name: str) -> None:
     """A column's name becomes a valid field name."""
     assert field_name(column) == name
     assert is_field_name(name)
 
 
 @given(st.text())
-def test_field_name_takes_any_name_with_a_letter(column: str) -> None:
+def test_field_name_accepts_any_name_with_a_letter(column: str) -> None:
     """Any name with a Latin letter becomes a valid field name."""
     assert is_field_name(field_name(f"{column}x"))
 

@@ -84,7 +84,7 @@ def leads(rows: int) -> pd.DataFrame:
 
 @contextmanager
 def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Service, Client]]:
-    """Serve three sequences; requests that add leads get the replies in turn, and then success."""
+    """Serve three sequences; reply to requests that add leads in turn, and then with success."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:

@@ -63,7 +63,7 @@ def test_a_plan_is_sent_once_despite_several_clicks() -> None:
 @pytest.mark.parametrize(
     "change", [{"email": None, "profnet_url": "url"}, {"sequence_id": "s2"}, {"data": {"a": "url"}}]
 )
-def test_a_plan_that_is_out_of_date_is_refused(change: dict[str, Any]) -> None:
+def test_an_outdated_plan_is_rejected(change: dict[str, Any]) -> None:
     """A click on an outdated plan, in the page or in the kernel, sends nothing."""
 
     async def test() -> None:
@@ -487,9 +487,7 @@ def test_an_impossible_journal_path_is_an_error(journal: Any) -> None:
         Page(leads(1), None, journal=journal)
 
 
-def test_a_journals_path_is_resolved_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journals_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relative path is resolved in the working folder at the widget's creation."""
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:

@@ -223,7 +223,7 @@ def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_an_older_journal_is_refused(replaced: bool, tmp_path: Path) -> None:
+def test_an_older_journal_is_rejected(replaced: bool, tmp_path: Path) -> None:
     """A widget that has used a journal rejects earlier copies of it, at every click."""
     path = tmp_path / "leads.journal"
 

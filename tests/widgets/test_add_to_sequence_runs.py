@@ -226,7 +226,7 @@ def test_a_row_that_becomes_valid_by_other_columns_is_sent(
 ) -> None:
     """After rows have arrived, rows that were invalid are sent once other columns make them valid.
 
-    One that is the same person as an open row stands for both; none of the two is lost.
+    If such a row and an unfinished row are the same person, one lead is sent for both.
     """
     frame = leads(CHUNK + 3)
     frame["home"] = frame["email"]
@@ -261,7 +261,7 @@ def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: P
     """A row that was sent is not sent by its other address, nor is another row with it."""
     frame = leads(CHUNK + 2)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
-    # The last row was added: its work address is the first row's home address.
+    # The last row was added; its work address is the first row's home address.
     frame.loc[0, "home"] = frame.loc[CHUNK + 1, "email"]
     frame.loc[1, "home"] = frame.loc[CHUNK + 1, "home"]
     journal = tmp_path / "leads.journal" if has_journal else None
@@ -305,7 +305,7 @@ def test_the_live_table_has_later_outcomes() -> None:
         run(test())
 
 
-def test_the_outcomes_of_a_second_run_are_those_of_the_report(tmp_path: Path) -> None:
+def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
 
     async def test() -> None:

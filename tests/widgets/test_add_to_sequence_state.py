@@ -117,7 +117,7 @@ def test_cells_that_look_different() -> None:
 
 
 @pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
-def test_other_people_are_not_taken_by_cells(name: str) -> None:
+def test_other_peoples_addresses_are_not_guessed(name: str) -> None:
     """A column of addresses whose name refers to other people is never guessed."""
     assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column is None
 

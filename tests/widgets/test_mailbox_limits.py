@@ -332,7 +332,7 @@ def responding(limit: Any) -> Callable[[Received], Reply]:
     ("limit", "status", "reported"),
     [(60, "changed", [60]), (50, "differs", [50]), (None, "unknown", [40])],
 )
-def test_what_the_service_reports_counts(limit: int, status: str, reported: list[int]) -> None:
+def test_the_reported_limit_is_shown(limit: int, status: str, reported: list[int]) -> None:
     """If the service reports another limit, or none, the widget shows that limit and a note."""
     with scripted(responding(limit)) as service, of.connect(service.url, "token", cache=None):
 

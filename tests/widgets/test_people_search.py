@@ -186,14 +186,14 @@ def test_a_clash_is_marked() -> None:
 
 
 @pytest.mark.parametrize("filters", [{"person_title": ["CEO"]}, {"person_titles": []}, ["CEO"]])
-def test_wrong_filters_are_refused_at_once(filters: Any) -> None:
+def test_invalid_initial_filters_are_an_error(filters: Any) -> None:
     """Invalid initial filters are an error."""
     with pytest.raises(InvalidInputError):
         PeopleSearch(filters)
 
 
 @pytest.mark.parametrize("given", [{"limit": 0}, {"headcount": "some"}, {"suggest_from": 5}])
-def test_wrong_settings_are_refused_at_once(given: dict[str, Any]) -> None:
+def test_invalid_settings_are_an_error(given: dict[str, Any]) -> None:
     """An invalid limit, headcount or suggestions argument is an error."""
     with pytest.raises(InvalidInputError):
         PeopleSearch(**given)
@@ -365,7 +365,7 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
     in_a_kernel(scenario)
 
 
-def test_cancel_keeps_what_was_read() -> None:
+def test_cancel_keeps_the_people_read_before() -> None:
     """Cancel ends a search at once, and a message counts the people who are its results."""
 
     def respond(received: Received) -> Reply:
@@ -549,7 +549,7 @@ def test_code_names_the_client_that_was_given(client: Client) -> None:
     assert bare.code == "people = of.search_people(\n    client=client,\n)"
 
 
-def test_a_preset_comes_back(tmp_path: Path) -> None:
+def test_a_preset_is_loaded(tmp_path: Path) -> None:
     """A saved preset can be loaded, by method or button, in the format of `save_filters`."""
     path = tmp_path / "all.json"
     builder = PeopleSearch(ALL)
