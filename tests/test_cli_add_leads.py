@@ -330,7 +330,7 @@ def test_results_that_cannot_be_written_send_nothing(
     capsys: pytest.CaptureFixture[str],
     results: str,
 ) -> None:
-    """Existing files, paths below files, and the input are rejected as output before sending."""
+    """Output that cannot be written, or would replace the input, is an error before sending."""
     path = leads_file(tmp_path, "cli.results@brightforge.example")
     if not results:
         path = path.rename(tmp_path / "failed.csv")

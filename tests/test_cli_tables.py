@@ -151,7 +151,7 @@ def test_a_closed_pipe_is_not_an_error(line: str) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_an_error() -> None:
-    """A full disk is an error that names it, unlike a closed pipe."""
+    """A full disk is an error that names the cause, unlike a closed pipe."""
     with Path("/dev/full").open("w") as full:
         ended = forked.run_command("mailboxes", stdout=full)
     assert ended.returncode == 1

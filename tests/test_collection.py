@@ -17,7 +17,7 @@ def test_collection_is_deterministic(request: pytest.FixtureRequest) -> None:
     collected = [item.nodeid for item in request.session.items]
     files = sorted({item.path for item in request.session.items})
     elsewhere = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C", "COLUMNS": "40"}
-    # Disable slow plugins that do not affect the collection.
+    # Disable slow features that do not affect the collection.
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts="]
     command += ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     shown = subprocess.run(

@@ -267,7 +267,7 @@ def test_files_replaced_meanwhile_are_kept(tmp_path: Path) -> None:
 
 
 def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Each sheet loses its rows, and keeps blank rows, time zones and removed columns."""
+    """Each sheet loses the person's rows, and keeps trailing blank rows, zones and warnings."""
     sequence = sandbox.sequence_ids["accepts_any"]
     frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
     report = frame.outreach.add_to_sequence(sequence, client=client)

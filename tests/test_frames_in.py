@@ -148,7 +148,7 @@ def test_plots_show_the_same(people: pd.DataFrame, name: str, libraries: int) ->
         "headcount_change": gallery.changes,
         "outcomes": gallery.outcomes,
     }
-    # Plots recognise reports and comparisons by these attributes, which may also be columns.
+    # Columns may have the names of attributes of reports and comparisons.
     named = {"summary": 1, "headcount": 1}
     data = made[name](5).assign(**named) if name in made else people.head(12)
     options = {"by": "company_industry"} if name == "segments" else {}

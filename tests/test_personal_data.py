@@ -60,7 +60,7 @@ def stored(path: Path) -> bytes:
 def test_a_person_is_removed_from_the_caches(
     service: Service, tmp_path: Path, home: Path, how: str
 ) -> None:
-    """Rows, free pages and the log lose the person only, and a dry run removes nothing."""
+    """Only the person is removed from rows, free pages and the log; a dry run removes nothing."""
     own = tmp_path / "own" / "cache"
     whom = {"email": EMAIL, "profnet_url": URL}
     whom = whom if how == "both" else {how: whom[how]}

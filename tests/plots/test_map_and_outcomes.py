@@ -426,7 +426,7 @@ SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
 def test_numbers_that_are_text_are_rejected(
     name: str, table: dict[str, list[Any]], column: str
 ) -> None:
-    """A text column is rejected by name, and the same column with numbers is drawn."""
+    """A column of text is an error that names it, and the same column with numbers is drawn."""
     getattr(of.plots, name)(pd.DataFrame(table))
     with pytest.raises(of.OutreachError, match=f"'{column}' (is not numeric|has 1 value not in)"):
         getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))

@@ -58,7 +58,7 @@ def test_fields_beyond_a_thousand_columns_are_json(place: str) -> None:
 
 
 def test_nested_fields_beyond_the_columns_stay_nested() -> None:
-    """A nested object beyond the maximum stays nested in the JSON, and null is dropped."""
+    """A nested object beyond the column limit stays nested in the JSON, and null is dropped."""
     nested = {"a": [1, {"b": "x"}], "c": None}
     frame = people_frame([read_people_page(body(WIDE | {"last": nested, "null": None}))])
     assert further(frame) == REST | {"last": {"a": [1, {"b": "x"}]}}

@@ -297,7 +297,7 @@ def test_an_export_is_resumed_with_the_same_choice_only(tmp_path: Path) -> None:
 
 
 def test_snapshots_compare_their_common_columns(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A column that one snapshot lacks is named in a warning and never reported as changed."""
+    """A column that one snapshot lacks is named in a note and never reported as changed."""
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:
         options: Any = {"person_seniorities": ["vp"], "client": client}
         finance = "company_department_headcount_finance"

@@ -108,7 +108,7 @@ def test_a_failed_mailbox_does_not_stop_the_others() -> None:
 
 
 def test_unreadable_limits_change_nothing() -> None:
-    """If the current limits cannot be read, a frame raises before any change."""
+    """Unreadable current limits are an error before any change."""
     with scripted([json({}, 400)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(ServiceError):
             of.set_daily_email_limit(pd.DataFrame({"id": ["m1"], "daily_email_limit": [9]}))

@@ -115,7 +115,7 @@ def test_pages_older_than_the_first_are_ignored(service: Service, people: People
 def test_a_larger_limit_continues_after_stored_pages(
     at_once: int, service: Service, tmp_path: Path
 ) -> None:
-    """A larger limit requests only the last stored page again, and all pages expire together."""
+    """A larger limit requests the last stored page and later ones; all pages expire together."""
     of.search_people(limit=at_once, page_size=100)
     asked(service)
     assert len(of.search_people(**SEARCH, page_size=100)) == WHOLE

@@ -389,7 +389,7 @@ class TestResult:
         assert identifiers(api.sandbox, open_id)[-2:] == [first, third]
 
     def test_duplicate_of_a_skipped_lead(self, api: Api, open_id: str) -> None:
-        """A duplicate is still listed as one if its first lead is skipped, despite overrides."""
+        """A duplicate of a skipped lead is listed as a duplicate, even with an override."""
         known = self.known(api.sandbox)["in_exclusion_list_and_skipped"][0]
         leads = [known, {**known, "overrides": {"ignore_exclusion_list": True}}]
         result = api.add(open_id, leads).json()

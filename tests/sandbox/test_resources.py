@@ -279,7 +279,7 @@ class TestLeadLists:
 
 
 class TestPeopleSearch:
-    """POST /people/search: the request, and the response around the people."""
+    """POST /people/search: request bodies, pages and errors."""
 
     def test_defaults(self, api: Api) -> None:
         """An empty search returns the first five of all people."""

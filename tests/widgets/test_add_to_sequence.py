@@ -212,7 +212,7 @@ def test_an_earlier_plan_skips_retried_rows() -> None:
 
 
 def test_cancel_ends_retries_of_later_runs() -> None:
-    """After Cancel, a retry sends no unknown rows of later runs."""
+    """Cancel during a retry leaves the unknown rows of later runs unsent."""
     lost = script.hang_up()
 
     async def test() -> None:
@@ -309,7 +309,7 @@ def test_rows_already_in_the_sequence_count() -> None:
 
 
 def test_two_widgets_on_one_frame() -> None:
-    """A second widget cannot send at the same time, and later lists people sent before."""
+    """A second widget cannot send at the same time, and later counts the leads sent before."""
 
     async def test() -> None:
         first, second = Page(leads(2), client), Page(leads(3), client)

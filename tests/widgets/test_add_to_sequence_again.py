@@ -105,7 +105,7 @@ def test_whether_rows_have_arrived(
 
 @pytest.mark.parametrize("has_journal", [False, True])
 def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
-    """Settings may change between runs without a journal; a journal has one submission."""
+    """Settings may change between runs without a journal, but not with one."""
     journal = tmp_path / "leads.journal" if has_journal else None
 
     async def test() -> None:

@@ -94,7 +94,7 @@ def test_names_of_the_network() -> None:
 
 
 def test_two_matching_columns() -> None:
-    """If two columns match, their cells decide; if these do not, a note says so."""
+    """If two columns match, their cells decide; if the cells are ambiguous, a note says so."""
     twins = guessed(**{"Work Email": ADDRESSES, "Private Email": ADDRESSES})["email"]
     assert twins.column is None
     assert "equally well: 'Work Email', 'Private Email'" in twins.note
@@ -169,7 +169,7 @@ def test_code_does_the_same(column: str, long: bool) -> None:
 
 
 def test_unchosen_default_columns_are_disabled() -> None:
-    """An existing default column that was not chosen is disabled by name; no sequence, no code."""
+    """The code disables an unchosen default column by name; without a sequence it is empty."""
     value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
     assert code_for(value, ["email", "profnet_url"]) == (
         'report = df.outreach.add_to_sequence("s", email=None)'

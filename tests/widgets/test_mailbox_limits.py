@@ -77,7 +77,7 @@ def test_only_active_mailboxes_count(status: str | None) -> None:
 
 
 def test_the_capacity_says_which_mailboxes_count() -> None:
-    """The text names both sums and counts mailboxes that are inactive or without a limit."""
+    """The text has the sum before and after changes, and counts mailboxes left out of it."""
     listed = [
         mailbox("m1", 1000),
         mailbox("m2", None),

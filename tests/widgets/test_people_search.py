@@ -366,7 +366,7 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
 
 
 def test_cancel_keeps_the_people_read_before() -> None:
-    """Cancel ends a search at once, and a message counts the people who are its results."""
+    """Cancel keeps the people read so far as results, and a message counts them."""
 
     def respond(received: Received) -> Reply:
         reply = people(received)
