@@ -151,7 +151,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def shown_warnings() -> Iterator[None]:
-    """Show warnings as outside of pytest, which would capture them."""
+    """Print warnings as Python does without pytest, which would capture them."""
 
     def show(*about: Any) -> None:
         sys.stderr.write(warnings.formatwarning(*about[:4]))

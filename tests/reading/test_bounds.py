@@ -156,7 +156,7 @@ def test_many_full_records_have_all_their_columns() -> None:
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_wide_objects_in_known_lists_keep_all_members(elements: int) -> None:
-    """A listed object's undocumented members beyond 1,000 are JSON in one more member."""
+    """In listed objects, undocumented members beyond 1,000 become one JSON member."""
     frame = people_frame(
         [read_people_page(body({"experiences": [{"title": "CTO"} | WIDE] * elements}))]
     )

@@ -154,7 +154,7 @@ class TestRefusals:
     def test_retry_after(
         self, api: Api, kind: str, asked: float | str | None, sent: str | None
     ) -> None:
-        """The delay is in Retry-After, as the text that was passed."""
+        """Retry-After contains the passed text."""
         api.sandbox.faults = Fault(kind, retry_after=asked)
         assert api.get("/mailboxes").headers.get("Retry-After") == sent
 

@@ -363,7 +363,7 @@ def test_results_come_in_the_worlds_order(world: World) -> None:
 
 
 def test_cached_searches_are_independent(world: World) -> None:
-    """Repeating more searches than the cache holds gives each search its own result."""
+    """Each search keeps its own result, even with more searches than the cache holds."""
     searches = [given(world, name) for name in WITH_VALUES]
     fresh = [world.found(filters) for filters in searches]
     assert [world.found(filters) for filters in reversed(searches)] == fresh[::-1]

@@ -422,7 +422,7 @@ def test_a_stopped_kernel_sends_no_more() -> None:
 
 
 def test_a_run_without_a_report_ends_all_sending() -> None:
-    """An unexpected error ends all sending, and an expected error allows more."""
+    """An unexpected error ends all sending; after an expected error sending can continue."""
     value = read_value({"sequence_id": "s1", "email": "email"})
     with serving() as (_, client):
         sender = Sender(leads(2), lambda: "continue")

@@ -423,7 +423,7 @@ def test_all_changes_of_a_run_go_to_one_account() -> None:
 
 
 def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> None:
-    """A change made in place in `value` is sent only after the page has shown it."""
+    """An in-place change of `value` is sent only after the page has shown it."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
