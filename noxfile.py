@@ -1,4 +1,4 @@
-"""All checks: `nox` runs what must pass before a change lands, `nox --list` names the others."""
+"""All checks: `nox` runs the required ones, and `nox --list` shows all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ nox.options.sessions = ["style", "tests", "browser", "docs", "bare"]
 nox.options.default_venv_backend = "venv"
 nox.options.stop_on_first_error = True
 
-# Sessions without an environment of their own use the one that nox is installed in.
+# Sessions that run in nox's own environment.
 in_this_environment = nox.session(python=False)
-# Else each process that a test starts would compile the package anew.
+# Without bytecode files each process that a test starts would compile the package again.
 KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
-# By where they are in the wheel.
+# Source folders by their place in the wheel.
 PACKAGED = {
     "outreach_frames/": "outreach_frames/",
     "outreach_frames/examples/notebooks/": "notebooks/",
@@ -30,7 +30,7 @@ PACKAGED = {
 
 @in_this_environment
 def style(session: nox.Session) -> None:
-    """Check the style, the types, also as on Windows, and the directions of imports."""
+    """Check the style, the types (also for Windows) and the directions of imports."""
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
@@ -40,13 +40,13 @@ def style(session: nox.Session) -> None:
 
 @in_this_environment
 def inner(session: nox.Session) -> None:
-    """Run the inner loop: the tests that take milliseconds; arguments after -- go to pytest."""
+    """Run only the tests that take milliseconds; arguments after -- go to pytest."""
     session.run("pytest", "-m", "inner", *session.posargs, env=KEEP_BYTECODE)
 
 
 @in_this_environment
 def tests(session: nox.Session) -> None:
-    """Run the default tests and check their coverage, or pytest with the arguments after --."""
+    """Run the default tests and check their coverage; arguments after -- go to pytest instead."""
     arguments = session.posargs or ("--cov", "--cov-report=term:skip-covered")
     session.run("pytest", *arguments, env=KEEP_BYTECODE)
 
@@ -54,13 +54,13 @@ def tests(session: nox.Session) -> None:
 @in_this_environment
 def browser(session: nox.Session) -> None:
     """Run the tests of the widgets in a real browser; needs `chromium` in the PATH."""
-    # A call of its own: a live browser's event loop is in the way of tests that have theirs.
+    # Run separately: a live browser's event loop breaks tests that start their own.
     session.run("pytest", "-n", "0", "-m", "browser", "tests/browser", *session.posargs)
 
 
 @in_this_environment
 def docs(session: nox.Session) -> None:
-    """Build the documentation offline, with every page executed; any warning is an error."""
+    """Build the documentation offline and execute every page; any warning is an error."""
     session.run(
         "sphinx-build", "-j", "auto", "-q", "-W", "docs", "docs/_build/html", *session.posargs
     )
@@ -68,12 +68,12 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def bare(session: nox.Session) -> None:
-    """Try the wheel with no extra: what works then, and what names the extra that it needs."""
+    """Test the wheel without extras: functions work, or name the missing extra."""
     wheel, folder = build(session)
     session.install(str(wheel), "pytest")
     session.chdir(folder)
-    # Its settings and fixtures need more than is installed. The tests import the wheel, because
-    # their own folder comes last.
+    # The repository's pytest settings and fixtures need packages that are missing here.
+    # With `append` the tests import the installed wheel.
     alone = ["--noconftest", "-c", "/dev/null", "--rootdir", ".", "--import-mode=append"]
     session.run("pytest", *alone, "tests/test_without_extras.py")
     session.run("outreach-frames", "--version")
@@ -85,7 +85,7 @@ def wheel(session: nox.Session) -> None:
     wheel, folder = build(session)
     session.install(f"{wheel}[test]")
     session.chdir(folder)
-    # Else processes that tests start would import these, which are not what is tried.
+    # Otherwise processes that tests start would import these folders instead of the wheel.
     shutil.rmtree("outreach_frames")
     Path("pytest_outreach_frames.py").unlink()
     session.run("pytest", *session.posargs)
@@ -107,9 +107,9 @@ def oldest(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Have basedpyright name what has no complete type for those who use the package.
+    """Check with basedpyright that all public names have complete types.
 
-    The widgets have none: the library that they build on declares no types.
+    Widgets are exempt, because their base classes declare no types.
     """
     session.install(".", "basedpyright", "pandas-stubs", "pytest", "types-requests")
     verify = ("basedpyright", "--verifytypes", "outreach_frames", "--ignoreexternal")
@@ -121,9 +121,9 @@ def types(session: nox.Session) -> None:
 
 
 def build(session: nox.Session) -> tuple[Path, Path]:
-    """Build the sdist, and the wheel from it; return the wheel and the unpacked sdist."""
+    """Build the sdist and a wheel from it; return the wheel and the unpacked sdist."""
     folder = Path(session.create_tmp())
-    # By what nox runs on, so that nothing but the wheel brings packages into the session.
+    # Build with nox's Python, so that the session contains only the wheel's dependencies.
     session.run(sys.executable, "-m", "build", "--outdir", str(folder), external=True)
     [sdist], [wheel] = folder.glob("*.tar.gz"), folder.glob("*.whl")
     session.run(
@@ -137,7 +137,7 @@ def build(session: nox.Session) -> tuple[Path, Path]:
 
 
 def tracked() -> set[str]:
-    """Return where a wheel has the files that Git knows."""
+    """Return the paths in the wheel of all files tracked by Git."""
     listed = {
         place: subprocess.check_output(["git", "ls-files", source], text=True).splitlines()
         for place, source in PACKAGED.items()

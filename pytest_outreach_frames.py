@@ -1,4 +1,4 @@
-"""The pytest fixture `outreach_sandbox`: a sandbox to test your own scripts.
+"""The pytest fixture `outreach_sandbox`: a sandbox for tests of your own scripts.
 
 It is outside the package because pytest loads it in every run, and the package imports pandas.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 MARKER = "outreach_sandbox"
-# Enough to search, and fast to generate.
+# Enough people for searches, and fast to generate.
 PEOPLE = 200
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
-# Words that people search for, and a page that the search must find.
+# Common search words, each with a page that the search must find.
 SEARCHES = {
     "GDPR": "how-to/remove-a-person",
     "job changers": "how-to/job-changers",
@@ -45,7 +45,7 @@ working widgets.
 :alt: The widget that this cell shows
 ```
 """
-sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
+sys.path.insert(0, str(DOCS.parent))  # so that the modules of this folder can be imported
 
 from docs.run_pages import hash_code  # noqa: E402 - found by the path above
 
@@ -67,13 +67,13 @@ myst_heading_anchors = 3
 nb_custom_formats = {".md": "docs.run_pages.read_page"}
 nb_execution_mode = "cache"  # results are kept until the code changes
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
-os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's own
-# These pages have no results, or pictures instead.
+os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's cache
+# These pages show no results, or show pictures of them.
 nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True
-nb_ipywidgets_js = {}  # these scripts would come from another host
+nb_ipywidgets_js = {}  # the default loads scripts from another host
 
 highlight_language = "none"  # blocks without a language are shell commands
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
@@ -96,13 +96,13 @@ html_theme_options = {
 def collect_notebooks(_app: Sphinx) -> None:
     """Copy the notebooks and their data to the folder that Sphinx reads."""
     for folder in ("notebooks", "data"):
-        shutil.rmtree(DOCS / folder, ignore_errors=True)  # with the files of the last build
+        shutil.rmtree(DOCS / folder, ignore_errors=True)  # remove the files of the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
     picture_widgets(DOCS / "notebooks/03_filter_builder.ipynb")
 
 
 def picture_widgets(path: Path) -> None:
-    """Insert the pictures that cells name in their metadata: a page has no kernel for widgets."""
+    """Insert the pictures that cells name in their metadata, since a page cannot run widgets."""
     notebook = nbformat.read(path, as_version=4)
     cells = []
     for cell in notebook.cells:
@@ -113,11 +113,11 @@ def picture_widgets(path: Path) -> None:
     notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
-    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # else it would run in every build
+    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or Sphinx rebuilds the page
 
 
 def make_pages(app: Sphinx) -> None:
-    """Write the pages of the reference, and draw the pictures of the gallery, from the code."""
+    """Write the reference pages and draw the gallery's pictures."""
     from docs.gallery_pictures import draw_gallery  # noqa: PLC0415 - found by the path above
     from docs.reference_pages import write  # noqa: PLC0415
 
@@ -127,7 +127,7 @@ def make_pages(app: Sphinx) -> None:
 
 
 def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
-    """Copy llms.txt to the site's root, with links to pages instead of sources."""
+    """Copy llms.txt to the site's root, and link to pages instead of sources."""
     if exception or app.builder.format != "html":
         return
     text = (DOCS.parent / "llms.txt").read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
 
 
 def check_search(app: Sphinx, exception: Exception | None) -> None:
-    """Fail if a search for a word that people type does not find its page."""
+    """Fail if a search for a common word does not find its page."""
     if exception or app.builder.format != "html":
         return
     index = app.builder.indexer  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the steps of this site."""
+    """Connect these functions to Sphinx's events."""
     from docs.name_links import NameLinks  # noqa: PLC0415 - found by the path above
 
     app.add_post_transform(NameLinks)

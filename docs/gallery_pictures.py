@@ -1,4 +1,4 @@
-"""Run the code of the gallery's pages, and save their pictures for both themes beside them."""
+"""Run the code of the gallery's pages, and save the pictures for both themes next to the pages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from outreach_frames.client import connect
 
 FOLDER: Final = Path(__file__).parent / "gallery"
 STYLES: Final = {"light": "default", "dark": "dark_background"}
-# A code block, and the name of the picture below it, if any.
+# A code block, and the name of the picture below it if it has one.
 _BLOCK: Final = re.compile(
     r"^```python\n(.*?)^```(?:\s+!\[[^]]*\]\(made/(\w+)_light\.png\))?", re.DOTALL | re.MULTILINE
 )
 
 
 def pages() -> list[Path]:
-    """Return the pages with one plot each."""
+    """Return the pages that show one plot each."""
     return sorted(set(FOLDER.glob("*.md")) - {FOLDER / "index.md"})
 
 
@@ -39,7 +39,7 @@ def draw_gallery(folder: Path = FOLDER / "made") -> None:
 
 
 def _draw_page(page: Path, folder: Path) -> None:
-    """Run a page's blocks; a block with a picture runs once per theme."""
+    """Run a page's code blocks; run a block with a picture once per theme."""
     names: dict[str, Any] = {}
     try:
         for code, picture in _BLOCK.findall(page.read_text(encoding="utf-8")):
@@ -54,5 +54,5 @@ def _draw_page(page: Path, folder: Path) -> None:
 
 
 def save_plot(figure: Figure, file: Path) -> None:
-    """Save a plot with a transparent background, which suits any page."""
+    """Save a plot with a transparent background, so that it suits any page."""
     figure.savefig(file, dpi=160, transparent=True, metadata={"Software": None})

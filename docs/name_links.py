@@ -16,12 +16,12 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class NameLinks(SphinxPostTransform):
-    """Insert the links, and warn about names that are not in the reference."""
+    """Insert the links, and warn about names that are missing from the reference."""
 
-    default_priority = 5  # before links are resolved, so that existing links stay
+    default_priority = 5  # run before Sphinx resolves links, so that existing links stay
 
     def run(self, **_options: Any) -> None:
-        """Link all code in the text of a page."""
+        """Link all code in a page's text."""
         objects = self.env.domaindata["py"]["objects"]
         for node in list(self.document.findall(nodes.literal)):
             found = _NAMED.match(node.astext())

@@ -1,4 +1,4 @@
-"""Take the pictures of README and the site: every state of the widgets, and a plot.
+"""Take the pictures of README and the site: all states of the widgets, and one plot.
 
 Run ``python -m docs.pictures``. It takes about two minutes and needs `chromium` and the extra
 `test`. It runs the code of the pages and the notebook that show the pictures, with the sandbox's
@@ -33,7 +33,7 @@ LARGEST: Final = 100_000  # bytes
 _THEMES: Final = {"light": LIGHT, "dark": DARK}
 _COLORS: Final = 96
 _SEQUENCE: Final = "Founders Nordics: profile visits"
-# Hides the parts of a widget that a picture is not about.
+# Hides the parts of a widget that are irrelevant to the picture.
 _SHOW_ONLY: Final = """(widget, titles) => {
     const isKept = part => titles.some(title => part.textContent.startsWith(title));
     for (const part of widget.children) {
@@ -59,7 +59,7 @@ def main() -> None:
             work = taken / states.__name__
             shutil.copytree(DOCS.parent / "data", work / "data")
             for name, widget in states(notebook, f"%cd -q {work}"):
-                page.mouse.move(0, 0)  # no button is under it, and no field has the focus
+                page.mouse.move(0, 0)  # hover over no button, and focus no field
                 page.evaluate("document.activeElement.blur()")
                 for theme, lab_theme in _THEMES.items():
                     notebook.theme(lab_theme)
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def picture_plot() -> None:
-    """Draw the plot of README by its code."""
+    """Draw README's plot with README's code."""
     blocks = python_blocks(DOCS.parent / "README.md")
     shown = next(number for number, block in enumerate(blocks) if "of.plots" in block)
     names: dict[str, Any] = {}
@@ -92,20 +92,20 @@ def picture_plot() -> None:
 
 
 def python_blocks(page: Path) -> list[str]:
-    """Return the blocks of Python on a page."""
+    """Return the Python blocks of a page."""
     text = page.read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def blocks_of(page: str) -> list[str]:
-    """Return the Python of a page, up to the block that shows the widget."""
+    """Return a page's Python code up to the block that shows the widget."""
     blocks = python_blocks(PAGES / page)
     shows = [bool(re.search(r"of\.widgets\.(?s:.)*\n\w+\n$", block)) for block in blocks]
     return blocks[: shows.index(True) + 1]
 
 
 def picture_tutorial(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
-    """Show the widgets of the tutorial, which names the picture of a cell in its metadata."""
+    """Picture the tutorial's widgets; the cells' metadata name the pictures."""
     cells = [one for one in nbformat.read(TUTORIAL, as_version=4).cells if one.cell_type == "code"]
     notebook.run(place, *(cell.source for cell in cells))
     notebook.wait_until("builder.total is not None and not wizard.busy and not limits.busy")
@@ -115,7 +115,7 @@ def picture_tutorial(notebook: Notebook, place: str) -> Iterator[tuple[str, Loca
 
 
 def picture_search(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
-    """Show a problem of a filter, a saved search and results."""
+    """Picture a filter with a problem, a saved search and results."""
     notebook.run(place, *blocks_of("people-search.md"))
     notebook.wait_until("builder.total is not None")
     widget = notebook.widget
@@ -143,7 +143,7 @@ def picture_search(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
 
 
 def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
-    """Show guessed columns, problems, what is confirmed, and outcomes."""
+    """Picture the guessed columns, problems, the confirmation and outcomes."""
     notebook.run(place, *blocks_of("add-to-sequence.md"))
     widget = notebook.widget
     notebook.wait_until("not adding.busy")
@@ -174,7 +174,7 @@ def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
 
 
 def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
-    """Show a change that waits, a changed limit and a refused one."""
+    """Picture a pending change, a changed limit and a rejected one."""
     notebook.run(place, *blocks_of("mailbox-limits.md"))
     widget = notebook.widget
     notebook.wait_until("not limits.busy")
@@ -196,12 +196,12 @@ def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
 
 
 def show_only(widget: Locator, *titles: str) -> None:
-    """Show the parts of a widget that begin with these titles; with none, show all."""
+    """Show only the parts of a widget whose text begins with these titles, or all parts."""
     widget.evaluate(_SHOW_ONLY, list(titles))
 
 
 def keep(picture: Path) -> None:
-    """Save a picture with few colours, to make it small."""
+    """Save a picture with few colours, so that its file is small."""
     with Image.open(picture) as image:
         few = image.convert("RGB").quantize(
             _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

@@ -1,4 +1,4 @@
-"""Pages as notebooks: the build runs their blocks of Python and shows what they return."""
+"""Turn pages into notebooks, so that the build runs their Python blocks and shows the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell
 
 ROOT: Final = Path(__file__).parents[1]
 _KERNEL: Final = {"name": "python3", "display_name": "Python 3", "language": "python"}
-# Short tables, of a plot only its picture, and no paths of files that were written.
+# Shorten tables, show only the picture of a plot, and hide the paths of written files.
 _SETUP: Final = f"""
 import shutil
 from pathlib import Path
@@ -26,7 +26,7 @@ show.for_type(type(Path()), lambda path: None)
 
 
 def read_page(text: str) -> NotebookNode:
-    """Read a page as a notebook that runs in an empty folder with `data`."""
+    """Read a page as a notebook that runs in an empty folder with a copy of `data`."""
     page = read_myst_markdown_notebook(text, code_directive="python", add_source_map=True)
     page.metadata.setdefault("kernelspec", _KERNEL)
     page.metadata["mystnb"] = {"execution_in_temp": True, "output_stderr": "remove"}
@@ -37,7 +37,7 @@ def read_page(text: str) -> NotebookNode:
 
 
 def hash_code() -> str:
-    """Hash the package and its data, whose change makes all results out of date."""
+    """Hash the package and its data; a changed hash invalidates all results."""
     files = [
         file
         for folder in ("outreach_frames", "data")

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: more where the profile is `thorough`."""
+"""The number of examples per property test; the profile `thorough` raises it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def share_of_examples(share: float) -> settings:
-    """Take a share of the profile's examples, where one of them takes long or next to nothing."""
+    """Return settings with a share of the profile's examples, for slow or simple properties."""
     return settings(max_examples=max(1, round(settings().max_examples * share)))

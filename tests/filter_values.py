@@ -1,4 +1,4 @@
-"""Values that search filters take."""
+"""Valid values of search filters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ GOOD = {"uuid": str(uuid.UUID(int=7)), "domain": "brightforge.example"}
 
 
 def good_value(known: spec.Filter) -> Any:
-    """Return a value that a filter takes."""
+    """Return a valid value for a filter."""
     text = GOOD.get(known.format, "some text")
     return {"string": text, "boolean": True, "array": [text]}[known.type]

@@ -1,10 +1,10 @@
-"""Every function that talks to a service, tried against a mock that a foreign tool made.
+"""Call every function that uses the service against a third-party mock server.
 
     npm install --prefix mock @stoplight/prism-cli
     mock/node_modules/.bin/prism mock --port 4010 data/openapi.json
     python -m tests.foreign_mock http://127.0.0.1:4010
 
-Such a mock gives the examples of `data/openapi.json`, and checks each request against it.
+The mock returns the examples of `data/openapi.json`, and checks each request against it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from outreach_frames.sandbox.examples import exchanges
 
 
 def main(base_url: str) -> None:
-    """Call everything once; what fails raises."""
+    """Call every function once; failures raise."""
     calls = exchanges()
     ids = {endpoint: call.path_values.get("id", "") for endpoint, (call, _) in calls.items()}
     contact = calls[spec.GET_CONTACT_BY_EMAIL][1]

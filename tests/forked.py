@@ -1,11 +1,11 @@
-r"""Processes that begin with the package imported: forked, where starting Python takes a second.
+r"""Run scripts in forks of a process that has imported the package, which is faster.
 
 >>> run("import sys; print(sys.argv[1])", "told").stdout
 'told\n'
 
-One process imports what most scripts need, and has no threads; each script runs in a fork of it,
-which ends as any interpreter does. What a test wants to see imported, warned of or limited before
-the first line of a script needs an interpreter of its own.
+One process without threads imports the modules that most scripts need; each script runs in a fork
+of it and exits as usual. Tests of imports, warnings or limits before a script's first line must
+start a new interpreter instead.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self
 
-# Seconds after which something is wrong with the machinery, and not with a busy machine.
+# Longer than the slowest script on a busy machine, in seconds.
 PATIENCE = 200.0
 
 
 class Process:
-    """A script that runs, in the manner of `subprocess.Popen`; its streams are text."""
+    """A running script with the methods of `subprocess.Popen`; its streams are text."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Process:
         self.pid = int(self._notice.readline())
 
     def wait(self, timeout: float = PATIENCE) -> int:
-        """Return the exit code once it has ended, negative if a signal ended it."""
+        """Return the exit code after the process has ended; it is negative after a signal."""
         with self._ended:
             if self.returncode is None:
                 self._status.settimeout(timeout)
@@ -77,7 +77,7 @@ class Process:
         return self.returncode
 
     def communicate(self) -> tuple[str, str]:
-        """Return what is still to be read of its streams, when it has ended."""
+        """Wait for the end of the process, and return the rest of its output."""
         said = {"stdout": "", "stderr": ""}
 
         def read(name: str, stream: IO[str]) -> None:
@@ -98,12 +98,12 @@ class Process:
         return said["stdout"], said["stderr"]
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, where it has not ended."""
+        """Send a signal if the process is running."""
         if self.returncode is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class Process:
 
 
 def run(code: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a script to its end, with its streams captured unless they are given."""
+    """Run a script to its end; capture its streams unless others are passed."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     process = Process(code, *arguments, **options)
     out, error = process.communicate()
@@ -125,12 +125,12 @@ def run(code: str, *arguments: object, **options: Any) -> subprocess.CompletedPr
 
 
 def start_command(*arguments: object, background: bool = False, **options: Any) -> Process:
-    """Start the command line of the package; in the background of a shell Ctrl-C is ignored."""
+    """Start the package's command line; shells ignore Ctrl-C for background processes."""
     return Process(f"{_IGNORE if background else ''}{_COMMAND}", *arguments, **options)
 
 
 def run_command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command line of the package to its end."""
+    """Run the package's command line to its end."""
     return run(_COMMAND, *arguments, **options)
 
 
@@ -142,7 +142,7 @@ runpy.run_module("outreach_frames", run_name="__main__", alter_sys=True)
 
 
 def _end_of(wanted: int | IO[Any] | None, inherited: int) -> tuple[IO[str] | None, int]:
-    """Return our end of a stream, if it is a pipe, and the process's."""
+    """Return both ends of a stream: ours if it is a pipe, and the process's."""
     if wanted is None:
         return None, inherited
     if wanted == subprocess.PIPE:
@@ -153,10 +153,10 @@ def _end_of(wanted: int | IO[Any] | None, inherited: int) -> tuple[IO[str] | Non
 
 @cache
 def _forking() -> socket.socket:
-    """Start the process that forks the others; it ends with this one."""
+    """Start the process that forks the others; it ends with the test run."""
     ours, theirs = socket.socketpair()
     with theirs:
-        # The package is the installed one, whatever lies beside the tests.
+        # Import the installed package, not a folder beside the tests.
         process = subprocess.Popen(
             [sys.executable, "-P", Path(__file__).with_name("forking.py"), str(theirs.fileno())],
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Imports the package, and forks a process for each script that `forked.py` sends here."""
+"""Import the package, and fork a process for each script from `forked.py`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import outreach_frames as of
 
 
 def load() -> None:
-    """Import what most scripts need: nothing that starts a thread, or is an optional extra."""
+    """Import the modules that most scripts need, without threads or optional extras."""
     from outreach_frames import cli  # noqa: F401
     from outreach_frames.client import client  # noqa: F401
     from outreach_frames.leads.sending import submit  # noqa: F401
 
     of.export_people, of.mailboxes, of.read_prospects, of.search_people  # noqa: B018 - loads them
     gc.collect()
-    # Else each process would copy and look through all that is loaded.
+    # Otherwise each fork's garbage collection would copy all loaded objects.
     gc.freeze()
 
 
 def next_script() -> CodeType:
-    """Fork for each script that comes; return it in its process, which ends as others do."""
+    """Fork for each received script; return the script in its own process."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
@@ -45,7 +45,7 @@ def next_script() -> CodeType:
 
 
 def script_of(task: int, *streams_and_status: int) -> CodeType:
-    """Fork once more: the outer process tells how the inner one ends, which gets the script."""
+    """Fork again: the inner process gets the script, and the outer one reports its exit status."""
     *streams, status = streams_and_status
     if pid := os.fork():
         for file in (task, *streams):
@@ -59,13 +59,13 @@ def script_of(task: int, *streams_and_status: int) -> CodeType:
         os.close(file)
     with os.fdopen(task) as file:
         job = json.load(file)
-    # Whoever started the tests may have had it ignored, which processes inherit.
+    # Processes inherit an ignored SIGINT, for example from a shell's background job.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["env"])
     sys.argv = ["-c", *job["arguments"]]
-    # Those from before know whether other files can seek.
+    # The old stream objects belong to other files.
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     out = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     out.reconfigure(write_through="PYTHONUNBUFFERED" in job["env"])

@@ -1,7 +1,7 @@
-"""The facts of the interface document: what its tables say, without its sentences.
+"""Extract the facts from the interface document's tables, without its sentences.
 
-`tests/interface_facts.json` keeps them, for everybody who has no copy of the document. Where the
-document has changed, write them anew, look at the difference, and change `spec` until it agrees:
+`tests/interface_facts.json` stores them for developers without a copy of the document. After a
+change of the document, write the file again, review the diff, and update `spec` to agree with it:
 
     python -m tests.interface_document interface.md > tests/interface_facts.json
 """
@@ -27,13 +27,13 @@ _WORDS = r"\w+(?:, \w+)+"
 
 
 def load_facts() -> Fact:
-    """Read the facts that are kept."""
+    """Read the stored facts."""
     facts: Fact = json.loads(FACTS_FILE.read_text(encoding="utf-8"))
     return facts
 
 
 def read_facts(document: str) -> Fact:
-    """Take the facts out of the document's text."""
+    """Extract the facts from the document's text."""
     lead, overrides = _tables(document, "Lead (element of the `leads` request array")
     company, job_functions = _tables(document, "Company (the `company` of a person)")
     statuses, error_codes = _tables(document, "Errors")
@@ -81,7 +81,7 @@ def read_facts(document: str) -> Fact:
 
 
 def _tables(document: str, heading: str) -> list[list[Row]]:
-    """Return the tables below a heading, each row by the names of its columns."""
+    """Return the tables below a heading; rows are dicts by column name."""
     chapter = re.search(
         rf"^#+ {re.escape(heading)}.*?\n(.*?)(?=^#|\Z)", document, re.MULTILINE | re.DOTALL
     )
@@ -105,14 +105,14 @@ def _sentence(document: str, start: str) -> str:
 
 
 def _fields(rows: list[Row]) -> list[Fact]:
-    """Say of each field what its row says; a row may be about several."""
+    """Return the facts of each field; a row may describe several fields."""
     return [_field(name.strip(), row) for row in rows for name in row["Field"].split(",")]
 
 
 def _field(name: str, row: Row) -> Fact:
     kind = row.get("Type", "")
     other = [cell for column, cell in row.items() if column not in {"Field", "Type"}]
-    # One property is printed under two names, of which the notes say the neutral one.
+    # The document has two names for one property; the notes contain the neutral name.
     neutral = re.search(f"`({spec.DUPLICATE_URLS_PATTERN})`", " ".join(other))
     fact: Fact = {"name": neutral[1] if neutral else name, "type": _type(kind)}
     required = {cell for column, cell in row.items() if column.startswith("Required")}
@@ -131,19 +131,19 @@ def _field(name: str, row: Row) -> Fact:
 
 
 def _type(kind: str) -> str:
-    """Return the JSON type that words begin with; "Company object" and the like are objects."""
+    """Return the JSON type of a description; "Company object" and the like are objects."""
     plain = next((known for known in _TYPES if kind.startswith(known)), "")
     return plain or ("object" if kind.endswith(" object") else "")
 
 
 def _items(kind: str, notes: str) -> str:
-    """Return the type of an array's elements, nothing where that is not shown."""
+    """Return the type of an array's elements, or "" if the document does not show it."""
     if not kind.startswith("array"):
         return ""
     element = re.match(r"array of (?:enum |domain )?([\w ]+)", kind)
     if element is None:
         return "object" if "Element:" in notes else ""
-    # What an array holds that is no plain type is a resource.
+    # An element type that is not a plain JSON type is a resource.
     return "string" if element[1] == "uuid" else _type(element[1]) or "object"
 
 
@@ -167,7 +167,7 @@ def _constant(words: str) -> str:
 
 
 def _values(cells: list[str]) -> list[str]:
-    """Return the closed list of values that a row gives: bare words, or words in backticks."""
+    """Return the closed list of values in a row, as bare words or in backticks."""
     for cell in cells:
         if re.fullmatch(_WORDS, cell):
             return cell.split(", ")
@@ -177,7 +177,7 @@ def _values(cells: list[str]) -> list[str]:
 
 
 def _members(words: str) -> Iterator[Fact]:
-    """Say of each name in backticks what stands in the parentheses behind it."""
+    """Yield each name in backticks with the facts from the parentheses behind it."""
     for name, says in re.findall(r"`([\w\[\]]+)`(?: \(([^)]*)\))?", words):
         fact: Fact = {
             "name": name,
@@ -193,7 +193,7 @@ def _members(words: str) -> Iterator[Fact]:
 
 def _endpoint(chapter: str) -> Fact:
     queries = re.findall(r"^- (?:Query|Paging).*?: (.*)$", chapter, re.MULTILINE)
-    # What links a parameter's value comes from stands in parentheses, in backticks too.
+    # The links with a parameter's value are in parentheses and backticks too.
     queries = [re.sub(r" \(a sequence id .*?\)", "", query) for query in queries]
     bodies = re.findall(r"(?:^\| (?:Field|leads) .*\n)(?:^\|.*\n)+", chapter, re.MULTILINE)
     inline = re.search(r"^- Body \(JSON\): `(\w+)` \((\w+), required\)", chapter, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Frames of pandas as frames of other libraries."""
+"""Convert pandas frames to frames of other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of the search filters, as the text of a module.
+"""Generate the module with the types of the search filters.
 
 `python -m tests.people_filters` writes them to the package, from `spec`.
 """
@@ -13,7 +13,7 @@ from outreach_frames.resources import people_filters
 from outreach_frames.resources.search_arguments import FILTER_TYPES
 
 MODULE = Path(people_filters.__file__)
-# What `find_people` takes from its table.
+# `find_people` sets these filters itself, from its table.
 COMPANIES = {kind.filter for kind in IDENTIFIER_KINDS}
 TEXT = '''\
 """The search filters as types; written by `python -m tests.people_filters`."""
@@ -39,8 +39,8 @@ class PeopleFilters(FindPeopleFilters, total=False):
 
 
 def module_text() -> str:
-    """Return the module's text."""
-    # The lists of known values may be incomplete, so no type is limited to them.
+    """Return the source of the module."""
+    # Types allow unknown values too, because the lists of known values may be incomplete.
     lines = {one.name: f"    {one.name}: {FILTER_TYPES[one.type]} | None" for one in spec.FILTERS}
     return TEXT.format(
         others="\n".join(line for name, line in lines.items() if name not in COMPANIES),

@@ -1,7 +1,7 @@
-"""Everything that scripts may rely on, one fact a line: a change of it is a line in a diff.
+"""The public surface, one fact per line, so that each change of it is a line in a diff.
 
 Names, parameters with their types and defaults, columns with their dtypes, options of commands.
-`python -m tests.public_surface` writes them to the file beside this one.
+`python -m tests.public_surface` writes them to the file next to this one.
 
 Read from the running package: tools that read the source do not see the signatures of the methods
 of `df.outreach`, which are made from functions.
@@ -25,12 +25,12 @@ SNAPSHOT = Path(__file__).with_name("public_surface.txt")
 
 
 def public_surface() -> list[str]:
-    """Return the public surface as lines."""
+    """Return the lines of the public surface."""
     return [*_modules(), *_entries(), *_errors(), *_columns(), *_commands()]
 
 
 def kept() -> list[str]:
-    """Return the lines that are kept in the file."""
+    """Return the lines of the stored file."""
     return SNAPSHOT.read_text(encoding="utf-8").splitlines()
 
 
@@ -97,7 +97,7 @@ def _commands() -> Iterator[str]:
 
 
 def _facts(option: argparse.Action) -> Iterator[str]:
-    """Yield how an option is read, unless it is one text."""
+    """Yield how the command line parses an option that is not plain text."""
     if option.nargs is not None:
         yield "no value" if option.nargs == 0 else f"values {option.nargs}"
     if isinstance(option, argparse._ExtendAction):

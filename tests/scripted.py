@@ -1,4 +1,4 @@
-"""A tiny loopback service that replies from a script, for what no well-behaved service does.
+"""A loopback service that sends scripted replies, including those of broken services.
 
 >>> with scripted([reset(), json({"sequences": []})]) as service:
 ...     with Client(service.url, "token", cache=None, backoff=0) as client:
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-# Longer than any test may take: what ends before it did not wait for it.
+# Longer than the time limit of tests, so that no successful test has waited for it.
 FOREVER = 10_000.0
 
 Script = Iterable["Reply | Callable[[Received], Reply]"] | Callable[["Received"], "Reply"]
@@ -33,7 +33,7 @@ Script = Iterable["Reply | Callable[[Received], Reply]"] | Callable[["Received"]
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it arrived; `headers` can be asked in any case."""
+    """One received request; `headers` ignores case."""
 
     method: str
     target: str
@@ -43,18 +43,18 @@ class Received:
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """Return the target without its query."""
         return self.target.partition("?")[0]
 
     @property
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return orjson.loads(self.body)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Bytes and pauses (seconds) in the order they go out, and what becomes of the connection."""
+    """Bytes and pauses (seconds) in the order of sending, and how the connection ends."""
 
     parts: tuple[bytes | float, ...] = ()
     then: Literal["keep", "close", "reset"] = "keep"
@@ -63,7 +63,7 @@ class Reply:
 def respond(
     body: bytes = b"", status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """Reply with any body, as a well-behaved service does; a header given as "" is left out."""
+    """Reply with any body; a header of "" is not sent."""
     fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
     fields |= headers or {}
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Unknown"
@@ -78,12 +78,12 @@ def json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None
 
 
 def gzipped(body: bytes) -> Reply:
-    """Reply with a body that is compressed."""
+    """Reply with a compressed body."""
     return respond(gzip.compress(body), headers={"Content-Encoding": "gzip"})
 
 
 def passed_on(received: Received, url: str) -> Reply:
-    """Reply as another service at `url` does."""
+    """Reply with the response of another service at `url`."""
     target = urlsplit(url)
     with closing(HTTPConnection(target.hostname or "", target.port, timeout=20)) as connection:
         connection.request(received.method, received.target, received.body, dict(received.headers))
@@ -93,7 +93,7 @@ def passed_on(received: Received, url: str) -> Reply:
 
 
 def raw(data: bytes) -> Reply:
-    """Send these bytes, status line and all, and close."""
+    """Send these bytes, including the status line, and close the connection."""
     return Reply((data,), "close")
 
 
@@ -108,7 +108,7 @@ def hang_up() -> Reply:
 
 
 def delayed(seconds: float, reply: Reply) -> Reply:
-    """Wait before the reply."""
+    """Wait before a reply."""
     return replace(reply, parts=(seconds, *reply.parts))
 
 
@@ -118,7 +118,7 @@ def truncated(reply: Reply, missing: int = 5) -> Reply:
 
 
 def drip(reply: Reply, every: float = 0.05, fast: int | None = None) -> Reply:
-    """Send the body one byte at a time; with `fast`, drip after that many bytes of it all."""
+    """Send the body byte by byte; with `fast`, send that many bytes at once first."""
     whole = _whole(reply)
     start = whole.index(b"\r\n\r\n") + 4 if fast is None else fast
     slow = [part for byte in whole[start:] for part in (every, bytes([byte]))]
@@ -131,7 +131,7 @@ def _whole(reply: Reply) -> bytes:
 
 @dataclass
 class Service:
-    """A running service: its address, the requests received in whole, and who is connected."""
+    """A running service: its address, complete requests and open connections."""
 
     url: str
     requests: list[Received] = field(default_factory=list)
@@ -139,16 +139,16 @@ class Service:
 
     @property
     def targets(self) -> list[str]:
-        """Paths and queries, in the order of arrival."""
+        """Return paths and queries in the order of arrival."""
         return [request.target for request in self.requests]
 
 
 @contextmanager
 def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
-    """Serve replies in order, or what a function makes of each request, on a free port.
+    """Serve replies in order, or those that a function returns, on a free port.
 
-    A request beyond the script gets status 418; one broken off before its end is not counted.
-    `base_path` only ends `Service.url`.
+    Requests after the script's end get status 418; incomplete requests are not recorded.
+    `base_path` is only appended to `Service.url`.
     """
     turns = iter(()) if callable(script) else iter(script)
     lock, stopped = threading.Lock(), threading.Event()
@@ -173,7 +173,7 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
             body = self.rfile.read(length)
-            if len(body) < length:  # broken off by the client: not a request
+            if len(body) < length:  # the client sent an incomplete request
                 self.close_connection = True
                 return
             received = Received(self.command, self.path, self.headers, body, id(self.request))

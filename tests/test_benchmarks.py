@@ -1,4 +1,4 @@
-"""How two commits' figures are compared; the figures themselves are never asserted."""
+"""Benchmarks of two commits are compared; tests never assert the times themselves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def _row(ours: float, *, what: str = "search", other: float = 2.0) -> Comparison
     return Comparison(what, "a loop", ours, other, goal=1)
 
 
-def test_a_row_is_compared_with_its_own_in_every_run() -> None:
-    """The ratio is the median of the runs' ratios, of rows of the same name, in any order."""
+def test_rows_are_compared_by_name() -> None:
+    """The ratio is the median over runs of the ratios of rows with the same name."""
     pairs = [
         ([_row(1.0), _row(4.0, what="plan")], [_row(2.0, what="plan"), _row(1.2)]),
         ([_row(10.0), _row(4.0, what="plan")], [_row(2.0, what="plan"), _row(10.0)]),
@@ -24,6 +24,6 @@ def test_a_row_is_compared_with_its_own_in_every_run() -> None:
     assert "slower" not in as_markdown([plan])
 
 
-def test_a_row_that_one_side_lacks_is_left_out() -> None:
-    """A measurement that only one commit has gives no ratio."""
+def test_a_row_of_one_commit_has_no_ratio() -> None:
+    """A measurement of only one commit has no ratio."""
     assert changes_of([([_row(1.0, what="old")], [_row(1.0, what="new")])]) == []

@@ -1,4 +1,4 @@
-"""From a list to an interval: arms, a sequence for each, and the replies a month later."""
+"""A whole campaign: arms, one sequence per arm, and reply rates a month later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWS = {"A": "needs_email", "B": "conditional_email"}
 
 
 def wilson(happened: int, people: int, z: float = 1.959964) -> tuple[float, float]:
-    """Return the interval by its formula, since the import of statsmodels takes seconds."""
+    """Return Wilson's interval by its formula, because importing statsmodels takes seconds."""
     share, weight = happened / people, z * z / people
     half = sqrt(weight * share * (1 - share) + weight * weight / 4)
     return tuple((share + weight / 2 + side) / (1 + weight) for side in (-half, half))  # type: ignore[return-value]
@@ -27,7 +27,7 @@ def wilson(happened: int, people: int, z: float = 1.959964) -> tuple[float, floa
 def covered(
     seed: int, leads: pd.DataFrame, interval: Callable[[int, int], tuple[float, float]]
 ) -> list[bool]:
-    """Return whether the interval of each arm's reply rate covers the true rate."""
+    """Return for each arm whether the interval of its reply rate covers the true rate."""
     leads = leads.outreach.assign_arms({"A": 1, "B": 1}, by="person", seed=seed)
     found = []
     with of.connect("sandbox", people=1, seed=seed, cache=None) as client:
@@ -50,21 +50,21 @@ def covered(
 def check_coverage(
     seeds: range, size: int, interval: Callable[[int, int], tuple[float, float]]
 ) -> None:
-    """Fail unless the intervals cover both rates in at least 93 % of the seeds."""
+    """Fail unless the intervals cover both rates for at least 93 % of the seeds."""
     leads = pd.DataFrame({"email": [f"lead{number}@example.com" for number in range(size)]})
     found = pd.DataFrame([covered(seed, leads, interval) for seed in seeds], columns=list(RATES))
     assert (found.mean() >= 0.93).all(), found.mean()
 
 
 def test_an_interval_covers_the_true_rate() -> None:
-    """From a list to the 95 % interval of each arm's reply rate."""
+    """A campaign ends with a 95 % interval of each arm's reply rate."""
     check_coverage(range(1), 60, wilson)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_intervals_cover_the_true_rate() -> None:
-    """95 % intervals of the reply rate cover rates of 4 and 8 % in at least 93 % of the seeds."""
+    """95 % intervals cover reply rates of 4 % and 8 % for at least 93 % of the seeds."""
     from statsmodels.stats.proportion import proportion_confint
 
     check_coverage(range(200), 400, partial(proportion_confint, method="wilson"))

@@ -1,4 +1,4 @@
-"""The command line: what an analyst types, sees, and gets as an exit code."""
+"""The command line: arguments, output and exit codes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "find-people"
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
-def test_help_is_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command explains itself and exits with 0."""
+def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command has a help text and exits with 0."""
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
     assert caught.value.code == 0
@@ -33,7 +33,7 @@ def test_help_is_there(command: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of search names each of the interface's filters."""
+    """The help of search lists each of the interface's filters."""
     with pytest.raises(SystemExit):
         main(["search", "--help"])
     shown = capsys.readouterr().out
@@ -46,7 +46,7 @@ def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_usage_is_exit_code_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be understood ends with 2 and a usage line."""
+    """Invalid arguments exit with 2 and a usage line."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -75,7 +75,7 @@ def test_commands_show_tables(
 
 
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
-    """What Python would show as a warning with a line of code is one line of the program."""
+    """A Python warning is printed as one line without source code."""
     arguments = ["search", "--sandbox", "--limit", "3"]
     told = forked.run_command(*arguments).stderr
     assert told.startswith("outreach-frames: 3 of 2,000 people were read")
@@ -95,17 +95,17 @@ def test_search_writes_a_file(tmp_path: Path, ending: str) -> None:
 @pytest.mark.usefixtures("environment")
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_out_writes_a_workbook(tmp_path: Path) -> None:
-    """--out writes an Excel workbook where the file is named so."""
+    """--out with a workbook's extension writes an Excel workbook."""
     out = tmp_path / "people.XLSX"
     assert main(["search", "--limit", "7", "--out", str(out)]) == 0
     assert pd.read_excel(out, engine="openpyxl").shape == (7, 262)
 
 
 @pytest.mark.parametrize("name", ["people.xls", "people.csv.gz", "people"])
-def test_out_refuses_an_ending_that_it_does_not_write(
+def test_out_rejects_unknown_extensions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """--out with another ending is wrong usage, told before anything is asked of the service."""
+    """--out with another extension is wrong usage, before any request."""
     with pytest.raises(SystemExit) as end:
         main(["search", "--out", str(tmp_path / name)])
     assert end.value.code == 2
@@ -127,7 +127,7 @@ def test_out_refuses_an_ending_that_it_does_not_write(
 def test_bad_values_are_exit_code_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A value of no use ends with 2 and one line that says what would be right."""
+    """An invalid value exits with 2 and one line that describes valid values."""
     assert main(arguments) == 2
     told = capsys.readouterr().err
     assert words in told
@@ -136,10 +136,10 @@ def test_bad_values_are_exit_code_2(
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_refused_token_is_exit_code_1(
+def test_a_rejected_token_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failure of the service ends with 1, in words, and without the token."""
+    """An error of the service exits with 1 and a message without the token."""
     monkeypatch.setenv("OUTREACH_API_KEY", "a-wrong-token")
     assert main(["mailboxes"]) == 1
     told = capsys.readouterr().err
@@ -147,19 +147,19 @@ def test_a_refused_token_is_exit_code_1(
     assert "a-wrong-token" not in told
 
 
-def test_no_configuration_is_told(
+def test_missing_configuration_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With nothing configured the command says what to set; it never uses the sandbox by itself."""
+    """Without configuration the command says what to set and does not start a sandbox."""
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
     assert main(["sequences"]) == 2
     assert "OUTREACH_BASE_URL" in capsys.readouterr().err
 
 
-def test_the_demo_leaves_a_table_and_a_picture(
+def test_the_demo_writes_a_table_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The demo shows code and tables, and leaves a CSV that reads back and a PNG."""
+    """The demo prints code and tables, and writes a readable CSV file and a PNG file."""
     assert main(["demo", "--folder", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert ">>> people = of.search_people(" in shown
@@ -176,7 +176,7 @@ def test_the_demo_leaves_a_table_and_a_picture(
 
 
 def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
-    """`outreach-frames sandbox` prints an address and a token that work, and ends on Ctrl-C."""
+    """`outreach-frames sandbox` prints a valid address and token, and ends on Ctrl-C."""
     arguments = ["sandbox", "--people", "20", "--seed", "3", "--db", str(tmp_path / "world.sqlite")]
     command = [sys.executable, "-m", "outreach_frames", *arguments]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -196,8 +196,8 @@ def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
-    """With a token that somebody chose, what is printed has a variable in its place."""
+def test_the_sandbox_command_hides_a_chosen_token() -> None:
+    """With a chosen token the sandbox command prints a variable instead of the token."""
     command = ["sandbox", "--people", "20", "--api-key", "my-own-key"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with forked.start_command(*command, stdout=subprocess.PIPE, env=environment) as process:
@@ -229,14 +229,14 @@ def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
 
 @pytest.mark.usefixtures("environment")
 def test_warnings_name_options() -> None:
-    """Who types commands reads of options, not of Python's arguments."""
+    """Warnings of the command line name options instead of Python arguments."""
     told = forked.run_command("search", "--limit", "3").stderr
     assert "Pass --all to read all" in told
     assert "limit=None" not in told
 
 
 def test_the_demo_makes_its_folder(tmp_path: Path) -> None:
-    """demo --folder makes the folder; a file in its place is wrong usage."""
+    """demo --folder creates the folder; an existing file of that name is wrong usage."""
     assert main(["demo", "--folder", str(tmp_path / "a" / "b")]) == 0
     assert (tmp_path / "a" / "b" / "prospects.csv").is_file()
     (tmp_path / "file").touch()

@@ -1,4 +1,4 @@
-"""add-leads on the command line: a file in, every row accounted for, and an exit code."""
+"""add-leads on the command line: input files, outcomes of all rows, and exit codes."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("environment")]
 
 @pytest.fixture
 def sequence(sandbox: Sandbox) -> str:
-    """Return a sequence that takes any lead."""
+    """Return a sequence that accepts any lead."""
     return str(sandbox.sequence_ids["accepts_any"])
 
 
 def leads_file(folder: Path, *emails: str) -> Path:
-    """Write a CSV of leads as another program would."""
+    """Write a CSV file of leads in the format of other programs."""
     path = folder / "leads.csv"
     path.write_text("\n".join(["email,Plan", *(f"{email},0042" for email in emails)]) + "\n")
     return path
 
 
 def test_all_added_is_exit_code_0(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
-    """When every row is added the exit code is 0, and the cells arrive as the text they are."""
+    """If every row is added the exit code is 0, and cells are sent unchanged as text."""
     path = leads_file(tmp_path, "cli.one@brightforge.example", "cli.two@brightforge.example")
     assert main(["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]) == 0
     added = {lead["email"]: lead for lead in sandbox.leads(sequence)}
     assert added["cli.one@brightforge.example"]["data"] == {"plan": "0042"}
 
 
-def test_a_parquet_file_is_taken_too(tmp_path: Path, sequence: str) -> None:
-    """What `to_parquet` wrote, list columns included, can be added."""
+def test_a_parquet_file_is_accepted(tmp_path: Path, sequence: str) -> None:
+    """A Parquet file with list columns is accepted."""
     lists = pd.array([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))
     frame = pd.DataFrame({"email": ["cli.parquet@brightforge.example"], "tags": lists})
     path = frame.outreach.to_parquet(tmp_path / "leads.parquet")
     assert main(["add-leads", str(path), "--sequence", sequence]) == 0
 
 
-def test_a_sheet_of_a_workbook_is_taken_too(
+def test_a_sheet_of_a_workbook_is_accepted(
     tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Cells are text as Excel shows them, and --sheet-name chooses the sheet."""
+    """A workbook's cells are sent as Excel shows them, and --sheet-name selects the sheet."""
     leads = pd.DataFrame({"email": ["cli.excel@brightforge.example"], "plan": [42], "vip": [True]})
     with pd.ExcelWriter(tmp_path / "leads.xlsx", engine="xlsxwriter") as book:
         pd.DataFrame({"note": ["cover"]}).to_excel(book, sheet_name="Cover", index=False)
@@ -76,7 +76,7 @@ def test_a_sheet_of_a_workbook_is_taken_too(
 def test_some_not_added_is_exit_code_4(
     tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When some rows are not added the exit code is 4, and the output says why."""
+    """If some rows are not added the exit code is 4, and the output has the reason."""
     path = leads_file(tmp_path, "cli.three@brightforge.example", "n/a")
     assert main(["add-leads", str(path), "--sequence", sequence]) == 4
     shown = capsys.readouterr().out
@@ -86,8 +86,8 @@ def test_some_not_added_is_exit_code_4(
     assert "report." not in shown
 
 
-def test_a_sequence_that_takes_none_is_exit_code_4(tmp_path: Path, sandbox: Sandbox) -> None:
-    """A refused submission is a report with nothing added, not a stack trace."""
+def test_a_rejected_submission_is_exit_code_4(tmp_path: Path, sandbox: Sandbox) -> None:
+    """A rejected submission prints a report with no added rows, not a traceback."""
     path = leads_file(tmp_path, "cli.four@brightforge.example")
     draft = str(sandbox.sequence_ids["invalid_sequence_status"])
     with pytest.warns(OutreachWarning, match="draft"):
@@ -98,7 +98,7 @@ def test_a_sequence_that_takes_none_is_exit_code_4(tmp_path: Path, sandbox: Sand
 def test_a_dry_run_sends_nothing(
     tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--dry-run checks and shows, and leaves the sequence as it is."""
+    """--dry-run prints the checks and does not change the sequence."""
     before = len(sandbox.leads(sequence))
     path = leads_file(tmp_path, "cli.five@brightforge.example")
     assert main(["add-leads", str(path), "--sequence", sequence, "--dry-run"]) == 0
@@ -106,7 +106,7 @@ def test_a_dry_run_sends_nothing(
     assert "Nothing was sent" in capsys.readouterr().out
 
 
-def test_a_dry_run_with_a_journal_has_the_outcomes_of_the_real_one(
+def test_a_dry_run_reports_recorded_outcomes(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:
     """--dry-run reports recorded outcomes, and changes neither the sequence nor the journal."""
@@ -127,7 +127,7 @@ def test_a_dry_run_with_a_journal_has_the_outcomes_of_the_real_one(
 def test_a_journal_makes_the_second_run_send_nothing(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:
-    """The same call with the same journal adds nobody twice."""
+    """A second run with the same journal adds nobody again."""
     journal, results = tmp_path / "leads.journal", tmp_path / "results"
     command = ["add-leads", str(CONFERENCE), "--sequence", sequence, *COLUMNS]
     command += ["--journal", str(journal), "--results", str(results)]
@@ -140,8 +140,8 @@ def test_a_journal_makes_the_second_run_send_nothing(
 
 
 @pytest.mark.parametrize("own", ["", "status", "chunk"])
-def test_a_failed_file_that_was_corrected(tmp_path: Path, sequence: str, own: str) -> None:
-    """Its old outcomes make room for the new ones; columns of the analyst's own stay."""
+def test_a_corrected_file_of_failed_rows(tmp_path: Path, sequence: str, own: str) -> None:
+    """A resubmitted file of failed rows gets new outcomes and keeps the user's own columns."""
     path, email = tmp_path / "leads.csv", f"cli.corrected{own}@brightforge.example"
     path.write_text(f"email,{own}\nn/a,mine\n" if own else "email\nn/a\n")
     for number, code in enumerate((4, 4, 0)):
@@ -173,20 +173,20 @@ def test_a_failed_file_that_was_corrected(tmp_path: Path, sequence: str, own: st
 def test_bad_arguments_are_exit_code_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be used ends with 2 and one line that says what would be right."""
+    """Invalid arguments exit with 2 and one line that describes valid values."""
     assert main(["add-leads", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("override", [field.name for field in spec.OVERRIDES])
 def test_every_override_can_be_given(tmp_path: Path, sequence: str, override: str) -> None:
-    """Each of the interface's overrides is taken."""
+    """Each of the interface's overrides is accepted."""
     path = leads_file(tmp_path, f"cli.{override}@brightforge.example")
     assert main(["add-leads", str(path), "--sequence", sequence, "--overrides", override]) == 0
 
 
 def plan_of(sandbox: Sandbox, sequence: str, name: str) -> str | None:
-    """Return what the sequence has as the plan of a lead; it must be there once."""
+    """Return the field `plan` of a lead that is in the sequence exactly once."""
     (lead,) = [
         lead for lead in sandbox.leads(sequence) if lead["email"] == f"{name}@brightforge.example"
     ]
@@ -208,14 +208,14 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_a_file_that_is_not_certain_sends_nothing(
+def test_an_ambiguous_file_sends_nothing(
     tmp_path: Path,
     sandbox: Sandbox,
     sequence: str,
     capsys: pytest.CaptureFixture[str],
     case: str,
 ) -> None:
-    """Where columns could shift or be mistaken, nothing is sent, and it is said why."""
+    """If a file's columns are ambiguous, nothing is sent and the output says why."""
     name, content, words = UNREADABLE[case]
     path = tmp_path / (name or "nowhere.csv")
     if name:
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_certain_sends_nothing(
 def test_other_separators_are_read(
     tmp_path: Path, sandbox: Sandbox, sequence: str, mark: str
 ) -> None:
-    """What a spreadsheet writes in countries with decimal commas is read as it is."""
+    """Semicolons as separators, used in countries with decimal commas, are read correctly."""
     name = f"cli.separator{ord(mark)}"
     path = tmp_path / "leads.csv"
     path.write_text(f"email{mark}Plan\n{name}@brightforge.example{mark}1,5\n", "utf-8-sig")
@@ -238,10 +238,10 @@ def test_other_separators_are_read(
     assert plan_of(sandbox, sequence, name) == "1,5"
 
 
-def test_the_packages_own_csv_is_sent_as_it_was(
+def test_the_packages_own_csv_is_sent_unescaped(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:
-    """What `to_csv` escapes for spreadsheets arrives without that, with and without dtypes."""
+    """Cells that `to_csv` escaped for spreadsheets are sent unescaped, with and without dtypes."""
     plans = {
         "own.plus": "+49 30 1234",
         "own.formula": "=1+1",
@@ -256,7 +256,7 @@ def test_the_packages_own_csv_is_sent_as_it_was(
 
 
 def test_cells_of_known_names_are_text(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
-    """A column that is named as the interface names a number keeps what its cells say."""
+    """Cells of a column with the name of a numeric field are sent unchanged as text."""
     path = tmp_path / "leads.csv"
     path.write_text("email,company_followers\ncli.known@brightforge.example,007 or so\n")
     data = "plan=company_followers"
@@ -265,10 +265,10 @@ def test_cells_of_known_names_are_text(tmp_path: Path, sandbox: Sandbox, sequenc
 
 
 @pytest.mark.parametrize("text", ["nan", "<NA>", "None", "NaT"])
-def test_what_programs_write_for_nothing_is_left_out(
+def test_missing_cells_are_not_sent(
     tmp_path: Path, sandbox: Sandbox, sequence: str, text: str
 ) -> None:
-    """No lead's text says nan."""
+    """Missing cells are not sent as text such as nan."""
     name = f"cli.nothing{text.strip('<>').lower()}"
     path = tmp_path / "leads.csv"
     path.write_text(f"email,Plan\n{name}@brightforge.example,{text}\n")
@@ -276,8 +276,8 @@ def test_what_programs_write_for_nothing_is_left_out(
     assert plan_of(sandbox, sequence, name) is None
 
 
-def test_lists_of_options_add_up(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
-    """An option that takes several values may be given several times."""
+def test_list_options_can_be_repeated(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
+    """Options that accept several values can be repeated."""
     path = tmp_path / "leads.csv"
     path.write_text("email,A,B\ncli.twice@brightforge.example,1,2\n")
     first, second, *_ = [field.name for field in spec.OVERRIDES]
@@ -301,10 +301,10 @@ def test_lists_of_options_add_up(tmp_path: Path, sandbox: Sandbox, sequence: str
     ],
     ids=lambda more: more[0],
 )
-def test_an_option_given_twice_is_refused(
+def test_a_repeated_option_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
 ) -> None:
-    """Of two values for one thing, nobody could tell which one counts."""
+    """An option that accepts one value cannot be repeated."""
     command = ["add-leads", "x.csv", "--sequence", "x"]
     with pytest.raises(SystemExit) as exit_:
         main([*command, *more, *more])
@@ -312,10 +312,10 @@ def test_an_option_given_twice_is_refused(
     assert "given twice" in capsys.readouterr().err
 
 
-def test_a_data_field_given_twice_is_refused(
+def test_a_repeated_data_field_is_an_error(
     tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two columns for one field are an error, in one option and in two."""
+    """Two columns for one data field are an error, in one option or two."""
     path = leads_file(tmp_path, "cli.field@brightforge.example")
     for data in (["--data", "a=Plan", "a=email"], ["--data", "a=Plan", "--data", "a=email"]):
         assert main(["add-leads", str(path), "--sequence", sequence, *data]) == 2
@@ -330,7 +330,7 @@ def test_results_that_cannot_be_written_send_nothing(
     capsys: pytest.CaptureFixture[str],
     results: str,
 ) -> None:
-    """A file, a place below one, and the input's own name are refused before anything is sent."""
+    """Output that cannot be written, or would replace the input, is an error before sending."""
     path = leads_file(tmp_path, "cli.results@brightforge.example")
     if not results:
         path = path.rename(tmp_path / "failed.csv")
@@ -345,15 +345,15 @@ def test_results_that_cannot_be_written_send_nothing(
 
 
 def command_line(folder: Path, sequence: str) -> list[str]:
-    """Return a command for a process of its own, with an address that has letters beyond ASCII."""
+    """Return a command for a new process, with a non-ASCII address."""
     path = folder / "leads.csv"
     path.write_text("email\nn/aŁ\n", "utf-8")
     command = ["add-leads", str(path)]
     return [*command, "--sequence", sequence, "--results", str(folder / "results")]
 
 
-def test_a_terminal_that_lacks_letters_loses_nothing(tmp_path: Path, sequence: str) -> None:
-    """Where a letter cannot be printed it is written as Python would; files and exit code stand."""
+def test_unprintable_letters_are_escaped(tmp_path: Path, sequence: str) -> None:
+    """Unprintable letters are escaped on the terminal; files and the exit code are unaffected."""
     ended = subprocess.run(
         [sys.executable, "-m", "outreach_frames", *command_line(tmp_path, sequence)],
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
@@ -366,8 +366,8 @@ def test_a_terminal_that_lacks_letters_loses_nothing(tmp_path: Path, sequence: s
     assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
 
 
-def test_an_output_that_is_gone_loses_nothing(tmp_path: Path, sequence: str) -> None:
-    """A reader that hangs up before the report is printed changes neither files nor exit code."""
+def test_a_closed_pipe_loses_nothing(tmp_path: Path, sequence: str) -> None:
+    """A closed pipe changes neither the written files nor the exit code."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as gone:
@@ -377,8 +377,8 @@ def test_an_output_that_is_gone_loses_nothing(tmp_path: Path, sequence: str) -> 
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_request_to_end_still_writes_results(tmp_path: Path, background: bool) -> None:
-    """After SIGTERM the files say of every row what became of it, in the background, too."""
+def test_sigterm_still_writes_results(tmp_path: Path, background: bool) -> None:
+    """After SIGTERM the files have every row's outcome, also for a process in the background."""
     begun = threading.Event()
 
     def reply(request: scripted.Received) -> scripted.Reply:
@@ -412,10 +412,8 @@ def test_a_request_to_end_still_writes_results(tmp_path: Path, background: bool)
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_a_request_to_end_before_the_first_lead_sends_nothing(
-    tmp_path: Path, background: bool
-) -> None:
-    """SIGTERM while the sequence is looked up ends the command, in the background, too."""
+def test_sigterm_before_the_first_lead_sends_nothing(tmp_path: Path, background: bool) -> None:
+    """SIGTERM before the first lead ends the command without sending, also in the background."""
     begun = threading.Event()
 
     def reply(request: scripted.Received) -> scripted.Reply:
@@ -443,7 +441,7 @@ def test_a_request_to_end_before_the_first_lead_sends_nothing(
 def test_an_encoding_can_be_given(
     tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files of Excel are read with --encoding, which the error without it names."""
+    """--encoding reads files from Excel, and the error without it names the option."""
     path = tmp_path / "leads.csv"
     path.write_bytes("email,Plan\ncli.encoding@brightforge.example,Zoë\n\n".encode("cp1252"))
     command = ["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]
@@ -459,7 +457,7 @@ def test_an_encoding_can_be_given(
 def test_a_mailbox_per_row(
     tmp_path: Path, client: Client, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--mailbox` takes a column; words of errors are those of a shell."""
+    """`--mailbox` accepts a column, and errors name the option."""
     box = of.mailboxes(status="active", client=client)["email"][0]
     path = tmp_path / "owned.csv"
     path.write_text(

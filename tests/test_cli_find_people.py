@@ -1,4 +1,4 @@
-"""From a file of companies to a sheet of people, in a shell."""
+"""find-people on the command line: from a file of companies to a workbook of people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[1] / "data"
 def test_a_file_of_companies_becomes_a_sheet_of_people(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """People and companies are written to the files named, and the statuses are told."""
+    """People and companies are written to the named files, and the statuses are printed."""
     people, accounts = tmp_path / "people.xlsx", tmp_path / "accounts.csv"
     code = main(
         [
@@ -44,17 +44,17 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
     assert "--accounts FILE" in shown
 
 
-def test_a_column_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A mistyped column ends with 2 and the name that was meant."""
+def test_an_unknown_column_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown column exits with 2 and a suggestion."""
     file = str(DATA / "target_accounts.csv")
     assert main(["find-people", file, "--domain", "Websit", "--sandbox"]) == 2
     assert "'Website'" in capsys.readouterr().err
 
 
-def test_a_failure_leaves_what_was_found(
+def test_a_failure_keeps_the_people_found_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """People and companies from before a failure go to files of their own, which are named."""
+    """After a failure the people and companies read before are written to files of other names."""
     world = world_of({"one.example": 2, "two.example": 2})
 
     def reply(request: Received) -> Reply:

@@ -1,4 +1,4 @@
-"""Snapshots and their comparison in a shell, as a cron job runs them."""
+"""Snapshots and their comparison on the command line, as in a cron job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEARCH = ["--person-seniorities", "vp", "director"]
 
 @pytest.fixture
 def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
-    """Start a sandbox that commands find in the environment."""
+    """Start a sandbox and set the environment variables for commands."""
     with of.sandbox.serve(people=300, seed=2) as running:
         monkeypatch.setenv(BASE_URL_VARIABLE, running.url)
         monkeypatch.setenv(API_KEY_VARIABLE, running.api_key)
@@ -31,7 +31,7 @@ def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
 def test_a_job_takes_snapshots_and_compares_them(
     moving: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each command says one line; the workbook has what changed."""
+    """Each command prints one line, and the workbook has the changes."""
     folder, changes = tmp_path / "people", tmp_path / "changes.xlsx"
     for _ in range(2):
         date = moving.today.isoformat()
@@ -51,10 +51,10 @@ def test_a_job_takes_snapshots_and_compares_them(
     assert len(sheets["employer_changes"]) == len(comparison.employer_changes)
 
 
-def test_a_quiet_job_says_nothing(
+def test_a_quiet_job_prints_nothing(
     moving: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """With --quiet there is no line that cron would mail, and the files are there."""
+    """With --quiet nothing is printed, and the files are written."""
     folder, changes = tmp_path / "people", tmp_path / "changes"
     for date in ("2026-11-01", "2026-12-01"):
         assert main(["snapshot", str(folder), *SEARCH, "--date", date, "--quiet"]) == 0
@@ -66,7 +66,7 @@ def test_a_quiet_job_says_nothing(
 def test_two_tables_are_compared_in_the_terminal(
     moving: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files of any kind are compared, and without --out the result is shown."""
+    """Files of any format are compared, and without --out the result is printed."""
     files = [str(tmp_path / name) for name in ("before.csv", "after.ndjson")]
     for file in files:
         assert main(["export", file, *SEARCH]) == 0
@@ -78,7 +78,7 @@ def test_two_tables_are_compared_in_the_terminal(
 def test_two_workbooks_are_compared(
     tmp_path: Path, people: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files may be workbooks, with the sheet's name in both."""
+    """Two workbooks with the same sheet name are compared."""
     short = people.head(6).outreach.brief()
     for name, rows in (("may", short), ("june", short.iloc[1:])):
         rows.outreach.to_excel(tmp_path / f"{name}.xlsx", index=False)
@@ -101,7 +101,7 @@ def test_two_workbooks_are_compared(
 def test_wrong_usage_ends_with_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, words: str
 ) -> None:
-    """What the caller can mend is told with exit code 2."""
+    """Errors that the user can fix exit with 2."""
     name, _, *rest = command.split()
     with suppress(SystemExit):
         assert main([name, str(tmp_path / "people"), *rest]) == 2
@@ -110,7 +110,7 @@ def test_wrong_usage_ends_with_two(
 
 
 def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A comparison has several tables, so that one CSV file cannot hold it."""
+    """A CSV file as output is wrong usage, because a comparison has several tables."""
     with pytest.raises(SystemExit) as ended:
         main(["compare", "people", "--out", "changes.csv"])
     assert ended.value.code == 2
@@ -120,7 +120,7 @@ def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixtu
 def test_a_failure_ends_with_one(
     moving: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refused token ends the job with 1, and leaves no snapshot."""
+    """A rejected token exits with 1 and leaves no snapshot."""
     with monkeypatch.context() as patch:
         patch.setenv(API_KEY_VARIABLE, "a-token-of-somebody-else")
         assert main(["snapshot", str(tmp_path), *SEARCH]) == 1

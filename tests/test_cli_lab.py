@@ -1,4 +1,4 @@
-"""`outreach-frames lab`: JupyterLab on copies of the notebooks, with the sandbox running."""
+"""`outreach-frames lab` starts JupyterLab with copies of the notebooks, and a sandbox."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PATIENCE = 60
 
 @pytest.fixture
 def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep what JupyterLab writes in a folder of the test's own, and leave other tools out."""
+    """Keep JupyterLab's files in the test's own folder, and disable its other extensions."""
     folder = tmp_path / "jupyter"
     folder.mkdir()
     others = ("jupyter_lsp", "jupyter_server_terminals", "notebook", "notebook_shim")
     wanted = {"ServerApp": {"jpserver_extensions": dict.fromkeys(others, False)}}
     (folder / "jupyter_server_config.json").write_text(json.dumps(wanted))
-    # An optional part of jsonschema, which takes a second to build its grammar.
+    # Hide an optional dependency of jsonschema that takes a second to load.
     left_out = tmp_path / "left_out"
     left_out.mkdir()
     (left_out / "rfc3987_syntax.py").write_text("raise ImportError\n")
@@ -46,7 +46,7 @@ def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", paths)
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(folder))
-    # Somebody's own account, which must not be what is tried out.
+    # A user's real account, which the command must not use.
     monkeypatch.setenv("OUTREACH_BASE_URL", "https://account.example")
     monkeypatch.setenv("OUTREACH_API_KEY", "of the account")
     monkeypatch.setenv("OUTREACH_PROFILE", "account")
@@ -55,7 +55,7 @@ def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def lab(tmp_path: Path, jupyter_folders: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Return a function that starts the command with some options."""
+    """Return a function that starts the command with options."""
     started = []
 
     def start(*options: str) -> subprocess.Popen[str]:
@@ -73,12 +73,12 @@ def lab(tmp_path: Path, jupyter_folders: Path) -> Iterator[Callable[..., subproc
 
 
 def wait_for_server(folder: Path, session: requests.Session, process: subprocess.Popen[str]) -> str:
-    """Return the address of JupyterLab once it responds; the session gets its token."""
+    """Return JupyterLab's address after it has responded, and set the session's token."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
         for file in folder.glob("jpserver-*.json"):
-            # It is written before the server listens.
+            # JupyterLab writes the file before the server listens.
             with contextlib.suppress(json.JSONDecodeError, requests.ConnectionError):
                 server = json.loads(file.read_bytes())
                 assert server["token"]
@@ -90,12 +90,12 @@ def wait_for_server(folder: Path, session: requests.Session, process: subprocess
 
 
 def run_cells(connection_file: Path, *cells: str) -> str:
-    """Run cells in a kernel that JupyterLab started, and return what they print."""
+    """Run cells in a JupyterLab kernel, and return their output."""
     from jupyter_client.blocking.client import BlockingKernelClient
 
     client = BlockingKernelClient(connection_file=str(connection_file))
     client.load_connection_file()
-    # A kernel that has only just been started has no heartbeat yet.
+    # A new kernel does not yet have a heartbeat.
     client.start_channels(hb=False)
     printed = ""
 
@@ -115,7 +115,7 @@ def run_cells(connection_file: Path, *cells: str) -> str:
 
 
 def descendants(pid: int) -> list[Any]:
-    """Return the processes that a process started, with all that these started."""
+    """Return the descendants of a process."""
     import psutil
 
     return psutil.Process(pid).children(recursive=True)
@@ -135,7 +135,7 @@ def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
     lab: Callable[..., subprocess.Popen[str]],
     ending: signal.Signals,
 ) -> None:
-    """The page is there, a notebook's kernel reaches the sandbox, and the end leaves no process."""
+    """The page loads, a notebook's kernel uses the sandbox, and stopping leaves no process."""
     import psutil
 
     process = lab("--people", "60")
@@ -169,8 +169,8 @@ def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
 
 
 def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
-    """A JupyterLab that fails ends the command, which names its exit code; the sandbox stops."""
-    # A double, because the real one takes seconds until it fails.
+    """If JupyterLab fails, the command stops the sandbox and prints the exit code."""
+    # A fake JupyterLab, because the real one takes seconds to fail.
     (tmp_path / "jupyterlab").mkdir()
     (tmp_path / "jupyterlab/__init__.py").touch()
     (tmp_path / "jupyterlab/__main__.py").write_text(
@@ -194,10 +194,10 @@ def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lab_says_when_jupyterlab_does_not_start(
+def test_a_port_in_use_is_an_error(
     tmp_path: Path, lab: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """A port that is taken is a failure, not a server at another port; the sandbox stops too."""
+    """A port in use is an error, no other port is used, and the sandbox stops."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = lab("--people", "20", "--port", str(port))
@@ -209,7 +209,7 @@ def test_lab_says_when_jupyterlab_does_not_start(
 
 
 def test_copies_that_were_changed_are_kept(tmp_path: Path) -> None:
-    """What is there is never overwritten; what is missing comes, and what differs is named."""
+    """Existing copies are never overwritten; missing files are copied, and changed ones named."""
     folder = tmp_path / "new" / "copies"
     assert copy_examples(folder) == []
     copied = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*")}
@@ -233,14 +233,14 @@ def test_copies_that_were_changed_are_kept(tmp_path: Path) -> None:
         (["--folder", "copies", "--db", "missing/world.sqlite"], "missing/world.sqlite"),
     ],
 )
-def test_lab_refuses_what_it_cannot_use(
+def test_lab_rejects_an_invalid_folder_or_world(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     options: list[str],
     words: str,
 ) -> None:
-    """A folder or a world that cannot be made is wrong usage, told in one line."""
+    """A folder or world that cannot be created is wrong usage with a one-line message."""
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     assert main(["lab", *options]) == 2
@@ -258,7 +258,7 @@ def test_lab_refuses_what_it_cannot_use(
     ],
 )
 def test_a_package_is_missing(tmp_path: Path, command: str, missing: str, extra: str) -> None:
-    """Where an extra is not installed, the command says how to install it, and makes nothing."""
+    """Without an extra the command says how to install it, and creates nothing."""
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "from outreach_frames.cli import main\n"

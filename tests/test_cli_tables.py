@@ -1,4 +1,4 @@
-"""Tables in a shell: they fit the terminal, and go to files of every format."""
+"""Tables on the command line fit the terminal and are written to files of every format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ quiet = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarni
 
 
 def lines_of(sandbox: Sandbox) -> list[str]:
-    """Return a line for each command that prints a table."""
+    """Return a command line for each command that prints a table."""
     return [
         "search --limit 3 --person-seniorities vp --split-by person_seniorities",
         "sequences",
@@ -48,7 +48,7 @@ def test_tables_fit_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """No line of any command is longer than the terminal is wide, and each shows columns."""
+    """No line of any table is longer than the terminal, and each table has columns."""
     monkeypatch.setenv("COLUMNS", str(width))
     for line in lines_of(sandbox):
         assert main(shlex.split(line)) == 0, line
@@ -58,7 +58,7 @@ def test_tables_fit_the_terminal(
 
 
 def cells_of(line: str) -> int:
-    """Count the columns of a terminal that a line takes, for letters of China and Japan."""
+    """Return a line's width on a terminal; Chinese and Japanese letters count twice."""
     return sum(1 + ("\u2e80" <= letter <= "\uffef") for letter in line)
 
 
@@ -92,20 +92,20 @@ id                       name                 people  email
 
 @pytest.mark.parametrize("width", SHOWN)
 def test_text_is_cut_before_ids_and_numbers(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wide letters count twice, missing cells are blank, and the last columns give way."""
+    """Wide letters count twice, missing cells are blank, and the last columns are dropped."""
     monkeypatch.setenv("COLUMNS", str(width))
     assert format_table(TABLE).rstrip() == SHOWN[width].strip("\n")
 
 
 def test_a_long_table_shows_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more rows than fit, the first and the last are shown."""
+    """A long table shows its first and last rows."""
     monkeypatch.setenv("COLUMNS", "80")
     shown = format_table(pd.DataFrame({"n": range(100)}), 6).split()
     assert shown == ["n", "0", "1", "2", "…", "97", "98", "99"]
 
 
 def test_long_lines_are_indented_below_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of a line begins where its text did."""
+    """The continuation of a long line is indented to the last column's text."""
     monkeypatch.setenv("COLUMNS", "24")
     assert fit_lines("ok     one two three four five\nshort") == (
         "ok     one two three\n       four five\nshort"
@@ -118,7 +118,7 @@ def test_long_lines_are_indented_below_their_last_column(monkeypatch: pytest.Mon
 def test_every_command_writes_every_format(
     sandbox: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--out writes the table of each command, and a search's to each kind of file."""
+    """--out writes each command's table, and a search's table in each format."""
     search, *others = lines_of(sandbox)
     runs = [(search, f"people.{ending}") for ending in ("csv", "tsv", "parquet", "xlsx", "ndjson")]
     for line, name in [*runs, *((line, f"{line.split()[0]}.ndjson") for line in others)]:
@@ -138,8 +138,8 @@ def test_every_command_writes_every_format(
 
 @pytest.mark.long
 @pytest.mark.parametrize("line", ["mailboxes", "search --help"])
-def test_output_that_nobody_reads_is_no_error(line: str) -> None:
-    """As in `| head -1`, a closed pipe ends a command without a traceback."""
+def test_a_closed_pipe_is_not_an_error(line: str) -> None:
+    """A closed pipe, as with `| head -1`, ends a command without a traceback."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as closed:
@@ -151,7 +151,7 @@ def test_output_that_nobody_reads_is_no_error(line: str) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_an_error() -> None:
-    """A full disk is named, unlike a reader that ended."""
+    """A full disk is an error that names the cause, unlike a closed pipe."""
     with Path("/dev/full").open("w") as full:
         ended = forked.run_command("mailboxes", stdout=full)
     assert ended.returncode == 1
@@ -160,6 +160,6 @@ def test_output_that_cannot_be_written_is_an_error() -> None:
 
 
 def test_data_are_not_translated(capsys: pytest.CaptureFixture[str]) -> None:
-    """Cells that look like Python arguments are shown as they are."""
+    """Cells that look like Python arguments are printed unchanged."""
     assert main(["explain", "--person-name", "limit=None"]) == 0
     assert "limit=None" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Messages in a shell speak of options."""
+"""Messages on the command line name options instead of Python arguments."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ pytestmark = pytest.mark.long
     ],
 )  # fmt: skip
 def test_python_becomes_options(message: str, shown: str) -> None:
-    """Arguments and calls become what one types; data that look alike stay."""
+    """Python arguments and calls become options, and similar text in data stays."""
     assert in_shell_terms(message) == shown
 
 
-# Each with a word of its message; SEQUENCE and ARCHIVED stand for ids.
+# Each command with words of its message; SEQUENCE and ARCHIVED are replaced by ids.
 FAULTS = [
     ("search --limit 3", "Pass --all to read all"),
     ("search --limit 0", "Pass 1 or more, or --all"),
@@ -125,14 +125,14 @@ PYTHON_ONLY = re.compile(
 
 
 def assert_is_of_a_shell(told: str) -> None:
-    """Assert that a message has no phrase that only Python understands."""
+    """Assert that a message has no Python terms."""
     assert told.startswith("outreach-frames: ")
     assert not PYTHON_ONLY.search(told), told
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a folder with the files that the commands read."""
+    """Change to a folder with the files that the commands read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     leads = {"email": ["a@x.example"], "First Name": ["Ada"], "Number": ["1"]}
@@ -151,7 +151,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def shown_warnings() -> Iterator[None]:
-    """Show warnings as outside of pytest, which collects them."""
+    """Print warnings as Python does without pytest, which would capture them."""
 
     def show(*about: Any) -> None:
         sys.stderr.write(warnings.formatwarning(*about[:4]))
@@ -163,10 +163,10 @@ def shown_warnings() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("environment", "folder", "shown_warnings")
-def test_errors_and_warnings_of_commands_speak_of_options(
+def test_errors_and_warnings_name_options(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Foreseeable faults of each command are told in its own words, and what to type instead."""
+    """Each command's expected errors name its options and the next command."""
     sequences = of.sequences().drop_duplicates("status").set_index("status")["id"]
     ids = {"SEQUENCE": sequences["active"], "ARCHIVED": sequences["archived"]}
     for line, words in FAULTS:
@@ -177,7 +177,7 @@ def test_errors_and_warnings_of_commands_speak_of_options(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_missing_connection_speaks_of_options(
+def test_a_missing_connection_names_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without an address or a token, the message names the variables and --sandbox."""
@@ -198,10 +198,10 @@ def test_a_missing_connection_speaks_of_options(
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("status", [400, 401, 404, 405, 422])
-def test_what_the_service_refuses_speaks_of_options(
+def test_advice_for_error_statuses_names_options(
     status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Advice for the statuses of the service names variables and options."""
+    """Advice for error statuses of the service names variables and options."""
     with scripted(lambda _: json({"error": "no"}, status=status)) as service:
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
         monkeypatch.setenv("OUTREACH_API_KEY", "token-of-tests")
@@ -219,6 +219,6 @@ def test_what_the_service_refuses_speaks_of_options(
         ("0 reads nothing. Pass None for all.", "0 reads nothing. Pass no --limit."),
     ],
 )  # fmt: skip
-def test_advice_of_which_only_python_is_left_is_dropped(message: str, shown: str) -> None:
-    """A later sentence that a shell cannot follow is dropped; the first one never is."""
+def test_advice_for_python_only_is_dropped(message: str, shown: str) -> None:
+    """A later sentence that only applies to Python is dropped; the first one is kept."""
     assert message_in_shell_terms(message, has_all=False) == shown

@@ -1,4 +1,4 @@
-"""The collected tests are the same everywhere: xdist runs nothing where two workers differ."""
+"""All workers collect the same tests, which xdist requires."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 
 import pytest
 
-# By default, xdist's workers compare what they collected, each with a hash seed of its own.
+# By default xdist already compares its workers' tests, with different hash seeds.
 pytestmark = pytest.mark.slow
 
 
-def test_the_same_tests_are_collected_everywhere(request: pytest.FixtureRequest) -> None:
-    """No test's id depends on the time, the zone, the locale or the order of a set."""
+def test_collection_is_deterministic(request: pytest.FixtureRequest) -> None:
+    """No test's id depends on the time, the time zone, the locale or the order of a set."""
     collected = [item.nodeid for item in request.session.items]
     files = sorted({item.path for item in request.session.items})
     elsewhere = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C", "COLUMNS": "40"}
-    # Whatever costs time and has no say in what is collected is left out.
+    # Disable slow features that do not affect the collection.
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts="]
     command += ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     shown = subprocess.run(

@@ -1,4 +1,4 @@
-"""People from NDJSON exports are the same on a Dask cluster as on one machine."""
+"""A Dask cluster reads the same people from NDJSON exports as one machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KNOWN = list(people_frame([]).columns)
 
 @pytest.fixture(autouse=True)
 def _in_this_thread() -> Iterator[None]:
-    """Compute without threads where no cluster is asked for, which is quickest for small files."""
+    """Compute without threads in tests without a cluster, which is faster for small files."""
     import dask
 
     with dask.config.set(scheduler="sync"):
@@ -48,7 +48,7 @@ def _in_this_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Start a worker in a process of its own."""
+    """Start a cluster with a worker in another process."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -68,28 +68,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture
 def export(client: service.Client, tmp_path: Path) -> Path:
-    """Export people of the sandbox."""
+    """Export people from the sandbox."""
     return of.export_people(tmp_path / "people.ndjson", limit=None, progress=False)
 
 
 def write_people(path: Path, *persons: dict[str, Any]) -> Path:
-    """Write people one on each line."""
+    """Write people as JSON lines."""
     path.write_text("".join(json.dumps(person) + "\n" for person in persons))
     return path
 
 
 def computed(frame: Any) -> pd.DataFrame:
-    """Compute a frame, with one index for all partitions."""
+    """Compute a frame, and number its index across partitions."""
     return frame.compute().reset_index(drop=True)
 
 
 def parts_of(path: Path, count: int) -> int:
-    """Give the block size that makes so many partitions of a file."""
+    """Return the block size for this number of partitions of a file."""
     return -(-path.stat().st_size // count)
 
 
-def test_a_cluster_finds_the_same_frame(cluster, export):
-    """Workers in other processes make the frame that one machine reads, dtypes included."""
+def test_a_cluster_returns_the_same_frame(cluster, export):
+    """Workers in other processes return the frame that one machine reads, with its dtypes."""
     lazy = read_people(export, blocksize=parts_of(export, 5))
     assert lazy.npartitions == 5
     on_cluster = cluster.compute(lazy).result().reset_index(drop=True)
@@ -98,7 +98,7 @@ def test_a_cluster_finds_the_same_frame(cluster, export):
 
 
 def test_a_cluster_counts_by_column(cluster, export):
-    """A count by a column needs no whole frame, and is the one that pandas makes."""
+    """A count by column on the cluster equals the count of pandas."""
     lazy = read_people(export, blocksize=parts_of(export, 3))
     counts = cluster.compute(lazy.groupby("company_industry").size()).result()
     here = of.read_prospects(export)
@@ -107,8 +107,8 @@ def test_a_cluster_counts_by_column(cluster, export):
     assert mean == pytest.approx(here["company_followers"].mean())
 
 
-def test_a_worker_says_which_line_is_damaged(cluster, tmp_path):
-    """A damaged line reaches the caller as the package's error, with the file and the place."""
+def test_a_worker_reports_the_damaged_line(cluster, tmp_path):
+    """A damaged line is the package's error with the file and line, also from a worker."""
     path = write_people(tmp_path / "people.ndjson", *({"id": str(n)} for n in range(40)))
     place = path.stat().st_size
     with path.open("a") as file:
@@ -122,7 +122,7 @@ def test_a_worker_says_which_line_is_damaged(cluster, tmp_path):
 @pytest.mark.parametrize("strings", [None, True, False])
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_dtypes_are_those_of_a_search(client, export, backend, strings):
-    """The schema is the frame's own, whatever Dask converts text to elsewhere."""
+    """The schema has the frame's dtypes, even if Dask converts text elsewhere."""
     import dask
 
     found = of.search_people(limit=None, dtype_backend=backend, progress=False)
@@ -145,7 +145,7 @@ LINES = {
 @pytest.mark.parametrize(
     ("kind", "blocksize"),
     [
-        # A partition of each byte takes long.
+        # One partition per byte would be slow.
         *((kind, blocksize) for kind in LINES for blocksize in (11, 12, "64MB")),
         ("two-character line breaks", 1),
         *(
@@ -156,7 +156,7 @@ LINES = {
     ],
 )
 def test_every_line_is_in_one_partition(tmp_path, kind, blocksize):
-    """Wherever blocks cut a file, each person is there once and in order."""
+    """For any block size each person is read once and in order."""
     path = tmp_path / "people.ndjson"
     path.write_bytes(LINES[kind])
     assert read_people(path, blocksize=blocksize)["id"].compute().tolist() == ["1", "22", "3"]
@@ -165,7 +165,7 @@ def test_every_line_is_in_one_partition(tmp_path, kind, blocksize):
 @share_of_examples(0.1)
 @given(st.lists(people(), min_size=1, max_size=5), st.integers(1, 4))
 def test_any_people_are_the_same(tmp_path, persons, count):
-    """Whatever people hold is the same in any number of partitions."""
+    """Any people are the same for any number of partitions."""
     path = write_people(tmp_path / "people.ndjson", *persons)
     frame = computed(read_people(path, blocksize=parts_of(path, count)))
     pd.testing.assert_frame_equal(frame, of.read_prospects(path))
@@ -174,7 +174,7 @@ def test_any_people_are_the_same(tmp_path, persons, count):
 @share_of_examples(0.1)
 @given(st.lists(odd_people(), min_size=1, max_size=4))
 def test_odd_people_lose_nothing(tmp_path, persons):
-    """With an extra column the schema stays, and every value without a place is in that column."""
+    """With an extra column the schema is unchanged, and the column has all undocumented values."""
     path = write_people(tmp_path / "people.ndjson", *persons)
     frame = computed(read_people(path, extra_column="extra"))
     here = of.read_prospects(path)
@@ -198,23 +198,23 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_what_has_no_place_is_an_error(tmp_path, name):
-    """A value without a place in the schema is an error that names it and the way to keep it."""
+def test_a_value_outside_the_schema_is_an_error(tmp_path, name):
+    """A value outside the schema is an error that names it and the option to keep it."""
     path = write_people(tmp_path / "people.ndjson", {"id": "1"}, {"id": "2", **ODD[name]})
     with pytest.raises(InvalidInputError, match=f"'{name}'.*extra_column"):
         read_people(path).compute()
 
 
-def test_five_of_many_columns_without_a_place_are_named(tmp_path):
-    """Of many undocumented columns five are named, and the others are counted."""
+def test_five_undocumented_columns_are_named(tmp_path):
+    """The error names five undocumented columns and counts the others."""
     odd = {f"new_{number}": number for number in range(7)}
     path = write_people(tmp_path / "people.ndjson", {"id": "1", **odd})
     with pytest.raises(InvalidInputError, match="'new_3', 'new_4' and 2 more"):
         read_people(path).compute()
 
 
-def test_what_has_no_place_is_kept_as_json(tmp_path):
-    """With an extra column such values are JSON there, and the schema is kept in every part."""
+def test_values_outside_the_schema_are_kept_as_json(tmp_path):
+    """With an extra column values outside the schema are JSON, in every partition."""
     path = write_people(tmp_path / "people.ndjson", {"id": "1"}, *ODD.values(), {"zz": None})
     lazy = read_people(path, blocksize=30, extra_column="extra")
     assert lazy.npartitions > 3
@@ -233,7 +233,7 @@ def test_what_has_no_place_is_kept_as_json(tmp_path):
 
 
 def test_an_empty_file_has_the_schema(tmp_path):
-    """No people are a frame with all columns, beside other files and alone."""
+    """An empty file has all columns, alone and next to other files."""
     empty = write_people(tmp_path / "a.ndjson")
     pd.testing.assert_frame_equal(computed(read_people(empty)), people_frame([]))
     full = write_people(tmp_path / "b.ndjson", {"id": "1"})
@@ -243,7 +243,7 @@ def test_an_empty_file_has_the_schema(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make a folder with two exports, one of them compressed, and with other files."""
+    """Return a folder with two exports, one of them compressed, and other files."""
     folder = tmp_path / "exports"
     folder.mkdir()
     write_people(folder / "a.ndjson", {"id": "1"}, {"id": "2"})
@@ -268,22 +268,22 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_paths_of_all_kinds_are_read_once(folder, monkeypatch, names, ids):
-    """Files, folders, patterns and lists of them are read, each file once, in order."""
+    """Files, folders, patterns and lists of them are read in order, each file once."""
     monkeypatch.chdir(folder)
     paths = [name if "*" in name else Path(name) for name in names]
     frame = read_people(paths if len(paths) > 1 else paths[0], blocksize=12)
     assert "".join(frame["id"].compute()) == ids
 
 
-def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
-    """Brackets in the path of an existing file are not a pattern."""
+def test_a_path_with_brackets_is_not_a_pattern(tmp_path):
+    """Brackets in an existing file's path are not a pattern."""
     (tmp_path / "exports [1]").mkdir()
     path = write_people(tmp_path / "exports [1]" / "people [ab].ndjson", {"id": "1"})
     assert read_people(path)["id"].compute().tolist() == ["1"]
 
 
 def test_addresses_are_read_by_fsspec():
-    """An address of another file system is read through fsspec."""
+    """URLs of other file systems are read with fsspec."""
     files = fsspec.filesystem("memory")
     files.pipe("/exports/people.ndjson", b'{"id":"1"}\n{"id":"2"}\n')
     try:
@@ -309,15 +309,15 @@ def test_addresses_are_read_by_fsspec():
         ("x.ndjson", {"dtype_backend": "numpy"}, "dtype_backend is 'numpy'"),
     ],
 )
-def test_what_cannot_be_read_is_said_at_once(tmp_path, monkeypatch, paths, options, problem):
-    """Wrong arguments and missing files are errors of the call, not of the result."""
+def test_invalid_paths_are_errors_of_the_call(tmp_path, monkeypatch, paths, options, problem):
+    """Invalid arguments and missing files are errors of the call, before computing."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInputError, match=re.escape(problem)):
         read_people(paths, **options)
 
 
-def test_a_file_that_a_worker_does_not_see_is_named(tmp_path):
-    """A file that is gone when a result is computed is named, with what workers need."""
+def test_a_file_missing_on_a_worker_is_named(tmp_path):
+    """A file that is missing on a worker is an error that names it and what workers need."""
     path = write_people(tmp_path / "people.ndjson", {"id": "1"})
     lazy = read_people(path)
     path.unlink()
@@ -327,7 +327,7 @@ def test_a_file_that_a_worker_does_not_see_is_named(tmp_path):
 
 
 def test_a_compressed_file_is_one_partition(tmp_path):
-    """A compressed file is read to its end, however much smaller it is than its content."""
+    """A compressed file is read completely in one partition."""
     path = tmp_path / "people.ndjson.gz"
     path.write_bytes(gzip.compress(b"".join(b'{"id":"%d"}\n' % n for n in range(500))))
     lazy = read_people(path, blocksize=parts_of(path, 4))
@@ -337,7 +337,7 @@ def test_a_compressed_file_is_one_partition(tmp_path):
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
 def test_a_damaged_compressed_file_is_named(tmp_path, ending):
-    """A compressed file that is cut off is an error of the package that names it."""
+    """A truncated compressed file is the package's error with its name."""
     path = tmp_path / f"people.ndjson.{ending}"
     compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[ending]
     path.write_bytes(compress(b'{"id":"1"}\n' * 99)[:-9])
@@ -346,8 +346,8 @@ def test_a_damaged_compressed_file_is_named(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["gz", "xz"])
-def test_a_file_that_is_not_compressed_after_all_is_named(tmp_path, ending):
-    """A file that is not what its ending says is an error of the package too."""
+def test_a_wrong_extension_is_an_error(tmp_path, ending):
+    """A file whose content does not match its extension is the package's error too."""
     path = tmp_path / f"people.ndjson.{ending}"
     path.write_bytes(b'{"id":"1"}\n')
     with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged or trunc"):
@@ -355,15 +355,15 @@ def test_a_file_that_is_not_compressed_after_all_is_named(tmp_path, ending):
 
 
 def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
-    """The first block, which is the whole of a compressed file, knows the line's number."""
+    """The error for a damaged line of a compressed file has the line number."""
     path = tmp_path / "people.ndjson.gz"
     path.write_bytes(gzip.compress(b'{"id":"1"}\n\n[]\n'))
     with pytest.raises(InvalidInputError, match=r"people.ndjson.gz: line 3 is not a JSON object"):
         read_people(path).compute()
 
 
-def test_a_changed_file_is_another_frame(tmp_path):
-    """A cluster that keeps results does not take an old one for a file that was replaced."""
+def test_a_changed_file_is_read_again(tmp_path):
+    """After a file is replaced, a cluster does not reuse results of the old file."""
     import dask
 
     path = write_people(tmp_path / "people.ndjson", {"id": "1"})
@@ -375,7 +375,7 @@ def test_a_changed_file_is_another_frame(tmp_path):
 
 
 def test_without_dask_the_error_says_what_to_install():
-    """Where Dask is not installed, the error has the command that installs it."""
+    """Without Dask the error has the command that installs it."""
     code = (
         "import sys; sys.modules['dask'] = None\n"
         "from outreach_frames.distributed import read_people\n"
@@ -388,8 +388,8 @@ def test_without_dask_the_error_says_what_to_install():
 
 @share_of_examples(0.1)
 @given(st.lists(people() | odd_people(), max_size=4), st.data())
-def test_some_columns_are_those_of_all(tmp_path, persons, data):
-    """Columns read alone have the values and dtypes that they have among all others."""
+def test_chosen_columns_equal_those_of_all_columns(tmp_path, persons, data):
+    """Chosen columns have the values and dtypes that they have among all columns."""
     columns = data.draw(st.lists(st.sampled_from(KNOWN), min_size=1, max_size=4, unique=True))
     path = write_people(tmp_path / "people.ndjson", *persons)
     whole = computed(read_people(path, extra_column="extra"))
@@ -399,8 +399,8 @@ def test_some_columns_are_those_of_all(tmp_path, persons, data):
     pd.testing.assert_frame_equal(both, whole[[*columns, "extra"]])
 
 
-def test_what_is_not_read_is_no_error(tmp_path):
-    """Values that do not fit are an error in columns that are read, and nowhere else."""
+def test_unread_columns_raise_no_error(tmp_path):
+    """Values outside the schema are an error only in chosen columns."""
     path = write_people(
         tmp_path / "people.ndjson",
         {"id": "1", "new": 1, "company": {"followers": "many", "name": "X", "founded_year": 7}},
@@ -418,8 +418,8 @@ def test_what_is_not_read_is_no_error(tmp_path):
         computed(read_people(damaged, columns=["id"]))
 
 
-def test_a_column_that_there_is_not_is_an_error(tmp_path):
-    """A column's name is checked before anything is read."""
+def test_an_unknown_column_is_an_error(tmp_path):
+    """An unknown column is an error before any file is read."""
     path = write_people(tmp_path / "people.ndjson", {"id": "1"})
     with pytest.raises(InvalidInputError, match=r"company_nmae.*company_name"):
         read_people(path, columns=["company_nmae"])

@@ -1,4 +1,4 @@
-"""What README and docstrings say is executed."""
+"""Run the code in README, pages and docstrings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from outreach_frames.errors import OutreachWarning
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[1]
-# What people read; what is generated when the site is built is not there yet.
+# Handwritten pages; the generated ones exist only after a build.
 PAGES = [
     ROOT / "llms.txt",
     *sorted((ROOT / "docs").glob("*.md")),
@@ -32,7 +32,7 @@ PAGES = [
     *sorted((ROOT / "docs/explanation").glob("*.md")),
     *sorted((ROOT / "docs/widgets").glob("*.md")),
 ]
-# The documentation's build runs these too, and fails where one of their blocks does.
+# The documentation's build runs these pages too, and fails if one of their blocks fails.
 BUILT = [page for page in PAGES if page.parent.name in {"docs", "how-to"}]
 SPARK = "SparkSession"
 MODULES = [
@@ -46,7 +46,7 @@ MODULES = [
 
 
 def python_blocks(page: Path, *, of_spark: bool = False) -> list[str]:
-    """Return the Python of a page, block by block; `{code-block}` marks what is not run."""
+    """Return the Python blocks of a page; `{code-block}` marks code that is not run."""
     found = re.findall(
         r"^```(python|{code-block} python)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
     )
@@ -56,7 +56,7 @@ def python_blocks(page: Path, *, of_spark: bool = False) -> list[str]:
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_examples_in_docstrings_run(name: str) -> None:
-    """Every example in a docstring gives what it shows."""
+    """Every example in a docstring prints the shown result."""
     mpl.use("agg")
     failed, _ = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -66,7 +66,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Each public function says what it takes, returns, raises and follows, and shows its use."""
+    """Each public function documents its parameters, result and errors, and has an example."""
     functions = [
         value for value in (getattr(of, name) for name in of.__all__) if inspect.isfunction(value)
     ]
@@ -88,15 +88,15 @@ def test_every_public_name_is_documented() -> None:
     [pytest.param(page, marks=[pytest.mark.slow] * (page in BUILT)) for page in PAGES],
     ids=[page.relative_to(ROOT).as_posix() for page in PAGES],
 )
-def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    """The Python blocks of each page run one after the other, beside `data`."""
+def test_the_python_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    """The Python blocks of each page run in order, in a folder with `data`."""
     run(python_blocks(page), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
-    """Where there is Java, Spark reads what the pages say that it reads."""
+def test_the_spark_blocks_of_a_page_run(tmp_path: Path) -> None:
+    """If Java is installed, the Spark code of the pages reads the expected data."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
@@ -104,8 +104,8 @@ def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
     run(python_blocks(page, of_spark=True), tmp_path)
 
 
-def test_readme_shows_what_its_code_returns(tmp_path: Path) -> None:
-    """The results on README are those of the blocks above them."""
+def test_readme_shows_the_results_of_its_code(tmp_path: Path) -> None:
+    """The results in README are those of the blocks above them."""
     readme = ROOT / "README.md"
     shown = re.findall(r"```python\n.*?```(?:\n\n```\n(.*?)```)?", readme.read_text(), re.DOTALL)
     results = run(python_blocks(readme), tmp_path)
@@ -115,9 +115,9 @@ def test_readme_shows_what_its_code_returns(tmp_path: Path) -> None:
 
 
 def run(blocks: list[str], folder: Path) -> list[object]:
-    """Run a page's blocks of Python in a folder; return the last value of each."""
+    """Run a page's Python blocks in a folder; return the last value of each."""
     mpl.use("agg")
-    plt.close("all")  # else a page would draw on what another test left
+    plt.close("all")  # so that pages do not draw on figures of other tests
     shutil.copytree(ROOT / "data", folder / "data")
     before = Path.cwd()
     os.chdir(folder)
@@ -141,15 +141,15 @@ def run(blocks: list[str], folder: Path) -> list[object]:
 
 
 def test_the_pages_have_python() -> None:
-    """README and every how-to show what to call."""
+    """README and all how-to pages have Python code."""
     how_to = [page for page in PAGES if page.parent.name == "how-to"]
     for page in (ROOT / "README.md", ROOT / "docs/start.md", *how_to):
         assert python_blocks(page) or page.stem == "index", page
     assert len(how_to) > 12
 
 
-def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
-    """README fits on a few screens, and each link and picture in it is in the repository."""
+def test_the_readme_is_short_and_its_links_work() -> None:
+    """README is short, and all its links and pictures are in the repository."""
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 120
     links = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)

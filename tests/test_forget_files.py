@@ -1,4 +1,4 @@
-"""Forgetting people in the package's own files: their rows go, and nothing else changes."""
+"""Forgetting people in the package's files removes their rows and changes nothing else."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were
 EMAIL = "Ada.Lovelace@brightforge.example"
 URL = "https://www.profnet.example/in/ada-lovelace/"
 ADA = {"email": EMAIL, "profnet_url": URL}
-# What stays of nobody: the person's name in an address, and in a URL.
+# The person's name in an address and a URL, which no file may still contain.
 TRACES = (b"ada.lovelace@", b"/ada-lovelace")
 
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the default cache in a folder of the test's own."""
+    """Use a new folder for the default cache."""
     place = tmp_path_factory.mktemp("home")
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(place / name))
 
 
 def leads() -> pd.DataFrame:
-    """Return leads of every dtype that a file keeps; Ada is in two rows, a category names her."""
+    """Return leads with all storable dtypes; Ada is in two rows and in a category."""
     emails = ["bo@x.example", EMAIL.upper(), "cy@x.example", None, "di@x.example"]
     return pd.DataFrame(
         {
@@ -63,13 +63,13 @@ def leads() -> pd.DataFrame:
 
 
 def others(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows and categories of all others."""
+    """Return the rows and categories of all other people."""
     kept = frame.iloc[[0, 2, 4]].reset_index(drop=True)
     return kept.assign(tier=kept["tier"].cat.remove_categories([EMAIL]))
 
 
 def contents(folder: Path) -> Iterator[bytes]:
-    """Yield all bytes of a folder's files, of packed parts, Parquet's pages and kept dtypes too."""
+    """Yield the bytes of a folder's files, also decompressed parts, Parquet pages and dtypes."""
     for path in (path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
         yield content
@@ -89,20 +89,20 @@ def contents(folder: Path) -> Iterator[bytes]:
 
 
 def has_traces(folder: Path) -> bool:
-    """Check whether any byte names Ada."""
+    """Return whether any file contains Ada."""
     return any(trace in content.lower() for content in contents(folder) for trace in TRACES)
 
 
 def reasons(found: pd.DataFrame) -> dict[str, str]:
-    """Return why files still contain somebody, by their names."""
+    """Return the reasons why files still contain a person, by file name."""
     return {
         Path(path).name: "" if pd.isna(reason) else str(reason)
         for path, reason in zip(found["path"], found["reason"], strict=True)
     }
 
 
-def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
-    """In every format the rows of others keep bytes, dtypes, order and permissions."""
+def test_only_the_persons_rows_are_removed(tmp_path: Path) -> None:
+    """In every format other people's rows keep their bytes, dtypes, order and permissions."""
     frame = leads()
     paths = [
         frame.outreach.to_csv(tmp_path / "a.csv"),
@@ -124,7 +124,7 @@ def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == before.keys()
     for path in paths:
         kept = others(frame)
-        if path.suffix == ".xlsx":  # which never holds a category without a row
+        if path.suffix == ".xlsx":  # a format that cannot store unused categories
             kept["owner"] = kept["owner"].cat.remove_unused_categories()
         pd.testing.assert_frame_equal(of.read_prospects(path), kept)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -138,7 +138,7 @@ def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*records are text")
 def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> None:
-    """Each format of an export, its parts and categories, and snapshots lose one person only."""
+    """Exports in each format, their parts and categories, and snapshots lose only one person."""
     filters = {"person_seniorities": ["owner", "founder"]}
     names = ("a.csv", "a.ndjson", "a.parquet", "parts")
     for name in names:
@@ -169,7 +169,7 @@ def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> No
 
 
 def test_row_groups_and_labels_of_parquet_stay(tmp_path: Path) -> None:
-    """A large export keeps its row groups; labels that are no row numbers stay with their rows."""
+    """A large export keeps its row groups, and index labels stay with their rows."""
     frame = leads()
     path = frame.outreach.to_parquet(tmp_path / "groups.parquet")
     table = pq.read_table(path)
@@ -200,7 +200,7 @@ def test_row_groups_and_labels_of_parquet_stay(tmp_path: Path) -> None:
 
 
 def test_similar_identifiers_stay(tmp_path: Path) -> None:
-    """A row whose identifier only contains a person's text stays, and its file is listed."""
+    """A row whose identifier only contains the person's text is kept, and its file is listed."""
     emails = ["brien@x.example", "o'brien@x.example", "Al <Brien@X.example>", "al@x.example"]
     urls = [None, "https://profnet.example/in/al+b", None, "https://www.profnet.example/in/AL/"]
     frame = pd.DataFrame({"email": emails, "profnet_url": urls})
@@ -216,7 +216,7 @@ def test_similar_identifiers_stay(tmp_path: Path) -> None:
 
 
 def test_parquet_files_with_added_columns_keep_them(tmp_path: Path) -> None:
-    """What pyarrow added to a file of the package keeps its types, values and metadata."""
+    """Columns that pyarrow added to the package's file keep their types, values and metadata."""
     frame = pd.DataFrame({"email": [EMAIL, "b@x.example", None]})
     path = frame.outreach.to_parquet(tmp_path / "a.parquet")
     table = pq.read_table(path)
@@ -237,8 +237,8 @@ def test_parquet_files_with_added_columns_keep_them(tmp_path: Path) -> None:
     assert after.schema.metadata[b"own"] == b"note"
 
 
-def test_names_and_archives_that_cannot_be_read(tmp_path: Path) -> None:
-    """A name that is not text, a lone metadata file and a locked archive stop nothing."""
+def test_unreadable_names_and_archives(tmp_path: Path) -> None:
+    """Unusual file names, a metadata file without data, and a locked archive stop nothing."""
     frame = pd.DataFrame({"by": pd.Categorical(["-"], ["-", EMAIL])})
     frame.outreach.to_csv(tmp_path / "lone.csv").unlink()
     (tmp_path / "\udcff.md").write_text(EMAIL)
@@ -254,8 +254,8 @@ def test_names_and_archives_that_cannot_be_read(tmp_path: Path) -> None:
     assert "does not exist" in reasons(found)["lone.csv-metadata.json"]
 
 
-def test_files_that_change_meanwhile_stay(tmp_path: Path) -> None:
-    """A file that another program replaces after it was read is not replaced by its old rows."""
+def test_files_replaced_meanwhile_are_kept(tmp_path: Path) -> None:
+    """A file replaced by another program after reading is not overwritten."""
     new = pd.DataFrame({"email": ["new@x.example"]})
     for name, write in (("a.csv", "to_csv"), ("a.parquet", "to_parquet"), ("a.xlsx", "to_excel")):
         getattr(leads().outreach, write)(tmp_path / name)
@@ -267,7 +267,7 @@ def test_files_that_change_meanwhile_stay(tmp_path: Path) -> None:
 
 
 def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Each sheet loses its rows, and blank rows at its end, zones and what it lost stay known."""
+    """Each sheet loses the person's rows, and keeps trailing blank rows, zones and warnings."""
     sequence = sandbox.sequence_ids["accepts_any"]
     frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
     report = frame.outreach.add_to_sequence(sequence, client=client)
@@ -294,10 +294,10 @@ def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path:
     pd.testing.assert_frame_equal(found, kept.astype({"at": found["at"].dtype}))
 
 
-def test_files_of_others_are_listed_with_why(
+def test_other_files_are_listed_with_the_reason(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What the package did not write, somebody changed or is elsewhere stays byte for byte."""
+    """Other programs' files, edited files and links are listed and stay unchanged."""
     frame = leads()
     outside = tmp_path_factory.mktemp("outside")
     frame.to_csv(tmp_path / "foreign.csv")
@@ -345,8 +345,8 @@ def test_files_of_others_are_listed_with_why(
         assert words in why[name], name
 
 
-def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
-    """A row goes by its own identifiers only; a file that names the person elsewhere is listed."""
+def test_files_that_name_people_elsewhere_are_listed(tmp_path: Path) -> None:
+    """Only a row's own identifiers remove it; a file that names the person elsewhere is listed."""
     frame = pd.DataFrame(
         {
             "email": [EMAIL, "bo@x.example", "cy@x.example"],
@@ -371,10 +371,7 @@ def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
 def test_journals_lose_addresses_and_keep_hashes(
     client: Client, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Details and notes lose the address, free pages too, and nobody is written to again.
-
-    The folder is relative to where the analyst works, as one types it.
-    """
+    """Details and notes lose the address, also in free pages, and nobody is added again."""
     path = tmp_path / "own" / "journal"
     for folder in ("own", "links"):
         (tmp_path / folder).mkdir()
@@ -408,7 +405,7 @@ def test_journals_lose_addresses_and_keep_hashes(
 
 
 def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
-    """An interrupted export is listed and can resume; another client's cache loses the response."""
+    """An interrupted export is listed and can be resumed; another client's cache is cleaned."""
 
     def page(received: Received) -> Reply:
         if received.json["page"] == 2:
@@ -484,7 +481,7 @@ for path in sorted(Path(sys.argv[1]).glob("*/*/a.csv")):
 
 
 def test_killed_between_any_two_files(tmp_path: Path) -> None:
-    """Whenever a run is killed, the CSV has its dtypes, is own, and edited it is not."""
+    """After a kill between any two renames, the CSV file and its metadata still agree."""
     frame = leads().drop(columns="profnet_url").iloc[[0, 1, 2, 4]].reset_index(drop=True)
     kept = frame.drop(index=1).reset_index(drop=True)
     kept["tier"] = kept["tier"].cat.remove_categories([EMAIL])
@@ -551,14 +548,14 @@ print("fits")
 """
 
 
-def test_programs_that_write_one_file_together(tmp_path: Path) -> None:
-    """The metadata file fits the last content, whichever program wrote it."""
+def test_parallel_writers_keep_metadata_consistent(tmp_path: Path) -> None:
+    """If several programs write a file, the metadata file matches the last content."""
     assert forked.run(TOGETHER, tmp_path / "a.csv").stdout == "fits\n"
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a folder it is an error, here and in the shell, which prints why a file stays."""
+    """Without a folder, files=True is an error, and the command prints why a file is kept."""
     with pytest.raises(InvalidInputError, match="Pass folder="):
         of.forget(email=EMAIL, files=True)
     assert cli.main(["forget", "--email", EMAIL, "--files"]) == 2

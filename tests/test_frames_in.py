@@ -1,4 +1,4 @@
-"""Whatever takes a frame takes those of other libraries, and says the same of them."""
+"""All functions that accept a frame give the same results for frames of other libraries."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ DATA = ["title", "company_founded_year", "company_is_b2b", "company_latest_fundi
 
 @pytest.fixture(params=sorted(LIBRARIES))
 def library(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
-    """Return what makes a frame of one of the libraries of a pandas frame."""
+    """Return a function that converts a pandas frame to one of the libraries."""
     return LIBRARIES[request.param]
 
 
-# Each method and plot is tried with one of the libraries, which take turns, or with all of them.
+# Each method and plot is tested with one library in turn, or with all of them.
 HOW_MANY = [1, pytest.param(len(LIBRARIES), marks=pytest.mark.slow)]
 
 
 def in_turn(turn: int, how_many: int) -> list[tuple[str, Callable[[pd.DataFrame], Any]]]:
-    """Return some of the libraries, each turn beginning with the next one."""
+    """Return some of the libraries; each turn begins with the next library."""
     first = turn % len(LIBRARIES)
     libraries = list(LIBRARIES.items())
     return (libraries[first:] + libraries[:first])[:how_many]
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read a file and remove it, so that the next one can have its name."""
+    """Read a file and remove it, so that its name can be reused."""
     frame = (
         pd.read_excel(path, engine="openpyxl")
         if path.suffix == ".xlsx"
@@ -70,13 +70,13 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def empty_journal(folder: Path) -> Path:
-    """Return the journal of a submission of no row."""
+    """Return the journal of a submission without rows."""
     path = folder / "empty.journal"
     pd.DataFrame({"email": pd.Series(dtype="str")}).outreach.add_to_sequence("s1", journal=path)
     return path
 
 
-# What each method is called with, and what is compared of its result.
+# The arguments of each method, and the part of its result to compare.
 METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
     "plan": lambda call, _, __: pd.DataFrame(call("s1", data=DATA).payloads()),
     "validate": lambda call, _, __: call(email="headline", data=["about"]),
@@ -95,7 +95,7 @@ METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
 
 
 @pytest.mark.parametrize("libraries", HOW_MANY)
-def test_every_method_gives_the_same(
+def test_every_method_returns_the_same(
     people: pd.DataFrame, client: Client, sandbox: Sandbox, tmp_path: Path, libraries: int
 ) -> None:
     """`outreach(frame)` has the methods of `df.outreach`, with the same results for equal rows."""
@@ -113,14 +113,14 @@ def test_every_method_gives_the_same(
 
 
 def test_other_tables_may_be_of_any_library(people: pd.DataFrame, library: Any) -> None:
-    """The tables to match with, or to leave out, give the same as pandas' own."""
+    """Tables to match or exclude give the same results from any library."""
     ours, theirs = people[:20], people[10:40].reset_index(drop=True)
     pd.testing.assert_frame_equal(ours.outreach.match(library(theirs)), ours.outreach.match(theirs))
     pd.testing.assert_frame_equal(ours.outreach.without(library(theirs), people[:2]), ours[2:10])
 
 
-def test_functions_give_the_same(people: pd.DataFrame, client: Client, library: Any) -> None:
-    """Comparisons, capacities and suggestions do not depend on where frames come from."""
+def test_functions_return_the_same(people: pd.DataFrame, client: Client, library: Any) -> None:
+    """Comparisons, capacities and suggestions are the same for frames of any library."""
     before, after = people[:30], people[5:40].assign(title="CTO")
     compared = [
         of.compare_people(*pair) for pair in ((before, after), (library(before), library(after)))
@@ -142,13 +142,13 @@ def test_functions_give_the_same(people: pd.DataFrame, client: Client, library: 
 @pytest.mark.parametrize("libraries", HOW_MANY)
 @pytest.mark.parametrize("name", sorted(of.plots.__all__))
 def test_plots_show_the_same(people: pd.DataFrame, name: str, libraries: int) -> None:
-    """Each plot draws the same of a frame of another library."""
+    """Each plot is the same for a frame of another library."""
     made: dict[str, Callable[[int], pd.DataFrame]] = {
         "capacity": gallery.sending_days,
         "headcount_change": gallery.changes,
         "outcomes": gallery.outcomes,
     }
-    # Reports have a summary and comparisons a headcount, which frames may have as columns.
+    # Columns may have the names of attributes of reports and comparisons.
     named = {"summary": 1, "headcount": 1}
     data = made[name](5).assign(**named) if name in made else people.head(12)
     options = {"by": "company_industry"} if name == "segments" else {}
@@ -162,7 +162,7 @@ def test_plots_show_the_same(people: pd.DataFrame, name: str, libraries: int) ->
 
 
 def test_columns_may_be_of_any_library() -> None:
-    """Keys and ids take columns of Polars and Arrow, entry by entry; whole frames are refused."""
+    """Keys and ids accept columns of Polars and Arrow, and reject whole frames."""
     addresses = ["Ada@Brightforge.example", None, "bo@x.example"]
     expected = of.keys.email(addresses)
     for column in (pl.Series(addresses), pa.array(addresses), pa.chunked_array([addresses])):
@@ -173,7 +173,7 @@ def test_columns_may_be_of_any_library() -> None:
 
 
 def test_contacts_are_read_by_columns_of_any_library(client: Client) -> None:
-    """Addresses may be a column of Polars or Arrow."""
+    """Emails can be a column of Polars or Arrow."""
     addresses = ["nobody@brightforge.example", None]
     for column in (pl.Series(addresses), pa.chunked_array([addresses])):
         assert of.contacts(emails=column)["asked"].tolist()[:1] == addresses[:1]
@@ -181,8 +181,8 @@ def test_contacts_are_read_by_columns_of_any_library(client: Client) -> None:
         of.contacts(emails=pl.DataFrame({"email": addresses}))
 
 
-def test_a_widget_takes_any_frame_and_writes_code_that_runs(library: Any) -> None:
-    """AddToSequence guesses the columns of any frame, and its code calls what that frame takes."""
+def test_a_widget_accepts_any_frame(library: Any) -> None:
+    """AddToSequence guesses the columns of any frame, and its code runs with that frame."""
     leads = pd.DataFrame({"E-Mail": ["ada@x.example", "n/a"], "First Name": ["Ada", None]})
     with scripted(only_posts(repeat(added))) as service, connected(service) as client:
         widget = of.widgets.AddToSequence(library(leads), client)
@@ -196,15 +196,15 @@ def test_a_widget_takes_any_frame_and_writes_code_that_runs(library: Any) -> Non
         widget.close()
 
 
-def test_a_widget_refuses_what_is_no_frame() -> None:
-    """AddToSequence says what it takes."""
+def test_a_widget_rejects_other_objects() -> None:
+    """AddToSequence rejects an object that is not a frame, and names accepted types."""
     for wrong in ([1], pl.LazyFrame({"email": ["a@x.example"]})):
         with pytest.raises(InvalidInputError, match="AddToSequence takes a frame"):
             of.widgets.AddToSequence(wrong)
 
 
 def test_a_relation_is_read_once() -> None:
-    """What was checked is what is sent and reported, though a relation has other rows each time."""
+    """The checked rows of a relation are sent and reported, even if it changes when read again."""
     with (
         duckdb.connect() as connection,
         scripted(only_posts(repeat(added))) as service,
@@ -226,8 +226,8 @@ def test_a_relation_is_read_once() -> None:
         assert sent(service) == [[email.partition(".")[0] for email in report.frame["email"]]]
 
 
-def test_positions_are_those_of_the_frame_given() -> None:
-    """A report's rows are in the frame's order, and told by its row numbers."""
+def test_positions_are_those_of_the_frame() -> None:
+    """A report's rows have the order and row numbers of the frame."""
     leads = pl.DataFrame({"n": [3, 1, 2], "email": ["c@x.example", "n/a", "b@x.example"]})
     problems = of.outreach(leads.filter(pl.col("n") < 3)).validate()
     assert problems["row"].tolist() == problems["index"].tolist() == [0, 0]
@@ -256,7 +256,7 @@ DTYPES = {
 @share_of_examples(0.3)
 @given(st.lists(st.fixed_dictionaries({n: st.none() | c for n, c in CELLS.items()}), max_size=5))
 def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
-    """Leads and problems are equal for equal rows, whichever library has them."""
+    """Leads and problems are equal for equal rows of any library."""
     columns = {
         name: pd.array([row[name] for row in rows], dtype=dtype) for name, dtype in DTYPES.items()
     }
@@ -281,8 +281,8 @@ with of.connect(sys.argv[1], "token", cache=None) as client:
 """
 
 
-def test_a_journal_goes_on_with_another_library(tmp_path: Path) -> None:
-    """After a crash with pandas, other libraries send what is left, and nobody a second time."""
+def test_a_journal_is_resumed_with_another_library(tmp_path: Path) -> None:
+    """After a crash with pandas, other libraries resume with the remaining rows."""
     leads = pd.DataFrame(
         {
             "email": [f"lead{n}.x@x.example" for n in range(8)],

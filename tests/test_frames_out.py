@@ -1,4 +1,4 @@
-"""What comes out of this package goes into the libraries that analysts use it with."""
+"""Result frames can be used in other libraries."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FOUNDED, INDUSTRY = "company_founded_year", "company_industry"
 
 @pytest.fixture(params=BACKENDS)
 def found(request: pytest.FixtureRequest, client: Client) -> pd.DataFrame:
-    """Return people of a search, with each kind of dtypes."""
+    """Return people from a search, with each dtype backend."""
     return of.search_people(person_seniorities=["vp"], limit=None, dtype_backend=request.param)
 
 
 def test_polars(found: pd.DataFrame) -> None:
-    """Polars takes a frame with its lists and dates, by either of its ways."""
+    """Polars converts a frame with lists and dates, with both of its functions."""
     for frame in (pl.from_pandas(found), pl.DataFrame(found)):
         assert frame.shape == found.shape
         assert frame.schema["current_position_start_date"] == pl.Datetime("us")
@@ -37,7 +37,7 @@ def test_polars(found: pd.DataFrame) -> None:
 
 
 def test_duckdb(found: pd.DataFrame) -> None:
-    """DuckDB takes a frame by its name in Python, with its lists."""
+    """DuckDB reads a frame by its variable name, including lists."""
     with duckdb.connect() as connection:
         connection.register("found", found)
         people, oldest = connection.sql(f"select count(*), min({FOUNDED}) from found").fetchall()[0]
@@ -48,7 +48,7 @@ def test_duckdb(found: pd.DataFrame) -> None:
 
 
 def test_seaborn(found: pd.DataFrame) -> None:
-    """seaborn draws people and tidy headcounts, and a wide table once it is of plain floats."""
+    """seaborn draws people and tidy headcounts, and a wide table after conversion to floats."""
     import seaborn as sns
 
     mpl.use("agg")
@@ -65,7 +65,7 @@ def test_seaborn(found: pd.DataFrame) -> None:
 
 
 def test_altair(found: pd.DataFrame) -> None:
-    """Altair draws a frame, through Arrow where its dates are Arrow's own."""
+    """Altair draws a frame, also with Arrow-backed dates."""
     import altair as alt
 
     is_arrow = isinstance(found["id"].dtype, pd.ArrowDtype)
@@ -79,7 +79,7 @@ def test_altair(found: pd.DataFrame) -> None:
 
 
 def test_great_tables(found: pd.DataFrame) -> None:
-    """great_tables shows the columns that one looks at, and lists once they are text."""
+    """great_tables shows selected columns, and lists after conversion to text."""
     from great_tables import GT
 
     assert found["name"].iloc[0] in GT(found.outreach.brief().head(3)).as_raw_html()
@@ -89,7 +89,7 @@ def test_great_tables(found: pd.DataFrame) -> None:
 
 
 def test_itables(found: pd.DataFrame) -> None:
-    """itables shows people as they are, with their lists."""
+    """itables shows people unchanged, with their lists."""
     import itables
 
     html = itables.to_html_datatable(found.head(3))

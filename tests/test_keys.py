@@ -1,4 +1,4 @@
-"""`of.keys`: what people and companies are compared by."""
+"""`of.keys`: normalised keys of people and companies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("keys", KEYS, ids=lambda keys: keys.__name__)
 def test_a_series_keeps_its_index_and_name(keys: Callable[[Any], pd.Series[str]]) -> None:
-    """Keys stand in the row of their cell, whatever the labels are; a list gets plain numbers."""
+    """The keys of a Series keep its index and name; those of a list have row numbers."""
     column = pd.Series(CELLS, index=[3, 3, 9, 0, 1, 2], name="who")
     found = keys(column)
     assert found.index.tolist() == [3, 3, 9, 0, 1, 2]
@@ -36,7 +36,7 @@ def test_a_series_keeps_its_index_and_name(keys: Callable[[Any], pd.Series[str]]
 @pytest.mark.parametrize("kind", EXPECTED)
 @pytest.mark.parametrize("dtype", [object, "category", "str"])
 def test_cells_without_a_key_are_missing(kind: str, dtype: Any) -> None:
-    """Missing cells, placeholders and cells of other types have no key, in any dtype."""
+    """Missing cells, placeholders and values of other types have no key, in any dtype."""
     texts = [cell if isinstance(cell, str) and cell != "\ud800" else None for cell in CELLS]
     found = getattr(of.keys, kind)(pd.Series(texts, dtype=dtype))
     assert [None if pd.isna(key) else key for key in found] == EXPECTED[kind]
@@ -44,14 +44,14 @@ def test_cells_without_a_key_are_missing(kind: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("keys", KEYS, ids=lambda keys: keys.__name__)
 def test_a_concatenated_column_has_the_same_keys(keys: Callable[[Any], pd.Series[str]]) -> None:
-    """A column that is stored in several chunks has the keys of its parts."""
+    """A column in several chunks has the same keys as its parts."""
     parts = [pd.Series(CELLS[:4], dtype="str"), pd.Series(["Ada@Bücher.example"], dtype="str")]
     pd.testing.assert_series_equal(keys(pd.concat(parts)), pd.concat(map(keys, parts)))
 
 
 @pytest.mark.parametrize("values", ["ada@acme.example", 5, {"a": "b"}, pd.DataFrame({"a": ["b"]})])
-def test_keys_are_of_columns(values: Any) -> None:
-    """One text or a whole frame is an error, and not taken for a list of letters or names."""
+def test_keys_need_a_column(values: Any) -> None:
+    """A single text or a whole frame is an error, and is not read as a list."""
     with pytest.raises(InvalidInputError, match="list of text"):
         of.keys.email(values)
 
@@ -83,6 +83,6 @@ def test_keys_are_of_columns(values: Any) -> None:
     ],
 )
 def test_a_cell_has_one_key_or_none(keys: Any, one: list[Any], none: list[Any]) -> None:
-    """One value in any notation has a key; several, or one beside a broken one, have none."""
+    """One value in any notation has a key; several values, or a broken one, have none."""
     assert keys([*one, *none]).isna().tolist() == [False] * len(one) + [True] * len(none)
     assert keys(one).nunique() == 1

@@ -1,4 +1,4 @@
-"""The package's logs: requests, waits, retries, chunks and files, and never a value."""
+"""Logs have requests, waits, retries, chunks and files, but no personal values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.scripted import json, scripted
 
 
 def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
-    """Return the package's records: the room, the level, and the message."""
+    """Return the package's log records as logger, level and message."""
     found = [one for one in caplog.records if one.name.startswith("outreach_frames.")]
     return [(one.name.split(".")[1], one.levelname, one.getMessage()) for one in found]
 
@@ -25,7 +25,7 @@ def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
 def test_requests_are_logged_by_their_template(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """Each request has method, path template, status, seconds and bytes; cached ones say so."""
+    """Each request is logged with method, path template, status, seconds, bytes and cache use."""
     with caplog.at_level("DEBUG", "outreach_frames"):
         with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "cache") as client:
             for _ in range(2):
@@ -48,7 +48,7 @@ def test_requests_are_logged_by_their_template(
 
 
 def test_waits_and_retries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A retry names the operation and its number, a wait its seconds."""
+    """A retry is logged with operation and number, and a wait with its seconds."""
     replies = [json({}, 500), json({}, 429, {"Retry-After": "0.2"}), json({"sequences": []})]
     with caplog.at_level("INFO", "outreach_frames"), scripted(replies) as service:
         with Client(service.url, "token", cache=None, backoff=0.01) as client:
@@ -64,7 +64,7 @@ def test_waits_and_retries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_no_value_is_logged(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """Chunks and the journal are logged by counts; no address, name, id, query or token is."""
+    """Chunks and the journal are logged as counts; addresses, names, ids and tokens never are."""
     with caplog.at_level("DEBUG", "outreach_frames"):
         with Client(sandbox.url, sandbox.api_key, cache=None) as client:
             sequence = of.sequences(status="active", client=client)["id"].iloc[0]
@@ -83,7 +83,7 @@ def test_no_value_is_logged(
 
 
 def test_nothing_is_logged_by_default(sandbox: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
-    """Without a handler and level of the user's own, nothing appears."""
+    """Without a handler and level of the user's own, nothing is printed."""
     assert logging.getLogger("outreach_frames").level == logging.NOTSET
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:
         of.sequences(client=client, progress=False)

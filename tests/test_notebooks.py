@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and are kept without outputs."""
+"""The notebooks run from top to bottom and are stored without outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 DATA = Path(__file__).parents[1] / "data"
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-# A list has wrong rows, and a submission warns of what it did not add; mailboxes are not active.
+# Expected warnings: invalid rows in a list, and mailboxes that are not active.
 WARNINGS = {"02_add_to_sequence": ["are invalid"] * 2, "08_capacity": ["mailboxes cannot send"]}
 
 
@@ -27,7 +27,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Any]:
-    """Start one kernel for all notebooks: what it imports takes longer than their cells."""
+    """Start one kernel for all notebooks, because its imports take longer than their cells."""
     from jupyter_client.manager import start_new_kernel
 
     with pytest.MonkeyPatch.context() as patch:
@@ -39,7 +39,7 @@ def kernel() -> Iterator[Any]:
 
 
 def run(kernel: Any, source: str) -> list[dict[str, Any]]:
-    """Run a cell, and return what it shows."""
+    """Run a cell and return its output."""
     shown: list[dict[str, Any]] = []
     kernel.execute_interactive(
         source, timeout=120, output_hook=lambda message: shown.append(message["content"])
@@ -52,14 +52,14 @@ def run(kernel: Any, source: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "path",
     [
-        # The build of the documentation runs the others too.
+        # The documentation's build runs the other notebooks.
         pytest.param(path, marks=[] if path.stem == "01_quickstart" else pytest.mark.slow)
         for path in NOTEBOOKS
     ],
     ids=lambda path: path.stem,
 )
 def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
-    """Each notebook runs without an error and without another's names, and leaves what it says."""
+    """Each notebook runs alone without an error, with the expected warnings and files."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
     shutil.copytree(DATA, tmp_path / "data")
@@ -82,10 +82,10 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
 
 
 def test_notebooks_are_valid() -> None:
-    """Every notebook has the format that its first lines name, and no two cells share an id."""
+    """Every notebook fits the format of its version, and cell ids are unique."""
     import jsonschema_rs
 
-    # Its schemas are files; importing it takes longer than checking all notebooks.
+    # Read nbformat's schemas as files, because importing it is slow.
     nbformat = importlib.util.find_spec("nbformat")
     assert nbformat is not None
     assert nbformat.origin is not None
@@ -99,7 +99,7 @@ def test_notebooks_are_valid() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
+def test_a_notebook_has_no_outputs(path: Path) -> None:
     """No outputs, counts or tokens are stored in a notebook."""
     for cell in read(path):
         assert cell.get("outputs", []) == []

@@ -1,4 +1,4 @@
-"""The oldest versions that `pyproject.toml` allows are good enough."""
+"""Run the tests with the oldest versions allowed by `pyproject.toml`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.oldest
 @pytest.mark.timeout(7200)
 def test_the_tests_pass_on_the_oldest_versions(tmp_path: Path) -> None:
-    """The suite passes in a new environment with the lowest version of each dependency."""
+    """The tests pass in a new environment with the lowest version of each dependency."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     install = [python, "-m", "uv", "pip", "install", "--quiet", "--resolution", "lowest-direct"]

@@ -1,4 +1,4 @@
-"""The package's public names, what importing it costs, and which way imports go."""
+"""The package's public names, the cost of importing it, and the directions of its imports."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HEAVY = {
 }
 
 
-def test_the_public_surface_is_the_one_on_file() -> None:
-    """No public name, parameter, default, column or option changes without its line in the file."""
+def test_the_public_surface_is_up_to_date() -> None:
+    """The stored file has the current public names, parameters, defaults, columns and options."""
     from tests.public_surface import kept, public_surface
 
     changed = "\n".join(
@@ -39,16 +39,16 @@ def test_the_public_surface_is_the_one_on_file() -> None:
     assert changed == "", "Where that is wanted: python -m tests.public_surface"
 
 
-def test_dir_shows_what_is_public() -> None:
-    """What completes behind `of.` is the public names, and nothing that they are made of."""
+def test_dir_shows_public_names() -> None:
+    """Completion after `of.` shows only public names."""
     assert {name for name in dir(of) if not name.startswith("__")} == set(of.__all__)
     assert all(hasattr(of, name) for name in of.__all__)
     assert dir(of.plots) == sorted(of.plots.__all__)
     assert dir(of.widgets) == sorted(of.widgets.__all__)
 
 
-def test_the_version_is_said_once() -> None:
-    """The package's version is that of its metadata, and the one to cite."""
+def test_the_version_is_consistent() -> None:
+    """The package's version is that of its metadata and of the citation file."""
     citation = Path(__file__).parents[1] / "CITATION.cff"
     assert of.__version__ == version("outreach-frames")
     assert f"\nversion: {of.__version__}\n" in citation.read_text(encoding="utf-8")
@@ -64,25 +64,25 @@ def test_importing_is_light() -> None:
     assert HEAVY & set(loaded) == set()
 
 
-def test_the_cluster_module_is_there_when_it_is_asked_for() -> None:
-    """The module for clusters is an attribute like the others, and no public name without Dask."""
+def test_the_cluster_module_is_imported_on_use() -> None:
+    """`of.distributed` can be used like other modules, and is not public without Dask."""
     assert callable(of.distributed.read_people)
     assert "distributed" not in of.__all__
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    """An unknown name is an AttributeError, as in any module."""
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """An unknown name is an AttributeError."""
     with pytest.raises(AttributeError, match="serach_people"):
         of.serach_people  # noqa: B018
 
 
 def all_errors(base: type[Exception]) -> set[type[Exception]]:
-    """Return a class and all that derive from it."""
+    """Return a class and all its subclasses."""
     return {base}.union(*(all_errors(child) for child in base.__subclasses__()))
 
 
-def test_every_error_is_in_one_tree() -> None:
-    """Every exception of the package is an OutreachError, and all have the same facts."""
+def test_every_error_has_one_base_class() -> None:
+    """Every exception of the package is an OutreachError with the same attributes."""
     defined = {
         value
         for value in vars(errors).values()
@@ -96,16 +96,16 @@ def test_every_error_is_in_one_tree() -> None:
         assert error.retryable is False
 
 
-def test_the_accessor_is_there_and_keeps_no_state() -> None:
-    """Every frame has .outreach, made anew from the frame as it is."""
+def test_the_accessor_keeps_no_state() -> None:
+    """Every frame has .outreach, which reads the frame's current content."""
     frame = pd.DataFrame({"a": [1]})
     frame.outreach  # noqa: B018
     frame["company_name"] = ["Brightforge"]
     assert frame.outreach.companies()["name"].tolist() == ["Brightforge"]
 
 
-def test_a_folder_of_a_like_name_is_not_the_package() -> None:
-    """A script whose folder's name begins as the package's is the one that a warning points at."""
+def test_a_folder_with_a_similar_name_is_not_the_package() -> None:
+    """A warning can point to a script in a folder with a name like the package's."""
     script = Path(of.__file__).parent.with_name("outreach_frames_work") / "script.py"
     code = compile("warn('something to know')", script, "exec")
     with warnings.catch_warnings(record=True) as caught:
@@ -115,7 +115,7 @@ def test_a_folder_of_a_like_name_is_not_the_package() -> None:
 
 
 def test_warnings_point_at_the_callers_line() -> None:
-    """A warning has the file of whoever called into the package."""
+    """A warning points to the file of the caller."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn("something to know")

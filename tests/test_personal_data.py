@@ -1,4 +1,4 @@
-"""Forgetting people: gone from the caches without a trace, found in all files that hold them."""
+"""Forgetting people: they are removed from all caches, and files that contain them are listed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HOLDERS = {"c1": {"id": "c1", "email": EMAIL.lower(), "profnet_url": URL}, "c2":
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have the default cache in a folder of the test's own."""
+    """Use a new folder for the default cache."""
     place = tmp_path / "home"
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(place / name))
     return place
 
 
 def contact(received: Received) -> Reply:
-    """Reply with one contact, slashes escaped as some services do."""
+    """Reply with one contact; slashes are escaped, as in some services."""
     identity = received.target.rpartition("=")[2]
     body = json({"contacts": [HOLDERS[identity]]}).parts[1]
     assert isinstance(body, bytes)
@@ -52,15 +52,15 @@ def service() -> Iterator[Service]:
 
 
 def stored(path: Path) -> bytes:
-    """Return all bytes of a cache: its file and those beside it."""
+    """Return the bytes of a cache's file and its side files."""
     return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
 
 
 @pytest.mark.parametrize("how", ["email", "profnet_url", "both"])
-def test_nothing_of_a_person_stays_in_the_caches(
+def test_a_person_is_removed_from_the_caches(
     service: Service, tmp_path: Path, home: Path, how: str
 ) -> None:
-    """Neither rows, free pages nor the log hold them; others stay, and a trial removes nothing."""
+    """Only the person is removed from rows, free pages and the log; a dry run removes nothing."""
     own = tmp_path / "own" / "cache"
     whom = {"email": EMAIL, "profnet_url": URL}
     whom = whom if how == "both" else {how: whom[how]}
@@ -69,7 +69,7 @@ def test_nothing_of_a_person_stays_in_the_caches(
             for one in (client, default):
                 of.contacts(["c1"], client=one, progress=False)
                 of.contacts(["c2"], client=one, progress=False)
-                # What is replaced leaves a free page behind.
+                # Replacing a row leaves a free page.
                 of.contacts(["c1"], client=one, refresh=True, progress=False)
         paths = [home / "outreach_frames" / "responses.sqlite", own]
         trial = of.forget(**whom, dry_run=True, client=client)
@@ -93,7 +93,7 @@ def test_nothing_of_a_person_stays_in_the_caches(
 def test_caches_of_other_clients_are_listed(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cache in the folder that no client has is listed and left alone; no cache comes twice."""
+    """Caches without a client in the folder are listed and unchanged, each cache once."""
     monkeypatch.chdir(tmp_path)
     other, own, foreign = (tmp_path / name for name in ("old cache", "own", "foreign"))
     for path in (other, own):
@@ -111,7 +111,7 @@ def test_caches_of_other_clients_are_listed(
 
 
 def pages(received: Received) -> Reply:
-    """Reply with one person on each page, known by a column, in a list, an error or a new field."""
+    """Reply with one person per page, named in a column, a list, an error or a new field."""
     ways: list[dict[str, object]] = [
         {"profnet_url": URL},
         {"experiences": [{"company_profnet_url": f"see {URL}"}]},
@@ -126,7 +126,7 @@ def pages(received: Received) -> Reply:
 
 
 def test_people_in_stored_pages_are_found_and_removed(tmp_path: Path) -> None:
-    """Pages of a search go where any cell, list, new field or error names the person."""
+    """A search's page is removed if a cell, a list, a new field or an error names the person."""
     cache = tmp_path / "cache"
     with scripted(pages) as service, closing(Client(service.url, "t", cache=cache)) as client:
 
@@ -141,15 +141,13 @@ def test_people_in_stored_pages_are_found_and_removed(tmp_path: Path) -> None:
         assert gone[["kind", "rows", "removed"]].to_numpy().tolist() == [["cache", 5, True]]
         assert of.forget(email=EMAIL, profnet_url=URL, client=client).empty
         assert search() == ids
-        # The first page is gone, so the search is a new one.
+        # Without its first page the whole search is read again.
         assert len(service.requests) == 7 + 7
 
 
 @pytest.mark.slow
-def test_a_cache_that_another_program_reads_is_not_said_to_be_clean(
-    service: Service, tmp_path: Path
-) -> None:
-    """While somebody reads the file, what was removed stays in it: that is an error."""
+def test_a_cache_in_use_is_an_error(service: Service, tmp_path: Path) -> None:
+    """If another program reads the cache's file, removed data stays in it, which is an error."""
     path = tmp_path / "cache"
     with of.connect(service.url, "token", cache=path), closing(sqlite3.connect(path)) as reader:
         of.contacts(ids=["c1"])
@@ -161,8 +159,8 @@ def test_a_cache_that_another_program_reads_is_not_said_to_be_clean(
         of.clear_cache()
 
 
-def test_stored_pages_that_cannot_be_read_go_too(tmp_path: Path) -> None:
-    """Pages of another version of this package may hold anybody."""
+def test_unreadable_stored_pages_are_removed(tmp_path: Path) -> None:
+    """Stored pages of other versions are removed, because they may contain anybody."""
     cache = tmp_path / "cache"
     with scripted(pages) as service, closing(Client(service.url, "t", cache=cache)) as client:
         client.cache.set("key", b"\0people-0 of another version", 60)
@@ -170,8 +168,8 @@ def test_stored_pages_that_cannot_be_read_go_too(tmp_path: Path) -> None:
         assert of.forget(email=EMAIL, client=client)["rows"].tolist() == [1]
 
 
-def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> None:
-    """Tables and journals are listed with how many rows hold them, and left as they are."""
+def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
+    """Tables and journals are listed with the number of matching rows, and stay unchanged."""
     files = tmp_path / "files" / "deep"
     files.mkdir(parents=True)
     frame = pd.DataFrame(
@@ -196,7 +194,7 @@ def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> 
         leads = pd.DataFrame({"email": [EMAIL, "bo@x.example"]})
         leads.outreach.add_to_sequence(sequence, journal=files / "journal", client=client)
         draft = client.sandbox.sequence_ids["invalid_sequence_status"]
-        with pytest.warns(OutreachWarning, match="draft|rejected"):  # not of Ada
+        with pytest.warns(OutreachWarning, match="draft|rejected"):  # the rejected lead is not Ada
             leads.tail(1).outreach.add_to_sequence(draft, journal=files / "refused", client=client)
     before = {path: path.read_bytes() for path in files.iterdir()}
     found = of.forget(email=[EMAIL, "nobody@x.example"], profnet_url=URL, folder=tmp_path)
@@ -214,7 +212,7 @@ def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.ndjson", "people.parquet", "people"])
 def test_an_interrupted_export_is_found(tmp_path: Path, name: str) -> None:
-    """People that an export has read so far stand in its checkpoint."""
+    """People in the checkpoint of an interrupted export are found."""
 
     def page(received: Received) -> Reply:
         number = received.json["page"]
@@ -231,7 +229,7 @@ def test_an_interrupted_export_is_found(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Whether a damaged table holds somebody is not known, and a warning says so."""
+    """A damaged table causes a warning that it may contain the person."""
     (tmp_path / "people.parquet").write_bytes(b"PAR1")
     with pytest.warns(OutreachWarning, match=r"people\.parquet cannot be read"):
         assert of.forget(email=EMAIL, folder=tmp_path).empty
@@ -248,14 +246,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_names_nobody_is_an_error(arguments: dict[str, object]) -> None:
-    """Values that are not addresses or URLs remove nothing by accident."""
+def test_invalid_identifiers_are_an_error(arguments: dict[str, object]) -> None:
+    """Values that are not email addresses or URLs are an error and remove nothing."""
     with pytest.raises(InvalidInputError):
         of.forget(**arguments)  # type: ignore[arg-type]
 
 
 def test_clearing_removes_every_response(service: Service, home: Path) -> None:
-    """After clear_cache the service is asked again, and nothing is left in the file."""
+    """After clear_cache the service is requested again, and the file is empty."""
     with closing(Client(service.url, "t")) as client:
         of.contacts(["c1"], client=client, progress=False)
         of.clear_cache(client=client)
@@ -265,10 +263,10 @@ def test_clearing_removes_every_response(service: Service, home: Path) -> None:
     assert len(service.requests) == 2
 
 
-def test_the_shell_forgets_too(
+def test_the_command_forgets_people(
     service: Service, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`outreach-frames forget` removes and lists as the function does."""
+    """`outreach-frames forget` removes and lists the same as the function."""
     with closing(Client(service.url, "t")) as client:
         client.read(spec.GET_CONTACTS, query={"ids[]": ["c1"]})
     for options, words in ((["--dry-run"], "False"), ([], "True")):
@@ -302,7 +300,7 @@ OTHERS = [
 
 
 def test_people_are_found_in_every_spelling(tmp_path: Path) -> None:
-    """Any spelling with the person's key is found, given in any spelling; nobody else is."""
+    """Any spelling of an identifier finds every spelling with the same key, and nobody else."""
     texts = [*SPELLINGS, *OTHERS]
     frame = pd.DataFrame({"text": texts})
     frame.outreach.to_csv(tmp_path / "x.csv")
@@ -316,7 +314,7 @@ def test_people_are_found_in_every_spelling(tmp_path: Path) -> None:
 
 
 def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
-    """Columns of any kind, their names, metadata, compressed and temporary files are searched."""
+    """Columns of any type, their names, metadata, compressed and temporary files are searched."""
     texts = pa.array([EMAIL, "bo@x.example", None])
     columns = {
         "category": texts.dictionary_encode(),
@@ -350,13 +348,13 @@ def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.ipynb", "a.html", "a.MD", "a.log", "a.xml", "a.vcf", "a.eml"])
 def test_other_text_files_are_searched(tmp_path: Path, name: str) -> None:
-    """Notebooks with their outputs, pages, notes and mails are searched as text."""
+    """Notebooks with outputs, pages, notes and emails are searched as text."""
     (tmp_path / name).write_text(f'{{"outputs": ["{EMAIL}"]}}')
     assert of.forget(email=EMAIL, folder=tmp_path)["rows"].tolist() == [1]
 
 
-def test_what_is_not_searched_is_listed_once(tmp_path: Path) -> None:
-    """Links, archives, old workbooks and damaged files are in one warning, with their number."""
+def test_unsearched_files_are_listed_once(tmp_path: Path) -> None:
+    """Links, archives, old workbooks and damaged files are counted in one warning."""
     inner = tmp_path / "files"
     inner.mkdir()
     (inner / "away").symlink_to(tmp_path)

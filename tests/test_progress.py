@@ -1,4 +1,4 @@
-"""Progress bars: what each of them counts, and where one is shown."""
+"""Progress bars: their counts, and when they are shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILTERS: Any = {"person_seniorities": ["vp", "director"]}
 
 
 def bars(folder: Path) -> Iterator[tuple[str, str, str, Callable[..., object]]]:
-    """Yield the description of each bar, its count at the end, its unit, and what shows it."""
+    """Yield each bar's description, final count and unit, and the function that shows it."""
     people = of.search_people(limit=None)
     found = of.count_people(FILTERS)
     page = {"limit": None, "page_size": 5}
@@ -58,10 +58,8 @@ def bars(folder: Path) -> Iterator[tuple[str, str, str, Callable[..., object]]]:
 
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_each_bar_counts_all_that_is_done(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With progress=True each bar ends at its total, in its unit, and stays; else there is none."""
+def test_each_bar_ends_at_its_total(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With progress=True each bar stays and ends at its total; otherwise no bar is shown."""
     with of.sandbox.serve(people=40, seed=1) as running:
         with of.connect(running.url, running.api_key, cache=None):
             for description, counted, unit, call in bars(tmp_path):
@@ -72,8 +70,10 @@ def test_each_bar_counts_all_that_is_done(
                     assert re.fullmatch(last if progress else "", shown.rpartition("\r")[2]), shown
 
 
-def test_a_terminal_shows_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default a bar is shown on a terminal after a while, and is gone at the end."""
+def test_a_terminal_shows_a_bar_after_a_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default a terminal shows a bar after a delay and clears it at the end."""
 
     def slow(received: Received) -> Reply:
         return delayed(0.6, service_of(3)(received))
@@ -96,5 +96,5 @@ class Terminal(io.StringIO):
     """A stream that is a terminal."""
 
     def isatty(self) -> bool:
-        """Return that it is one."""
+        """Return True."""
         return True

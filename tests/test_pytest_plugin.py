@@ -1,4 +1,4 @@
-"""The pytest fixture for scripts of one's own, as its how-to page shows it."""
+"""The pytest fixture for users' own scripts, as shown on its how-to page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_afterwards(own):
 
 @pytest.fixture(scope="module")
 def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Run the page's tests and those above as a user does, in one go; return which pass."""
+    """Run the page's tests and the tests above in one pytest run; return the passed ones."""
     folder = tmp_path_factory.mktemp("own")
     text = PAGE.read_text(encoding="utf-8")
     script, tests = re.findall(r"```\{code-block\} python\n(.*?)```", text, re.DOTALL)
@@ -76,7 +76,7 @@ def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     done = subprocess.run(
         [*command, "-rA", "--tb=short", "-p", "no:cacheprovider"],
         cwd=folder,
-        # Only this plugin, as if it were installed, and somebody's own account.
+        # Load only this plugin, and set a user's real account, which tests must not use.
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OUTREACH_PROFILE": "account"},
         capture_output=True,
         text=True,
@@ -87,30 +87,30 @@ def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_the_pages_example_passes(passed: list[str]) -> None:
-    """The script and the tests of the how-to page do what the page says."""
+    """The script and the tests of the how-to page pass."""
     written = re.findall(r"^def (test_\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(written) == 4
     assert set(written) <= set(passed)
 
 
-def test_one_test_leaves_nothing_to_the_next(passed: list[str]) -> None:
-    """Each test has another sandbox, is connected to it, and leaves no connection behind."""
+def test_tests_are_independent(passed: list[str]) -> None:
+    """Each test has a new sandbox as the default connection, and closes it at the end."""
     assert {"test_two[1]", "test_two[2]", "test_nothing_is_left"} <= set(passed)
 
 
-def test_a_marker_says_what_is_in_it(passed: list[str]) -> None:
-    """What the marker has goes to the sandbox that is started."""
+def test_the_markers_options_are_used(passed: list[str]) -> None:
+    """The marker's options are passed to the sandbox."""
     assert "test_marked" in passed
     assert "test_marked_without_a_name" not in passed
 
 
-def test_the_connection_from_before_is_back_afterwards(passed: list[str]) -> None:
-    """A connection that other fixtures made, and use again, is the usual one again."""
+def test_the_earlier_connection_is_restored(passed: list[str]) -> None:
+    """After a test, another fixture's connection is the default again."""
     assert {"test_between", "test_afterwards"} <= set(passed)
 
 
 def test_loading_it_is_light() -> None:
-    """The plugin, which pytest loads in every run, brings neither the package nor pandas."""
+    """Every pytest run loads the plugin, which imports neither the package nor pandas."""
     code = (
         "import sys, pytest_outreach_frames; print(*{name.split('.')[0] for name in sys.modules})"
     )

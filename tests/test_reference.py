@@ -1,4 +1,4 @@
-"""The pages of the reference have every public name, filter, column, status and command once."""
+"""The reference pages have every public name, filter, column, status and command once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
-    """Make all pages once."""
+    """Return all pages, made once."""
     return pages()
 
 
@@ -52,17 +52,17 @@ def commands() -> Mapping[str, argparse.ArgumentParser]:
 
 
 def section(page: str, label: str) -> str:
-    """Return the part of a page from a label to the next one."""
+    """Return the part of a page between a label and the next one."""
     return page.partition(f".. _{label}:\n")[2].partition("\n.. _")[0]
 
 
 def first_cells(text: str) -> list[str]:
-    """Return what is in the first cells of a page's tables as code."""
+    """Return the code in the first cells of a page's tables."""
     return re.findall(r"^ +\* - .*?``(.+?)``", text, re.MULTILINE)
 
 
 def test_every_public_name_is_on_one_page(made: dict[str, str]) -> None:
-    """Functions, methods of frames, widgets and classes are documented once, and nothing else."""
+    """Exactly the functions, frame methods, widgets and classes are documented, each once."""
     public = {f"of.{name}" for name in of.__all__ if name not in MODULES}
     for module in MODULES:
         public |= {f"of.{module}.{name}" for name in getattr(of, module).__all__}
@@ -80,8 +80,8 @@ def test_every_public_name_is_on_one_page(made: dict[str, str]) -> None:
     assert first_cells(made["sandbox"]) == list(of.sandbox.FAULT_KINDS)
 
 
-def test_members_that_are_shown_are_public_and_documented(made: dict[str, str]) -> None:
-    """A result's page has its methods and properties."""
+def test_shown_members_are_public_and_documented(made: dict[str, str]) -> None:
+    """A result's page has its public methods and properties."""
     for name, members in (
         *((name, result.members) for name, result in tasks.RESULTS.items()),
         *tasks.MEMBERS.items(),
@@ -92,7 +92,7 @@ def test_members_that_are_shown_are_public_and_documented(made: dict[str, str]) 
 
 
 def test_every_entry_is_complete(made: dict[str, str]) -> None:
-    """Each entry says what it takes, gives and raises, and shows its use."""
+    """Each entry has parameters, result, errors and an example."""
     for name in (name for task in tasks.TASKS for name in task.names if name not in tasks.TYPES):
         documented = tasks.thing(name)
         takes = set(inspect.signature(documented).parameters) - {"self", *spec.FILTERS_BY_NAME}
@@ -111,14 +111,14 @@ def test_every_entry_is_complete(made: dict[str, str]) -> None:
             assert re.search(rf"\*\*[^:\n]*\b{parameter}\b.*\*\*", entry), (name, parameter)
 
 
-def test_no_link_is_shown_as_its_source(made: dict[str, str]) -> None:
-    """A link to another entry has one pair of backticks, as Sphinx reads it."""
+def test_links_are_rendered(made: dict[str, str]) -> None:
+    """Links to other entries use single backticks, as Sphinx requires."""
     assert [name for name, page in made.items() if re.search(r":py:\w+:``", page)] == []
     assert ":py:obj:`InvalidInputError <InvalidInputError>`" in made["people"]
 
 
-def test_every_filter_is_there_once(made: dict[str, str]) -> None:
-    """The page of filters has each, with the values that are known and what it excludes."""
+def test_every_filter_is_documented_once(made: dict[str, str]) -> None:
+    """The page about filters has each filter once, with known values and its opposite."""
     before = made["filters"].partition(".. _job-functions:")[0]
     assert Counter(first_cells(before)) == Counter(list(spec.FILTERS_BY_NAME))
     for one in spec.FILTERS:
@@ -129,8 +129,8 @@ def test_every_filter_is_there_once(made: dict[str, str]) -> None:
     assert first_cells(functions) == list(spec.JOB_FUNCTIONS)
 
 
-def test_every_column_is_there_once(made: dict[str, str]) -> None:
-    """The page of columns has each of every table, with its dtype."""
+def test_every_column_is_documented_once(made: dict[str, str]) -> None:
+    """The page about columns has each column of every table once, with its dtype."""
     for table in TABLES:
         text = section(made["columns"], f"columns-{table.replace('_', '-')}")
         found = re.findall(r"^   \* - ``(.+)``\n     - ``(.+)``", text, re.MULTILINE)
@@ -138,8 +138,8 @@ def test_every_column_is_there_once(made: dict[str, str]) -> None:
         assert Counter(found) == Counter(known), table
 
 
-def test_every_status_is_there_once(made: dict[str, str]) -> None:
-    """The page of statuses has those of rows, of sequences, and of accounts."""
+def test_every_status_is_documented_once(made: dict[str, str]) -> None:
+    """The page about statuses has those of rows, of sequences and of accounts."""
     assert first_cells(section(made["statuses"], "row-statuses")) == list(STATUSES)
     sequences = section(made["statuses"], "sequence-statuses")
     assert first_cells(sequences) == list(spec.SEQUENCE_STATUSES)
@@ -147,8 +147,8 @@ def test_every_status_is_there_once(made: dict[str, str]) -> None:
     assert ", ".join(accounts) in of.columns("accounts")["meaning"].iloc[0].replace(" or ", ", ")
 
 
-def test_every_problem_of_a_row_is_there_once(made: dict[str, str]) -> None:
-    """The page of statuses has each code of a problem, and each outcome of a limit."""
+def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None:
+    """The page about statuses has each problem code and each outcome of a limit."""
     frame = pd.DataFrame(
         {
             "email": ["ben@", "n/a", None, None],
@@ -175,8 +175,8 @@ def test_every_problem_of_a_row_is_there_once(made: dict[str, str]) -> None:
     assert ", ".join(outcomes) == OUTCOME.note.replace(" or ", ", ")
 
 
-def test_every_error_is_there_once(made: dict[str, str]) -> None:
-    """The page of errors has each exception with what to do, and each code of the service."""
+def test_every_error_is_documented_once(made: dict[str, str]) -> None:
+    """The page about errors has each exception with advice, and each code of the service."""
     before = made["errors"].partition(".. _error-codes:")[0]
     classes = [
         name
@@ -188,8 +188,8 @@ def test_every_error_is_there_once(made: dict[str, str]) -> None:
     assert first_cells(codes) == list(spec.ADD_LEADS_ERRORS)
 
 
-def test_every_exit_code_is_there_once(made: dict[str, str]) -> None:
-    """The page of exit codes has each that a command ends with."""
+def test_every_exit_code_is_documented_once(made: dict[str, str]) -> None:
+    """The page about exit codes has each exit code of a command."""
     assert first_cells(made["exit-codes"]) == [str(code) for code in cli.EXIT_CODES]
     named = {
         value
@@ -200,8 +200,8 @@ def test_every_exit_code_is_there_once(made: dict[str, str]) -> None:
     assert set(cli.EXIT_CODES) == named
 
 
-def test_every_command_is_there_once(made: dict[str, str]) -> None:
-    """Each command is there with each of its options but the filters, and what it does."""
+def test_every_command_is_documented_once(made: dict[str, str]) -> None:
+    """Each command is documented with its options except filters."""
     found = re.findall(r"^\.\. _command-(?!line)(.+):$", made["command-line"], re.MULTILINE)
     assert found == list(commands())
     filters = {f"--{name.replace('_', '-')}" for name in spec.FILTERS_BY_NAME}
@@ -213,14 +213,14 @@ def test_every_command_is_there_once(made: dict[str, str]) -> None:
             assert len(found) == 1, option
 
 
-def test_the_pages_own_examples_run() -> None:
-    """The examples of the modules that make the pages give what they show."""
+def test_the_doctests_of_the_pages_pass() -> None:
+    """The doctests of the modules that make the pages pass."""
     assert doctest.testmod(rst).failed == 0
     assert doctest.testmod(tasks).failed == 0
 
 
 def test_every_plot_is_in_the_gallery() -> None:
-    """Each plot has a page with a picture for either theme, which the overview shows and links."""
+    """Each plot has a page with pictures for both themes, and the overview links to it."""
     overview = (gallery_pictures.FOLDER / "index.md").read_text(encoding="utf-8")
     plots = set()
     for page in gallery_pictures.pages():
@@ -234,8 +234,8 @@ def test_every_plot_is_in_the_gallery() -> None:
     assert plots == set(of.plots.__all__)
 
 
-def test_what_language_models_are_told_is_true() -> None:
-    """llms.txt names functions, methods and commands that exist, all exit codes, and pages."""
+def test_llms_txt_is_correct() -> None:
+    """llms.txt names only existing functions, methods, commands and pages, and all exit codes."""
     text = (ROOT / "llms.txt").read_text(encoding="utf-8")
     documented = {name for task in tasks.TASKS for name in task.names} | {"of.OutreachError"}
     names = re.findall(r"`((?:of|df\.outreach)\.[\w.]+)", text)
@@ -250,7 +250,7 @@ def test_what_language_models_are_told_is_true() -> None:
 
 
 def test_every_widget_has_a_page() -> None:
-    """The page of a widget names each button, and shows each picture of it in both themes."""
+    """A widget's page names each button and shows each of its pictures in both themes."""
     for widget, package in WIDGETS.items():
         page = (ROOT / f"docs/widgets/{package.replace('_', '-')}.md").read_text(encoding="utf-8")
         assert page.startswith(f"# {widget}\n")
@@ -261,13 +261,13 @@ def test_every_widget_has_a_page() -> None:
         assert {label for label in labels if f"*{label}*" not in page} == set()
         kept = {path.name for path in (ROOT / "docs/pictures").glob(f"{package}_*")}
         missing = kept - set(re.findall(r"pictures/(\w+\.png)", page))
-        # The tutorial shows this one, of a frame of its own.
+        # The tutorial shows this picture, with a different frame.
         assert {name for name in missing if "_people_" not in name} == set()
     assert set(WIDGETS) == set(of.widgets.__all__)
 
 
-def test_code_agrees_with_the_pictures_beside_it() -> None:
-    """Pages that show a picture of the tutorial's widgets have the code that makes it."""
+def test_code_agrees_with_its_pictures() -> None:
+    """Pages with a picture of the tutorial's widgets have the code that made it."""
     tutorial = nbformat.read(ROOT / "notebooks/03_filter_builder.ipynb", as_version=4)
     cells = [one for one in tutorial.cells if "picture" in one.metadata]
     shown = {one.metadata["picture"]: one.source for one in cells}
@@ -279,8 +279,8 @@ def test_code_agrees_with_the_pictures_beside_it() -> None:
         assert (call[2] or call[0]) in text
 
 
-def test_kept_pictures_are_small() -> None:
-    """The pictures that pages show load fast, and there is one for either theme."""
+def test_pictures_are_small() -> None:
+    """Pictures on pages have small files, one for each theme."""
     kept = sorted((ROOT / "docs/pictures").iterdir())
     assert [path.stem.rpartition("_")[2] for path in kept] == ["dark", "light"] * (len(kept) // 2)
     assert all(path.stat().st_size < 100_000 for path in kept)

@@ -1,4 +1,4 @@
-"""The layout: its table in CONTRIBUTING.md, the packages, and the names that they must not have."""
+"""The package's layout: the table in CONTRIBUTING.md, the packages, and forbidden names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import outreach_frames as of
 
 ROOT = Path(__file__).parents[1]
-# The one that is tried, which may be installed.
+# The tested package, which may be installed elsewhere.
 PACKAGE = Path(of.__file__).parent
 PUBLIC_PACKAGES = {PACKAGE, *(PACKAGE / name for name in ("plots", "sandbox", "widgets"))}
 
@@ -22,8 +22,8 @@ def rooms() -> set[str]:
     return packages | {path.stem for path in PACKAGE.glob("[!_]*.py")}
 
 
-def test_the_table_of_rooms_is_the_packages() -> None:
-    """CONTRIBUTING.md names every room once, with a sentence, in the order that imports go."""
+def test_the_table_lists_all_rooms() -> None:
+    """CONTRIBUTING.md describes every room once, in the order of imports."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition("\n## Rooms\n")[2].partition("\n## ")[0]
     shown = re.findall(r"^\| `(\w+)` \| .+\. \|$", table, re.MULTILINE)
@@ -34,8 +34,8 @@ def test_the_table_of_rooms_is_the_packages() -> None:
     assert set(shown) == rooms()
 
 
-def test_every_package_says_what_belongs_there() -> None:
-    """Each `__init__` begins with one sentence, and only those of public packages export names."""
+def test_every_package_has_a_description() -> None:
+    """Each `__init__` begins with one sentence, and only public packages export names."""
     for init in PACKAGE.rglob("__init__.py"):
         module = ast.parse(init.read_text(encoding="utf-8"))
         sentence, _, _ = (ast.get_docstring(module) or "").partition("\n\n")
@@ -45,6 +45,6 @@ def test_every_package_says_what_belongs_there() -> None:
 
 
 def test_no_room_has_the_name_of_a_public_function() -> None:
-    """`import outreach_frames.x as x` gives the module, never a function of that name."""
+    """`import outreach_frames.x as x` always returns the module, never a function of that name."""
     functions = {name for name in of.__all__ if not inspect.ismodule(getattr(of, name))}
     assert rooms() & functions == set()

@@ -1,4 +1,4 @@
-"""What the other tests rely on in the scripted service."""
+"""The behaviour of the scripted service that other tests rely on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
 
 
 def send(service: Service, data: bytes) -> bytes:
-    """Send bytes on a connection of their own, and return the response's first line."""
+    """Send bytes on a new connection, and return the response's first line."""
     parts = urlsplit(service.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(data)
@@ -22,8 +22,8 @@ def send(service: Service, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("sent", range(5))
-def test_a_request_broken_off_in_its_body_is_none(sent: int) -> None:
-    """What ends before its last byte is not counted and uses up no reply."""
+def test_an_incomplete_request_is_not_recorded(sent: int) -> None:
+    """An incomplete request is not recorded and uses no reply."""
     with scripted([respond(b"1")]) as service:
         assert send(service, HEAD + b"whole"[:sent]) == b""
         assert send(service, HEAD + b"whole") == b"HTTP/1.1 200 OK"

@@ -1,4 +1,4 @@
-"""The check of the service: what deviates is named, and a good service has no warning."""
+"""The check of a service names deviations, and a correct service has no warnings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STARTS = {
 
 
 def dated(body: bytes, shift_hours: float = 0) -> Reply:
-    """Reply with a body and the time, as every web server does."""
+    """Reply with a body and a Date header, as web servers do."""
     moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=shift_hours)
     return respond(body, headers={"Date": format_datetime(moment, usegmt=True)})
 
@@ -61,7 +61,7 @@ def dated(body: bytes, shift_hours: float = 0) -> Reply:
 def deviating(
     target: Sandbox, reply: Callable[[Received], Reply]
 ) -> Iterator[tuple[Service, Client]]:
-    """Run a service whose replies are changed ones of the sandbox, and a client of it."""
+    """Run a service with changed replies of the sandbox, and a client of it."""
     with scripted(reply) as service:
         with Client(service.url, target.api_key, cache=None, backoff=0) as client:
             yield service, client
@@ -69,7 +69,7 @@ def deviating(
 
 @cache
 def emails_of(target: Sandbox, number: int) -> list[str]:
-    """Return the addresses of known contacts."""
+    """Return the email addresses of known contacts."""
     with Client(target.url, target.api_key, cache=None) as direct:
         contacts = of.contacts(ids=target.contact_ids[:number], client=direct)
     return contacts["email"].dropna().tolist()
@@ -85,7 +85,7 @@ def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received]
     """Return a script that changes the JSON of one operation's responses."""
 
     def reply(request: Received) -> Reply:
-        # A check only reads, so the sandbox is asked once for all tests.
+        # A check only reads, so that replies can be cached for all tests.
         asked = target.url, request.method, request.target, request.body
         if asked not in responses:
             responses[asked] = passed_on(request, target.url).parts[1]
@@ -100,12 +100,12 @@ def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received]
 
 
 def each(key: str, change: Callable[[dict[str, Any]], object]) -> Change:
-    """Change each record of a list in a response."""
+    """Change each record of a response's list."""
     return lambda document: [change(record) for record in document[key]]
 
 
 def put(*path: str, value: Any) -> Change:
-    """Set a member, at any depth."""
+    """Set a member at any depth."""
 
     def change(record: dict[str, Any]) -> None:
         for name in path[:-1]:
@@ -116,7 +116,7 @@ def put(*path: str, value: Any) -> Change:
 
 
 def drop(*path: str) -> Change:
-    """Remove a member, at any depth."""
+    """Remove a member at any depth."""
 
     def change(record: dict[str, Any]) -> None:
         for name in path[:-1]:
@@ -130,7 +130,7 @@ people = partial(each, "results")
 sequences = partial(each, "sequences")
 mailboxes = partial(each, "mailboxes")
 
-# The operation, the change, and the finding: its status and a part of its detail.
+# The operation, the change, and the expected status and part of the detail.
 CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "person without a field": (SEARCH, people(drop("headline")), "warning", "results[].headline"),
     "company without a field": (SEARCH, people(drop("company", "size")), "warning", "company.size"),
@@ -250,7 +250,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_deviation_is_named(name: str, sandbox: Sandbox) -> None:
-    """One row of the operation names the field or link that deviates, with the right status."""
+    """A row of the operation names the deviating field or link, with the right status."""
     label, change, status, detail = CHANGES[name]
     with deviating(sandbox, changing(sandbox, label, change)) as (_, client):
         found = checked(sandbox, client)
@@ -262,7 +262,7 @@ def test_a_deviation_is_named(name: str, sandbox: Sandbox) -> None:
 
 
 def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
-    """The sandbox, whatever its world is, and with few people, has rows of status ok alone."""
+    """All rows of any sandbox, even a small one, have status ok."""
     for number, seed in ((1, 1), (100, 2), (250, 3)):
         with of.sandbox.serve(people=number, seed=seed) as other:
             with Client(other.url, other.api_key, cache=None) as client:
@@ -277,8 +277,8 @@ def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
     assert unchecked == [BY_EMAIL, CONTACTS, LEAD_LIST]
 
 
-def test_an_empty_account_is_no_problem(sandbox: Sandbox) -> None:
-    """Where a list has no records, a note says that its fields were not checked."""
+def test_an_empty_account_is_noted(sandbox: Sandbox) -> None:
+    """A note says that the fields of an empty list were not checked."""
     empty = changing(sandbox, MAILBOXES, lambda page: page.update(mailboxes=[], _links={}))
     with deviating(sandbox, empty) as (_, client):
         found = of.check(client=client).set_index("check")
@@ -286,8 +286,8 @@ def test_an_empty_account_is_no_problem(sandbox: Sandbox) -> None:
     assert "no mailboxes" in found.loc[MAILBOXES, "detail"]
 
 
-def test_it_reads_with_few_requests_and_shows_no_person(sandbox: Sandbox) -> None:
-    """At most 15 requests, all of them reads; no name, address or URL is in the result."""
+def test_a_check_needs_few_requests_and_shows_no_person(sandbox: Sandbox) -> None:
+    """A check needs at most 15 read requests, and shows no name, address or URL."""
     with deviating(sandbox, lambda request: passed_on(request, sandbox.url)) as (service, client):
         found = checked(sandbox, client, contacts=5)
     assert 12 <= len(service.requests) <= 15
@@ -301,8 +301,8 @@ def test_it_reads_with_few_requests_and_shows_no_person(sandbox: Sandbox) -> Non
     assert not [text for text in texts if text in shown]
 
 
-def test_names_and_values_that_may_be_personal_are_not_shown(sandbox: Sandbox) -> None:
-    """An address used as the name of a field, or as a status, is counted and not shown."""
+def test_personal_names_and_values_are_not_shown(sandbox: Sandbox) -> None:
+    """An email address as a field's name or as a status is counted and not shown."""
     change = sequences(
         lambda one: one.update({"ann@acme.example": 1, "status": "ben@acme.example"})
     )
@@ -314,7 +314,7 @@ def test_names_and_values_that_may_be_personal_are_not_shown(sandbox: Sandbox) -
 
 
 def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
-    """Neither people in a response that is no JSON object, nor an address in an error's text."""
+    """A malformed response's people and an error's email addresses are not shown."""
 
     def reply(request: Received) -> Reply:
         body = passed_on(request, sandbox.url).parts[1]
@@ -334,20 +334,20 @@ def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("status", "check"), [(401, "token"), (403, "token"), (500, SEQUENCES), (404, SEQUENCES)]
 )
-def test_what_cannot_be_used_has_failed(sandbox: Sandbox, status: int, check: str) -> None:
-    """A refused token is one row for all; another status is a row for each operation."""
+def test_error_statuses_are_failures(sandbox: Sandbox, status: int, check: str) -> None:
+    """A rejected token gives one row, and other error statuses give one row per operation."""
     with deviating(sandbox, lambda request: json({}, status)) as (_, client):
         found = checked(sandbox, client)
     failed = found.loc[found["status"] == "failed", "check"].tolist()
     operations = [SEQUENCES, MAILBOXES, SEARCH, BY_EMAIL, LEAD_LIST]
-    # No contact is found where all are said not to exist.
+    # With status 404, a missing contact is not a failure.
     expected = [one for one in operations if status != 404 or one != BY_EMAIL]
     assert failed == (["token"] if check == "token" else expected)
     assert (found.loc[found["status"] == "failed", "advice"] != "").all()
 
 
 def test_an_unreachable_service_is_one_row() -> None:
-    """Where nothing listens, one row says so and names the address."""
+    """An unreachable service gives one row with its address."""
     with scripted([]) as service:
         url = service.url
     with Client(url, "token", cache=None, backoff=0) as client:
@@ -358,7 +358,7 @@ def test_an_unreachable_service_is_one_row() -> None:
 
 
 def test_a_service_that_does_not_respond_is_one_row() -> None:
-    """The first timeout ends the check: each further operation could take as long."""
+    """The first timeout ends the check, because further operations could take as long."""
     with scripted([delayed(FOREVER, json({}))]) as service:
         with Client(service.url, "token", cache=None, timeout=0.05) as client:
             found = of.check(client=client)
@@ -384,7 +384,7 @@ def test_a_service_that_does_not_respond_is_one_row() -> None:
 def test_headers_are_checked(
     sandbox: Sandbox, headers: dict[str, str], check: str, status: str
 ) -> None:
-    """The media type, Retry-After, and the service's clock."""
+    """The media type, Retry-After and the service's clock are checked."""
     shifts = {"ahead": 3, "behind": -3, "now": 0}
     now = datetime.datetime.now(datetime.UTC)
     sent = {
@@ -403,7 +403,7 @@ def test_headers_are_checked(
 
 
 def test_a_base_path_and_absolute_links_are_fine(sandbox: Sandbox) -> None:
-    """Links under a base path, with or without it, and absolute ones lead to the next page."""
+    """Links with or without the base path, and absolute links, lead to the next page."""
     for prefix in ("", "/api/v1", "{url}/api/v1"):
 
         def reply(request: Received, prefix: str = prefix) -> Reply:
@@ -419,13 +419,13 @@ def test_a_base_path_and_absolute_links_are_fine(sandbox: Sandbox) -> None:
 
 
 def replace_target(request: Received, target: str) -> Received:
-    """Return a request for another target."""
+    """Return a copy of a request with another target."""
     return Received(request.method, target, request.headers, request.body, request.connection)
 
 
 @pytest.mark.parametrize("arguments", [{"emails": ["a"] * 6}, {"emails": [1]}, {"lead_list_id": 7}])
 def test_invalid_arguments_are_errors(sandbox: Sandbox, arguments: dict[str, Any]) -> None:
-    """Nothing is sent where an argument cannot be used."""
+    """Invalid arguments are errors before any request."""
     with deviating(sandbox, lambda request: passed_on(request, sandbox.url)) as (service, client):
         with pytest.raises(InvalidInputError):
             of.check(client=client, **arguments)
@@ -447,7 +447,7 @@ def test_the_command_prints_findings_and_exits_by_them(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A failure, or with --strict a warning, is exit code 1; each finding is on a line."""
+    """Failures, or warnings with --strict, exit with 1, and each finding is one line."""
     with deviating(sandbox, changing(sandbox, SEQUENCES, change)) as (service, client):
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
         monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
@@ -460,7 +460,7 @@ def test_the_command_prints_findings_and_exits_by_them(
 def test_frames_name_undocumented_columns(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A search names the columns of undocumented fields in `.attrs`, and logs each once."""
+    """A search lists undocumented columns in `.attrs` and logs each once."""
     change = people(lambda one: one.update(shoe_size=42, languages=one["languages"]))
     with deviating(sandbox, changing(sandbox, SEARCH, change)) as (_, client):
         with caplog.at_level("INFO", "outreach_frames"):

@@ -1,4 +1,4 @@
-"""How much messages and views show of what has no limit: enough to act on, and the rest counted."""
+"""Messages and views show a useful part of unlimited data, and count the remaining part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 
 
 def said(call: Callable[[], object]) -> str:
-    """Return what a call warns or fails with."""
+    """Return a call's warnings or its error message."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OutreachWarning)
         try:
@@ -34,14 +34,14 @@ def said(call: Callable[[], object]) -> str:
 
 
 def numbered(count: int, name: str = "c") -> list[str]:
-    """Return so many names."""
+    """Return this many names."""
     return [f"{name}{number:02}" for number in range(count)]
 
 
 def test_a_plan_shows_the_first_lines_of_a_lead() -> None:
-    """The first lead has 20 lines of at most 100 characters."""
+    """A plan shows at most 20 lines of the first lead, each of at most 100 characters."""
     for fields, ending in ((15, "\n}\n"), (16, "\n…\n")):
-        # Five lines are not fields of the data: the address, and brackets.
+        # Five of the lines contain the address and brackets, and no data fields.
         frame = pd.DataFrame({name: ["x" * 150] for name in numbered(fields)})
         plan = frame.assign(email="ada@x.example").outreach.plan("seq_1", data=list(frame))
         shown = repr(plan).partition("First lead:\n")[2].partition("Nothing has")[0]
@@ -52,13 +52,13 @@ def test_a_plan_shows_the_first_lines_of_a_lead() -> None:
 
 
 def test_positions_are_the_first_five(client: Any) -> None:
-    """Of entries that are not text the positions of five are given."""
+    """The error for entries that are not text shows the first five positions."""
     for wrong, ending in ((5, "0, 1, 2, 3, 4)"), (6, "0, 1, 2, 3, 4, …)")):
         assert ending in said(partial(of.search_people, person_titles=[1] * wrong))
 
 
 def test_a_reported_error_is_cut() -> None:
-    """What the service reports with its results is shown up to 200 characters."""
+    """An error reported by the service is shown with up to 200 characters."""
     page = {"sequences": [], "_links": {}, "_errors": ["e" * 500]}
     with scripted([json(page)]) as service, connected(service):
         text = said(of.sequences)
@@ -67,7 +67,7 @@ def test_a_reported_error_is_cut() -> None:
 
 
 def test_a_cell_of_several_domains_shows_three() -> None:
-    """Of the domains in a cell that cannot be searched three are named."""
+    """Three of a cell's domains are named if it cannot be searched."""
     world = world_of({"one.example": 1})
     cells = ["a.example, b.example, c.example, d.example", "one.example"]
     with scripted(world.reply) as service, connected(service):
@@ -77,7 +77,7 @@ def test_a_cell_of_several_domains_shows_three() -> None:
 
 
 def test_a_missing_key_lists_twenty_columns() -> None:
-    """Of the columns of a table that cannot be compared twenty are named."""
+    """The error for a missing key lists twenty of the table's columns."""
     tables = [pd.DataFrame(columns=numbered(21, name)) for name in ("a", "b")]
     text = said(lambda: tables[0].outreach.without(tables[1]))
     assert "'b19'" in text
@@ -85,7 +85,7 @@ def test_a_missing_key_lists_twenty_columns() -> None:
 
 
 def test_plots_cut_long_names() -> None:
-    """A map's labels have 30 letters at most, and the name of a value 60."""
+    """A map's labels have at most 30 letters, and other names at most 60."""
     names = [f"location_details_{part}" for part in ("city", "lat", "long")]
     places = pd.DataFrame([["L" * 40, 50.0, 8.0]], columns=names)
     axes = of.plots.people_map(places, ax=plain_axes(figsize=(20, 20)))

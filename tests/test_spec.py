@@ -1,4 +1,4 @@
-"""The interface as data, held against the facts of the interface document, one by one."""
+"""Compare the interface in `spec` with the facts of the interface document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from outreach_frames import spec
 from tests.interface_document import FACTS_FILE, Fact, load_facts, read_facts
 
-# Names the interface document itself, for whoever has it.
+# The variable with the path of the interface document, for developers who have a copy.
 DOCUMENT = "OUTREACH_INTERFACE_DOCUMENT"
 FACTS = load_facts()
 
@@ -32,17 +32,17 @@ RESOURCES = {
     "Mailbox": spec.MAILBOX,
 }
 
-# Formats that the document says wherever they are meant; others are said now and then.
+# Formats that the document states for every field; it states other formats only sometimes.
 STATED_FORMATS = {"date", "date-time", "uuid", "domain"}
 
 
 def check(known: spec.Field | spec.Filter, fact: Fact) -> None:
-    """Hold one field against its fact; what a fact leaves out is neither said nor allowed."""
+    """Compare one field with its fact; properties missing from the fact must be unset."""
     assert known.name == fact["name"]
     assert known.type == fact.get("type", known.type), fact
     if "format" in fact or known.format in STATED_FORMATS:
         assert known.format == fact.get("format"), fact
-    if list(known.values) != list(spec.SEQUENCE_STATUSES):  # these have a chapter of their own
+    if list(known.values) != list(spec.SEQUENCE_STATUSES):  # a separate chapter lists these
         assert list(known.values) == fact.get("values", []), fact
     if isinstance(known, spec.Filter):
         return
@@ -59,7 +59,7 @@ def check(known: spec.Field | spec.Filter, fact: Fact) -> None:
 
 
 def check_all(known: tuple[spec.Field | spec.Filter, ...], facts: list[Fact]) -> None:
-    """Hold fields against their facts, in their order."""
+    """Compare fields with their facts, in order."""
     assert [field.name for field in known] == [fact["name"] for fact in facts]
     for field, fact in zip(known, facts, strict=True):
         check(field, fact)
@@ -67,29 +67,29 @@ def check_all(known: tuple[spec.Field | spec.Filter, ...], facts: list[Fact]) ->
 
 @pytest.mark.parametrize("heading", RESOURCES)
 def test_a_resource_has_the_documents_fields(heading: str) -> None:
-    """Each resource has exactly the document's fields, in its order, with its types and formats."""
+    """Each resource has exactly the document's fields, in order, with their types and formats."""
     check_all(RESOURCES[heading], FACTS[heading])
 
 
 @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_an_endpoint_takes_what_the_document_says(endpoint: spec.Endpoint) -> None:
-    """Each operation has the document's query parameters, body and statuses of errors."""
+def test_an_endpoint_has_the_documents_parameters(endpoint: spec.Endpoint) -> None:
+    """Each operation has the document's query parameters, body and error statuses."""
     facts = FACTS["Endpoints"][endpoint.label]
     check_all(endpoint.query, facts["query"])
     check_all(endpoint.body, facts["body"])
     assert [status for status in facts["statuses"] if status >= 400] == list(endpoint.refusals)
 
 
-def test_the_endpoints_are_the_documents() -> None:
-    """The eight operations are those of the document, and so are the statuses of their errors."""
+def test_operations_equal_the_documents() -> None:
+    """The eight operations and their error statuses are those of the document."""
     assert [endpoint.label for endpoint in spec.ENDPOINTS] == list(FACTS["Endpoints"])
     assert [status for endpoint in spec.ENDPOINTS for status in endpoint.refusals] == FACTS[
         "Error statuses"
     ]
 
 
-def test_departments_and_job_functions_are_the_documents() -> None:
-    """The 14 departments and the 194 job functions are exactly those of the document."""
+def test_departments_and_job_functions_equal_the_documents() -> None:
+    """The 14 departments and 194 job functions are those of the document."""
     assert list(spec.DEPARTMENTS) == FACTS["Departments"]
     assert {
         department: list(functions) for department, functions in spec.JOB_FUNCTIONS.items()
@@ -98,7 +98,7 @@ def test_departments_and_job_functions_are_the_documents() -> None:
 
 
 def test_there_are_30_filters() -> None:
-    """People search has 30 filters, of which those of ids and domains alone have a format."""
+    """People search has 30 filters, and only those of ids and domains have a format."""
     facts = {fact["name"]: fact for fact in FACTS["Endpoints"][spec.SEARCH_PEOPLE.label]["body"]}
     assert len(spec.FILTERS) == 30
     for entry in spec.FILTERS:
@@ -106,14 +106,14 @@ def test_there_are_30_filters() -> None:
 
 
 def test_every_excluding_filter_names_its_counterpart() -> None:
-    """A filter with "exclude" in its name is the opposite of the filter without."""
+    """A filter with "exclude" in its name is the opposite of the filter without it."""
     for entry in spec.FILTERS:
         counterpart = re.sub(r"exclude_", "", entry.name) if "exclude" in entry.name else ""
         assert entry.excludes == counterpart
 
 
-def test_overrides_errors_and_statuses_are_the_documents() -> None:
-    """Overrides, error codes and sequence statuses are those of their tables."""
+def test_overrides_errors_and_statuses_equal_the_documents() -> None:
+    """Overrides, error codes and sequence statuses are those of the document's tables."""
     assert [field.name for field in spec.OVERRIDES] == FACTS["Overrides"]
     assert set(spec.CHECK_OVERRIDES.values()) == set(FACTS["Overrides"])
     assert list(spec.ADD_LEADS_ERRORS) == FACTS["Error codes"]
@@ -122,21 +122,21 @@ def test_overrides_errors_and_statuses_are_the_documents() -> None:
 
 
 def test_the_duplicate_urls_are_found_under_the_documents_name() -> None:
-    """The list of duplicate URLs has the neutral name, which the pattern for its names finds."""
+    """The list of duplicate URLs has the neutral name, which matches the pattern for its names."""
     names = [fact["name"] for fact in FACTS["Add-leads success result"]]
     found = [name for name in names if re.fullmatch(spec.DUPLICATE_URLS_PATTERN, name)]
     assert found == [f"duplicate_{spec.NETWORK_NAME}_urls"]
 
 
-def test_defaults_are_the_documents() -> None:
-    """Unless told otherwise, leads are spread over the sequence's senders."""
+def test_defaults_equal_the_documents() -> None:
+    """By default leads are distributed over the sequence's senders."""
     distribution = FACTS["Add-leads settings object"][0]
     assert distribution["values"][0] == spec.DEFAULT_LEADS_DISTRIBUTION
     assert distribution["values"][1] == spec.MAILBOXES_LEADS_DISTRIBUTION
 
 
-def test_limits_are_the_documents() -> None:
-    """Every number of the Limits table is the one in spec."""
+def test_limits_equal_the_documents() -> None:
+    """Each number of the document's table of limits is in spec."""
     assert FACTS["Limits"] == {
         "Leads per request": [spec.MAX_LEADS_PER_REQUEST],
         "Data fields per lead": [spec.MAX_DATA_FIELDS],
@@ -156,7 +156,7 @@ def test_limits_are_the_documents() -> None:
 
 
 def test_the_facts_have_no_sentences() -> None:
-    """What is kept of the document are names, words and numbers."""
+    """The stored facts are names, words and numbers, not sentences."""
     headings = {*FACTS, *FACTS["Endpoints"], *FACTS["Limits"]}
     texts = set(re.findall(r'"([^"]*)"', FACTS_FILE.read_text(encoding="utf-8")))
     assert {text for text in texts if " " in text} <= headings
@@ -164,6 +164,6 @@ def test_the_facts_have_no_sentences() -> None:
 
 if DOCUMENT in os.environ:
 
-    def test_the_facts_are_the_documents() -> None:
-        """The facts that are kept are those of the document that the environment names."""
+    def test_the_facts_equal_the_documents() -> None:
+        """The stored facts equal those of the document named by the environment variable."""
         assert read_facts(Path(os.environ[DOCUMENT]).read_text(encoding="utf-8")) == FACTS

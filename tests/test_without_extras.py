@@ -1,4 +1,4 @@
-"""What the package does where none of its optional extras is installed."""
+"""The package's behaviour without its optional extras."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Run everything once where no optional package can be imported."""
+    """Run all calls once in a process that cannot import optional packages."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    # Behind what is installed, so that an installed package is the one that is tried.
+    # Append the path, so that an installed package takes precedence.
     path = f"import sys; sys.path.append({str(ROOT)!r})"
     code = f"{path}; from tests.without_extras import main; main()"
     done = subprocess.run(
@@ -32,8 +32,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_functions_name_the_extra_that_they_lack(said: dict[str, Any]) -> None:
-    """What needs an extra says how to install it; all else has run against a service."""
+def test_functions_name_the_missing_extra(said: dict[str, Any]) -> None:
+    """A function that needs an extra says how to install it, and all others run."""
     wanted = {
         name: f'pip install "outreach-frames[{extra}]"'
         for extra, calls in CALLS.items()
@@ -42,8 +42,8 @@ def test_functions_name_the_extra_that_they_lack(said: dict[str, Any]) -> None:
     assert {name: message.partition(": ")[2] for name, message in said["errors"].items()} == wanted
 
 
-def test_commands_name_the_extra_that_they_lack(said: dict[str, Any]) -> None:
-    """A command that needs an extra ends as wrong usage does, in one line with no traceback."""
+def test_commands_name_the_missing_extra(said: dict[str, Any]) -> None:
+    """A command that needs an extra exits as wrong usage, with one line and no traceback."""
     for command, extra in COMMANDS.items():
         code, message = said["commands"][command]
         assert code == 2

@@ -1,4 +1,4 @@
-"""Threads that a test leaves behind."""
+"""Helpers for tests that start threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 def join_workers() -> None:
-    """Wait until the threads of a run are gone."""
+    """Wait until a run's worker threads have ended."""
     for thread in threading.enumerate():
         if thread.name.startswith("outreach_frames"):
             thread.join()

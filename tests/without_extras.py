@@ -1,7 +1,7 @@
-"""What says which extra it needs, and all else, where none of the optional packages is installed.
+"""Call all functions without optional packages: those that need an extra, and all others.
 
-`tests/test_without_extras.py` runs it in an interpreter of its own, which has imported nothing yet.
-Both need only the package and pytest.
+`tests/test_without_extras.py` runs this module in a new interpreter. Both modules need only the
+package and pytest.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LEADS = pd.DataFrame({"email": ["anna@x.example"]})
 
 
 def read_workbook() -> None:
-    """Read a file by the ending of a workbook, wherever the test runs."""
+    """Read a file with a workbook's extension, without assuming a folder."""
     with tempfile.NamedTemporaryFile(suffix=".xlsx") as file:
         of.read_prospects(file.name)
 
 
-# By the extra that each names.
+# Calls by the extra that each needs.
 CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "sandbox": {
         'of.connect("sandbox")': lambda: of.connect("sandbox"),
@@ -74,7 +74,7 @@ COMMANDS = {
 
 
 def errors() -> dict[str, str]:
-    """Return what each call raises."""
+    """Return the error message of each call."""
     said = {}
     for calls in CALLS.values():
         for name, call in calls.items():
@@ -86,7 +86,7 @@ def errors() -> dict[str, str]:
 
 
 def commands() -> dict[str, tuple[int, str]]:
-    """Return the exit code of each command, and what it prints on the standard error stream."""
+    """Return each command's exit code and standard error output."""
     ended = {}
     for command in COMMANDS:
         with contextlib.redirect_stderr(io.StringIO()) as stream:
@@ -96,7 +96,7 @@ def commands() -> dict[str, tuple[int, str]]:
 
 
 def respond(request: scripted.Received) -> scripted.Reply:
-    """Reply with the example of the OpenAPI document."""
+    """Reply with the OpenAPI document's example."""
     for path, operations in json.loads(OPENAPI.read_bytes())["paths"].items():
         operation = operations.get(request.method.lower())
         if operation and re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), request.path):
@@ -106,7 +106,7 @@ def respond(request: scripted.Received) -> scripted.Reply:
 
 
 def main() -> None:
-    """Print what was said, after everything that needs no extra has run."""
+    """Run all calls that need no extra, then print the errors of the others."""
     sys.modules.update(dict.fromkeys(OPTIONAL))
     with contextlib.redirect_stdout(io.StringIO()), scripted.scripted(respond) as service:
         foreign_mock.main(service.url)

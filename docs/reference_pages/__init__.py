@@ -1,4 +1,4 @@
-"""The pages of the reference, made from docstrings, `spec` and the command line at each build."""
+"""The reference pages, made from docstrings, `spec` and the command line in each build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docs.reference_pages.tasks import TASKS
 
 
 def pages() -> dict[str, str]:
-    """Return the pages as reStructuredText, by name."""
+    """Return the pages' reStructuredText by name."""
     functions = {task.page: task_page(task) for task in TASKS}
     functions["sandbox"] += faults()
     return {
@@ -33,7 +33,7 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Write the pages into a folder; one that has not changed is left alone, so builds are fast."""
+    """Write the pages into a folder, and skip unchanged pages so that builds are fast."""
     for name, text in pages().items():
         file = folder / f"{name}.rst"
         if not file.exists() or file.read_text(encoding="utf-8") != text:

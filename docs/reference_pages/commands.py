@@ -1,4 +1,4 @@
-"""Pages of the command line: commands with their options, and exit codes."""
+"""Pages of the command line: its commands with their options, and its exit codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EXIT_CODES: Final = {
 
 
 def exit_codes_page() -> str:
-    """Return the page of the exit codes."""
+    """Return the page about exit codes."""
     text = heading("Exit codes", label="exit-codes")
     text += "The exit codes of ``outreach-frames`` for a shell or cron.\n\n"
     rows = [
@@ -49,7 +49,7 @@ def exit_codes_page() -> str:
 
 
 def command_line_page() -> str:
-    """Return the page of all commands."""
+    """Return the page about all commands."""
     parser = cli.make_parser()
     text = heading("Command line", label="command-line")
     text += (

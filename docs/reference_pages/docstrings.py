@@ -1,4 +1,4 @@
-"""Docstrings as pages: signature and text of functions and classes."""
+"""Pages with the signatures and docstrings of functions and classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach_frames.analysis.interface_columns import TABLES
 
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RAISED = re.compile(r"^( +)(\w+(?:Error|Warning))$", re.MULTILINE)
-# The package's exceptions, by what a page calls them.
+# The package's exceptions, by the names that pages use.
 ERRORS = {
     name: f"of.{name}" if name in of.__all__ else name
     for name, value in vars(errors).items()
@@ -51,7 +51,7 @@ def task_page(task: Task) -> str:
 
 
 def _pictures(name: str) -> str:
-    """Return the gallery's pictures of a plot, of which each theme shows one."""
+    """Return the gallery's pictures of a plot; each theme shows one of them."""
     if not name.startswith("of.plots."):
         return ""
     file = f"/gallery/made/{name.removeprefix('of.plots.')}"
@@ -62,7 +62,7 @@ def _pictures(name: str) -> str:
 
 
 def first_sentence(documented: Any) -> str:
-    """Return what a docstring begins with."""
+    """Return the first sentence of a docstring."""
     return " ".join(_docstring(documented).split("\n\n")[0].split())
 
 
@@ -97,10 +97,7 @@ def _members(owner: type, names: tuple[str, ...]) -> list[str]:
 
 
 def _signature(documented: Callable[..., Any], *, skip_first: bool = False) -> inspect.Signature:
-    """Return a signature as it is typed: without types, which the text tells in words.
-
-    The filters have a page of their own.
-    """
+    """Return a signature without types, which the text describes, and without filters."""
     given = inspect.signature(documented)
     parameters = list(given.parameters.values())[skip_first:]
     parameters = [one for one in parameters if one.name not in spec.FILTERS_BY_NAME]
@@ -116,7 +113,7 @@ def _docstring(documented: Any) -> str:
 
 
 def body(documented: Any, *, is_result: bool = False) -> str:
-    """Return a docstring as reStructuredText; that of a result says nothing of how it is made."""
+    """Return a docstring as reStructuredText; leave out a result's parameters and examples."""
     parsed = SphinxDocString(_docstring(documented))
     if callable(documented):
         parsed["Parameters"] = list(_taken(documented, parsed["Parameters"]))
@@ -126,14 +123,14 @@ def body(documented: Any, *, is_result: bool = False) -> str:
 
 
 def _error(found: re.Match[str]) -> str:
-    """Link an exception that is raised to the page of errors."""
+    """Link an exception to its entry on the page of errors."""
     return (
         f"{found[1]}:py:obj:`{found[2]} <{ERRORS[found[2]]}>`" if found[2] in ERRORS else found[0]
     )
 
 
 def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterator[Parameter]:
-    """Yield the parameters that a caller gives; a method's frame is the `df` before its dot."""
+    """Yield the documented parameters; rename a method's frame to `df`."""
     takes = inspect.signature(documented).parameters
     frame = next(iter(inspect.signature(inspect.unwrap(documented)).parameters), None)
     for raw in described:
@@ -146,7 +143,7 @@ def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterat
 
 
 def _linked(text: str) -> str:
-    """Turn the `names` of a docstring into links where a page has them, and else into code."""
+    """Replace `names` in a docstring by links, or by code if no page has them."""
     return _CODE.sub(lambda found: _name(found[1]), text)
 
 
@@ -158,9 +155,9 @@ def _name(text: str) -> str:
 
 @cache
 def _targets() -> dict[str, str]:
-    """Map what docstrings call a function to its name on a page.
+    """Map the names of functions in docstrings to their names on the pages.
 
-    A bare name that is a filter's or a column's, too, may mean that.
+    Names of filters and columns are not linked, since they are ambiguous.
     """
     documented = [name for task in TASKS for name in task.names]
     columns = {field.name for fields in TABLES.values() for field in fields}

@@ -1,4 +1,4 @@
-"""Pages of the facts that `spec` and the tables know: filters, columns, statuses, errors."""
+"""Pages about filters, columns, statuses and errors, from `spec` and the tables."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from outreach_frames.leads.statuses import STATUSES, kind_of
 
 _PEOPLE: Final = "people"
 _DEEPER: Final = "\N{EN DASH}\N{NO-BREAK SPACE}"
-# More values than this are a list of their own.
+# Longer lists of values get a list below the table.
 _FEW: Final = 14
 
 _TYPED: Final = re.compile(r"\w+=\{[^}]*\}|\w+\.\w+\(\)")
 
-# What returns a table whose name is not its function's.
+# The sources of tables that are not named like a function.
 _SOURCES: Final = {
     "job_function_headcount": "Returned by :py:obj:`df.outreach.headcount` with "
     '``level="job_function"``.',
@@ -102,7 +102,7 @@ _LIMIT_OUTCOMES: Final = {
     ),
 }
 
-# What to do about each code of a 422, in the web app or in the frame.
+# What to do about each error code of status 422, in the web app or in the frame.
 _REMEDIES: Final = {
     "invalid_sequence_status": "Launch or resume the sequence in the web app.",
     "missing_ai_credits": "Have credits added for the sequence's users.",
@@ -151,7 +151,7 @@ _ADVICE: Final = {
 
 
 def faults() -> str:
-    """Return what a sandbox can do wrong on request."""
+    """Return the faults that a sandbox can simulate."""
     says = table(
         ("kind", "what it does"),
         [(code(name), prose(what)) for name, what in of.sandbox.FAULT_KINDS.items()],
@@ -163,7 +163,7 @@ def faults() -> str:
 
 
 def filters_page() -> str:
-    """Return the page of all search filters."""
+    """Return the page about all search filters."""
     text = heading("Filters", label="filters")
     text += (
         f"The {len(spec.FILTERS)} filters of :py:obj:`of.search_people` and of all other "
@@ -195,7 +195,7 @@ def _filter_row(one: spec.Filter) -> tuple[str, ...]:
 
 
 def columns_page() -> str:
-    """Return the page of the columns of all tables."""
+    """Return the page about the columns of all tables."""
     people = of.columns(_PEOPLE)
     text = heading("Columns", label="columns")
     text += (
@@ -227,7 +227,7 @@ def columns_page() -> str:
 
 
 def _source(name: str) -> str:
-    """Say what returns a table."""
+    """Return the text that names the source of a table."""
     documented = {one for task in TASKS for one in task.names}
     functions = [one for one in (f"df.outreach.{name}", f"of.{name}") if one in documented]
     if name in _SOURCES:
@@ -245,7 +245,7 @@ def _column_rows(rows: object) -> list[tuple[str, ...]]:
 
 
 def statuses_page() -> str:
-    """Return the page of all statuses, and of what to do."""
+    """Return the page about all statuses and what to do about them."""
     text = heading("Statuses", label="statuses")
     text += heading("Rows of a submission", 1, label="row-statuses")
     text += (
@@ -296,7 +296,7 @@ def statuses_page() -> str:
 
 
 def _with_code(advice: str) -> str:
-    """Set what is to be typed as code; a notebook's card shows the same words plainly."""
+    """Format the parts that users type as code; a notebook's card shows them as plain text."""
     return prose(_TYPED.sub(r"`\g<0>`", advice))
 
 
@@ -306,7 +306,7 @@ def _advice_table(name: str, advice: dict[str, tuple[str, str]]) -> str:
 
 
 def errors_page() -> str:
-    """Return the page of the exceptions and of the service's error codes."""
+    """Return the page about the exceptions and the service's error codes."""
     text = heading("Errors", label="errors")
     text += (
         "Every foreseeable error is an ``of.OutreachError``; the classes below it are in "
@@ -316,7 +316,7 @@ def errors_page() -> str:
     )
     described = (errors.OutreachError, errors.ServiceError, errors.ValidationFailedError)
     for error in (*(error for _, error in _tree(errors.OutreachError)), errors.OutreachWarning):
-        if error not in described:  # to be linked to, and described by its row
+        if error not in described:  # as a link target; its row describes it
             text += directive("py:exception", error.__name__, options=("no-typesetting",))
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Small pieces of reStructuredText."""
+"""Helpers that write reStructuredText."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPECIAL = re.compile(r"([*|\\]|_(?!\w))")
 
 
 def heading(title: str, level: int = 0, label: str = "") -> str:
-    """Return a heading, with a label to link to where one is given."""
+    """Return a heading, with a label as a link target if one is given."""
     target = f".. _{label}:\n\n" if label else ""
     return f"{target}{title}\n{'=-~^'[level] * len(title)}\n\n"
 
@@ -22,12 +22,12 @@ def code(text: str) -> str:
 
 
 def codes(texts: Iterable[str]) -> str:
-    """Return texts as code, with commas between."""
+    """Return texts as code, separated by commas."""
     return ", ".join(map(code, texts))
 
 
 def prose(text: str) -> str:
-    """Return a sentence with `code` as code and all else as it is written.
+    """Return a sentence with `code` as code and all other text unchanged.
 
     >>> print(prose("a `frame`, or *.csv"))
     a ``frame``, or \N{REVERSE SOLIDUS}*.csv
@@ -41,7 +41,7 @@ def prose(text: str) -> str:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, widths: Sequence[int] = ()
 ) -> str:
-    """Return a table; its cells are reStructuredText."""
+    """Return a table whose cells are reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", "   :class: reference-table"]
     if widths:
         lines.append(f"   :widths: {' '.join(map(str, widths))}")

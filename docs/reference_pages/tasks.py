@@ -1,4 +1,4 @@
-"""Which page says what: every public name by its task, as an analyst types it."""
+"""The contents of the reference pages: each public name under its task."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ ACCESSOR: Final = "df.outreach."
 
 @dataclass(frozen=True)
 class Result:
-    """A class that a function returns; nobody makes one by hand.
+    """A class that functions return and that analysts do not construct.
 
-    `members` are its methods and properties that are for analysts; those that the docstring lists
-    as attributes are not among them.
+    `members` are its documented methods and properties, without the docstring's attributes.
     """
 
     made: type
@@ -31,7 +30,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Task:
-    """One page: its file's name, its title, what the group is for, and the names on it."""
+    """One page: its file's name, title, introduction and documented names."""
 
     page: str
     title: str
@@ -39,7 +38,7 @@ class Task:
     names: tuple[str, ...]
 
 
-# By the name that a page gives them.
+# By the names that pages use.
 RESULTS: Final[dict[str, Result]] = {
     "Client": Result(Client, ("close", "closed")),
     "AccountPeople": Result(AccountPeople, ("summary", "to_csv", "to_excel")),
@@ -58,13 +57,13 @@ RESULTS: Final[dict[str, Result]] = {
         of.sandbox.Sandbox, ("advance", "faults", "leads", "set_response_rates", "stop")
     ),
 }
-# Methods of classes that are made by hand.
+# Documented methods of classes that analysts construct.
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "of.widgets.PeopleSearch": ("search", "cancel", "save", "load"),
     "of.widgets.AddToSequence": ("cancel",),
     "of.widgets.MailboxLimits": ("mailboxes", "changes", "results", "code", "discard", "cancel"),
 }
-# Types have no docstring of their own.
+# The descriptions of type aliases, which have no docstrings.
 TYPES: Final[dict[str, str]] = {
     "of.FrameLike": "The type of accepted frames, for annotations: a pandas frame, or a table "
     "with Arrow's PyCapsule interface.",
@@ -72,7 +71,7 @@ TYPES: Final[dict[str, str]] = {
     ":doc:`filters`.",
 }
 
-# Lists of the service that no other page has.
+# The service's lists that no other page documents.
 _OTHER_LISTS: Final = tuple(
     f"of.{one.listed.name}"
     for one in spec.LISTS
@@ -231,7 +230,7 @@ TASKS: Final = (
 
 
 def thing(name: str) -> Any:
-    """Return what a page calls by this name.
+    """Return the documented object with this name on the pages.
 
     >>> thing("df.outreach.headcount").__name__
     'headcount'

@@ -1,1 +1,1 @@
-"""Whether the tests notice it when the code is changed a little."""
+"""Check that the tests fail after small changes of the code."""

@@ -1,14 +1,14 @@
-"""Mutates the package, a sample of each room, and prints which mutants no test noticed.
+"""Mutate a sample of each room of the package, and print the mutants that no test detected.
 
     python -m tests.mutation [--sample 200] [--seed 0] [--jobs 2] [--contexts FILE] [room ...]
 
-For example, ten mutants of one room, with the recording of an earlier run:
+For example, test ten mutants of one room with the coverage of an earlier run:
 
     python -m tests.mutation --sample 10 --contexts FILE client
 
-The tests run in a copy of the tree: once with nothing changed, which records the tests of every
-line, and then for each mutant those of its line. A mutant is killed when a test fails or does not
-end in time. What no test can tell from the original, such as a larger block of bytes, survives.
+All tests run once in an unchanged copy of the tree, which records the tests of every line. Then the
+tests of each mutant's line run on that mutant. A failed test or a timeout kills the mutant.
+Mutants that behave like the original, such as those with a larger block size, survive.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECONDS_PER_MUTANT: Final = 600
 
 
 class Case(NamedTuple):
-    """A mutant of a module, and the tests that may notice it."""
+    """A mutant of a module, and the tests that may detect it."""
 
     module: str
     mutant: Mutant
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 
 
 def main() -> None:
-    """Print the survivors, and the figures of each room."""
+    """Print the survivors and the numbers per room."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
     parser.add_argument("rooms", nargs="*", help="as in CONTRIBUTING; (root) has the modules there")
     parser.add_argument("--sample", type=int, default=200, help="mutants of all rooms together")
@@ -55,9 +55,9 @@ def main() -> None:
     parser.add_argument("--contexts", type=Path, help="made by the first run, used by later ones")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        # A recording holds the paths of its tree, so that tree has a fixed place.
+        # The coverage file contains absolute paths, so its tree must have a fixed path.
         recorded = (options.contexts or Path(folder) / "contexts").absolute()
-        # Coverage takes `contexts.*` for parts of the recording.
+        # Coverage would combine files that match `contexts.*` with the recording.
         tree = recorded.with_name(f"tree-of-{recorded.name}")
         if not recorded.exists():
             record(copy_tree(tree), recorded)
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def sample(size: int, seed: int, rooms: Sequence[str]) -> list[tuple[str, Mutant]]:
-    """Choose mutants of the rooms at random: half of them evenly, half by the rooms' sizes."""
+    """Choose random mutants: half evenly per room, half in proportion to the rooms' sizes."""
     by_room: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / PACKAGE).rglob("*.py")):
         module = path.relative_to(ROOT).as_posix()
@@ -107,7 +107,7 @@ def sample(size: int, seed: int, rooms: Sequence[str]) -> list[tuple[str, Mutant
 
 
 def copy_tree(tree: Path) -> Path:
-    """Copy what the tests need."""
+    """Copy the files that the tests need."""
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ def copy_tree(tree: Path) -> Path:
 
 
 def record(tree: Path, recorded: Path) -> None:
-    """Run all tests with nothing changed, and record which of them run each line."""
+    """Run all tests on the unchanged tree, and record which tests run each line."""
     coverage = ["--cov=outreach_frames", "--cov-context=test", "--cov-report="]
     environment = {**environment_of(tree), "COVERAGE_FILE": str(recorded)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *coverage]
@@ -125,13 +125,13 @@ def record(tree: Path, recorded: Path) -> None:
 
 
 def is_killed(trees: SimpleQueue[Path], case: Case) -> bool:
-    """Run the tests of one mutant and, if it survives them, all tests of its room."""
+    """Return whether a test of the mutant's line, or another test of its room, fails."""
     tree = trees.get()
     path = tree / case.module
     try:
         source = (ROOT / case.module).read_text(encoding="utf-8")
         path.write_text(mutated(source, case.mutant), encoding="utf-8")
-        # Only the first test of a cached function is recorded, and not all that are recorded run.
+        # Coverage records only the first test of a cached function, and `case.tests` is a sample.
         return any(fails(tests, tree) for tests in (case.tests, room_tests(case.module)))
     finally:
         shutil.copy2(ROOT / case.module, path)
@@ -139,7 +139,7 @@ def is_killed(trees: SimpleQueue[Path], case: Case) -> bool:
 
 
 def fails(tests: Sequence[str], tree: Path) -> bool:
-    """Return whether one of the tests fails in a tree, or they do not end in time."""
+    """Return whether a test fails or times out in this tree."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--timeout=60"]
     with subprocess.Popen(
         [*command, "-p", "no:cacheprovider", *tests],
@@ -156,8 +156,8 @@ def fails(tests: Sequence[str], tree: Path) -> bool:
 
 
 def environment_of(tree: Path) -> dict[str, str]:
-    """Return the environment in which the tests of a tree import that tree's package."""
-    # Hypothesis would remember what failed, and find it again in the next mutant.
+    """Return an environment whose tests import the package of this tree."""
+    # Without CI, Hypothesis would retry stored failures of the previous mutant.
     return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
 
 

@@ -1,4 +1,4 @@
-"""Which tests ran a line of the package, as recorded by coverage's contexts."""
+"""Find the tests that run a line of the package, in coverage's contexts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 TESTS: Final = Path(__file__).parents[1]
-# Most mutants that some test notices are noticed by one of so many.
+# This many tests detect most of the mutants that any test detects.
 MAX_TESTS: Final = 80
-# What only an import runs may be seen in names, columns and documents instead.
+# These tests check names, columns and documents, which lines run by imports affect.
 SURFACE_TESTS: Final = (
     "tests/test_package.py",
     "tests/analysis/test_columns.py",
@@ -18,12 +18,12 @@ SURFACE_TESTS: Final = (
 
 
 class TestsByLine:
-    """The tests that ran each line of a tree, from one run of the tests with their contexts."""
+    """The tests of each line, from one test run with coverage contexts."""
 
     __test__ = False
 
     def __init__(self, data_file: Path, tree: Path) -> None:
-        # Its import takes a tenth of a second in each process that collects the tests.
+        # Imported late, because the import takes 0.1 s in each process that collects the tests.
         from coverage import CoverageData
 
         self._data = CoverageData(str(data_file))
@@ -31,10 +31,10 @@ class TestsByLine:
         self._tree = tree
 
     def tests(self, module: str, line: int) -> list[str]:
-        """Return the ids of tests that ran a line, those of its own room first.
+        """Return the ids of the tests that run a line, those of its own room first.
 
-        A line inside a statement has the tests of the statement's first line, and a line that
-        only an import runs has those of its room and of the public surface.
+        A line inside a statement uses the tests of the statement's first line; a line that only
+        an import runs uses the tests of its room and of the public surface.
         """
         contexts = self._data.contexts_by_lineno(str(self._tree / module))
         first = max((number for number in contexts if number <= line), default=line)
@@ -61,7 +61,7 @@ def room_tests(module: str) -> list[str]:
 
 
 def spread(ids: Sequence[str] | set[str], module: str) -> list[str]:
-    """Return at most `MAX_TESTS` ids: those of the module's room first, then evenly chosen ones.
+    """Return at most `MAX_TESTS` ids: the module's room first, then others at even distances.
 
     >>> spread({"tests/files/test_a.py::b", "tests/client/test_x.py::y"},
     ...        "outreach_frames/client/retry.py")
@@ -75,7 +75,7 @@ def spread(ids: Sequence[str] | set[str], module: str) -> list[str]:
 
 
 def evenly(ids: Sequence[str], most: int) -> list[str]:
-    """Return at most so many ids, from the beginning to the end.
+    """Return at most this many ids, at even distances.
 
     >>> evenly("abcde", 3)
     ['a', 'c', 'e']

@@ -1,4 +1,4 @@
-"""Small changes of Python source: each swaps, drops or negates one thing."""
+"""Small mutations of Python source: each swaps, drops or negates one thing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
 
 
 class Mutant(NamedTuple):
-    """One change of a source: its number there, and how its place reads before and after."""
+    """One mutation: its number in the source, and its code before and after."""
 
     number: int
     line: int
@@ -41,21 +41,21 @@ class Mutant(NamedTuple):
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a module; annotations and the texts of errors are not changed."""
+    """Yield every mutant of a module; annotations and error messages stay unchanged."""
     places = _changed_places(ast.parse(source))
     for number, (node, before, after) in enumerate(places):
         yield Mutant(number, node.lineno, before, after)
 
 
 def mutated(source: str, mutant: Mutant) -> str:
-    """Return a module's source with one change."""
+    """Return a module's source with one mutation."""
     tree = ast.parse(source)
     next(islice(_changed_places(tree), mutant.number, None))
     return ast.unparse(tree)
 
 
 def _changed_places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
-    """Change one node of a tree after the other; at each yield the tree has one change."""
+    """Mutate one node after the other; at each yield the tree has one change."""
     for node in _code(tree):
         for changed in _changes(node):
             original, kind = copy.copy(vars(node)), node.__class__
@@ -72,7 +72,7 @@ def _changed_places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str
 
 
 def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what runs and is not a message: no annotation, no raise, no docstring, no check."""
+    """Yield the nodes of running code, without annotations, raises, docstrings and type checks."""
     for name, value in ast.iter_fields(tree):
         if name in {"annotation", "returns", "decorator_list"} or isinstance(tree, ast.Raise):
             continue
@@ -86,7 +86,7 @@ def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _is_check(tree: ast.AST) -> bool:
-    """Return whether only type checkers read a call, or only programming errors change it."""
+    """Return whether a call affects only type checkers or programming errors."""
     match tree:
         case ast.Call(ast.Name("TypeVar" | "ParamSpec")) | ast.keyword("strict", ast.Constant()):
             return True

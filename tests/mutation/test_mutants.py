@@ -1,4 +1,4 @@
-"""The script that mutates: what it changes, and which tests it chooses."""
+"""The mutation script: its mutants, and its choice of tests."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.mutation.mutants import mutants, mutated
     ],
 )
 def test_each_mutant_has_one_change(source: str, after: list[str]) -> None:
-    """What runs is changed in one place at a time; messages and annotations are not."""
+    """Each mutant changes one place of the running code, and no message or annotation."""
     assert sorted(mutated(source, each) for each in mutants(source)) == sorted(after)
     assert ast.unparse(ast.parse(source)) not in after
 
 
 def test_every_room_is_sampled() -> None:
-    """A sample has mutants of every room, and one seed has one sample."""
+    """A sample contains mutants of every room, and the same seed gives the same sample."""
     chosen = sample(200, 3, [])
     rooms = {room_of(str(path.relative_to(ROOT))) for path in (ROOT / PACKAGE).rglob("*.py")}
     assert {room_of(module) for module, _ in chosen} == rooms
@@ -46,7 +46,7 @@ def test_every_room_is_sampled() -> None:
 
 
 def test_tests_of_the_same_room_come_first() -> None:
-    """Of too many tests some of the room and some of other rooms are chosen."""
+    """If a line has too many tests, some of its own room and some of others are chosen."""
     own = {f"tests/client/test_a.py::test[{number}]" for number in range(1_000)}
     other = {f"tests/files/test_a.py::test[{number}]" for number in range(1_000)}
     chosen = spread(own | other, "outreach_frames/client/retry.py")

@@ -1,4 +1,4 @@
-"""What is drawn, read from the artists: bars, texts, and which of them overlap."""
+"""Read drawn artists: bars, texts, and overlapping texts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from matplotlib.transforms import Bbox
 
 
 def bars(axes: Axes) -> dict[str, float]:
-    """Return what single bars show, by their label, from the bottom up."""
+    """Return the values of single bars by their labels, from the bottom up."""
     labels = [label.get_text() for label in axes.get_yticklabels()]
     return dict(zip(labels, (patch.get_width() for patch in axes.patches), strict=True))
 
 
 def texts(axes: Axes) -> list[Text]:
-    """Return the texts that are seen once the figure is drawn."""
+    """Return the visible texts of the drawn figure."""
     draw(axes)
     return _seen(axes)
 
 
 def overlapping(*several: Axes) -> list[tuple[str, str]]:
-    """Return the pairs of texts, of one or several axes, that overprint each other."""
+    """Return the pairs of overlapping texts on one or several axes."""
     draw(several[0])
     return _overlapping([text for axes in several for text in _seen(axes)])
 
 
 def flaws(axes: Axes) -> list[Any]:
-    """Return the texts that lie partly outside the figure, and the pairs that overprint."""
+    """Return the texts that the figure's edge cuts, and the pairs of overlapping texts."""
     shown = texts(axes)
     edge = axes.figure.bbox.padded(1)
     boxes = [(text.get_text(), extent(text)) for text in shown]
@@ -45,7 +45,7 @@ def flaws(axes: Axes) -> list[Any]:
 
 
 def _overlapping(shown: list[Text]) -> list[tuple[str, str]]:
-    # Half a pixel is rounding, not overprinting.
+    # Ignore overlaps of half a pixel, which come from rounding.
     boxes = np.array([extent(text).padded(-0.5).extents for text in shown])
     x0, y0, x1, y1 = boxes.T
     apart = (x0[:, None] >= x1) | (x0 >= x1[:, None]) | (y0[:, None] >= y1) | (y0 >= y1[:, None])
@@ -54,7 +54,7 @@ def _overlapping(shown: list[Text]) -> list[tuple[str, str]]:
 
 
 def draw(axes: Axes) -> None:
-    """Lay the whole figure out, with no picture of it."""
+    """Lay out the whole figure without rendering a picture."""
     axes.figure.get_figure(root=True).draw_without_rendering()
 
 
@@ -66,7 +66,7 @@ def _seen(axes: Axes) -> list[Text]:
 
 
 def _beyond(axis: Axis) -> Iterator[Text]:
-    """Yield the labels of ticks beyond the ends of an axis, which are not drawn."""
+    """Yield the labels of ticks beyond the ends of an axis, which Matplotlib does not draw."""
     low, high = sorted(axis.get_view_interval())
     for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True):
         if not low <= place <= high:
@@ -74,13 +74,13 @@ def _beyond(axis: Axis) -> Iterator[Text]:
 
 
 def extent(artist: Any) -> Bbox:
-    """Return where an artist is, in pixels."""
+    """Return an artist's extent in pixels."""
     if isinstance(artist, Text):
-        artist.get_window_extent()  # places a label with a line, which it includes
+        artist.get_window_extent()  # places a label; the extent includes its line
         return Text.get_window_extent(artist)
     return artist.get_window_extent()
 
 
 def plain_axes(**size: Any) -> Axes:
-    """Return axes of a figure that has no layout engine and no window."""
+    """Return the axes of a figure without a layout engine or window."""
     return mpl.figure.Figure(**size).subplots()

@@ -1,4 +1,4 @@
-"""What the tests of plots share: no window, and no figure left open."""
+"""Fixtures for the tests of plots: they open no window and close all figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How every plot looks, as text.
+"""Describe the look of every plot as text.
 
-`python -m tests.plots.looks` writes it to the file beside this one; `tests.gallery` draws pictures.
+`python -m tests.plots.looks` writes the file next to this one; `tests.gallery` draws pictures.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def looks() -> list[str]:
 
 
 def kept() -> list[str]:
-    """Return how the plots looked when they were last reviewed."""
+    """Return the looks that were last reviewed."""
     return SNAPSHOT.read_text(encoding="utf-8").splitlines()
 
 
 def described(axes: Axes) -> Iterator[str]:
-    """Yield a line for each part of a plot."""
+    """Yield one line for each part of a plot."""
     spines = [side for side, spine in axes.spines.items() if spine.get_visible()]
     yield f"figure: {short(axes.figure.get_size_inches())}, {short([axes.get_aspect()])}, {spines}"
     yield f"title: {shown(axes.title)} {axes.title.get_text()!r}"
@@ -70,7 +70,7 @@ def described(axes: Axes) -> Iterator[str]:
 
 
 def grouped(title: str, described: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line per look, with the first few artists that have it."""
+    """Yield one line per look, with the first few artists of that look."""
     by_look: dict[str, list[str]] = defaultdict(list)
     for look, place in described:
         by_look[look].append(place)
@@ -79,7 +79,7 @@ def grouped(title: str, described: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def look_of(artist: Any) -> str:
-    """Return the colours, the hatch and the line of a bar, an area or a mark in a legend."""
+    """Return the colours, hatch and line of a bar, an area or a legend's mark."""
     if isinstance(artist, Line2D):
         return f"{to_hex(artist.get_color())} {artist.get_marker()} {artist.get_markersize():.4g}"
     face = to_hex(artist.get_facecolor(), keep_alpha=True)
@@ -88,14 +88,14 @@ def look_of(artist: Any) -> str:
 
 
 def place_of(artist: Any) -> str:
-    """Return where a bar is, or a text."""
+    """Return the position of a bar or a text."""
     if isinstance(artist, Rectangle):
         return short(artist.get_bbox().bounds)
     return short(artist.get_position()) if isinstance(artist, Text) else ""
 
 
 def described_axis(name: str, axis: Axis) -> Iterator[str]:
-    """Yield the ticks of an axis, its limits and its label."""
+    """Yield an axis's ticks, limits and label."""
     low, high = sorted(axis.get_view_interval())
     places = [float(place) for place in axis.get_majorticklocs()]
     labels = axis.get_major_formatter().format_ticks(places)
@@ -111,7 +111,7 @@ def described_axis(name: str, axis: Axis) -> Iterator[str]:
 
 
 def described_collection(drawn: Any) -> Iterator[str]:
-    """Yield the circles of a map, or the cells of a heatmap."""
+    """Yield the circles of a map or the cells of a heatmap."""
     if drawn.norm.vmax is not None:
         gamma = getattr(drawn.norm, "gamma", None)
         yield f"cells: {drawn.get_cmap().name} {short([drawn.norm.vmin, drawn.norm.vmax, gamma])}"
@@ -126,7 +126,7 @@ def shown(text: Text) -> str:
 
 
 def short(values: Iterable[Any]) -> str:
-    """Return numbers with six digits."""
+    """Return numbers rounded to six digits."""
     return " ".join(
         f"{value:.6g}" if isinstance(value, float | int | np.number) else str(value)
         for value in np.asarray(values, dtype=object).tolist()

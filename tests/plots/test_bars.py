@@ -1,4 +1,4 @@
-"""Bar charts of headcounts: several companies, shares, and what does not fit."""
+"""Bar charts of headcounts: several companies, shares, and limited space."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ pytestmark = pytest.mark.long
 
 
 def test_shares_are_of_all_people_of_the_companies(people: pd.DataFrame) -> None:
-    """With share=True the bars are shares, also of a table that lacks some departments."""
+    """With share=True the bars show shares of all people, even if some departments are missing."""
     tidy = people.outreach.headcount()
     sums = tidy.groupby("department")["people"].sum()
     shown = bars(of.plots.headcount(people, share=True))
     assert shown["Legal"] == pytest.approx(sums["legal"] / sums.sum())
 
 
-def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
-    """The share of one department is the same where the table has no other."""
+def test_a_subset_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
+    """Removing the other departments from a table does not change a department's share."""
     tidy = people.outreach.headcount()
     name = tidy["company"].iloc[0]
     marketing = tidy[tidy["department"] == "marketing"]
@@ -32,8 +32,8 @@ def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
     assert shown == {"Marketing": pytest.approx(expected)}
 
 
-def test_short_names_leave_room_for_the_rest() -> None:
-    """The name of the rest is whole, also where all others are shorter, or twins with a number."""
+def test_the_label_of_the_sum_is_never_cut() -> None:
+    """The label of the sum of other bars is never cut, even if it is the longest."""
     table = pd.DataFrame({"k": [f"s{number}" for number in range(60)]})
     table = table.assign(people=1, companies=1, share=0.1)
     assert "other (57)" in bars(of.plots.segments(table, top=3))
@@ -41,8 +41,8 @@ def test_short_names_leave_room_for_the_rest() -> None:
     assert "x (2)" in bars(of.plots.segments(twins))
 
 
-def test_companies_of_one_name_stay_apart() -> None:
-    """Two companies that only their profiles tell apart are counted as two, each with its share."""
+def test_companies_with_the_same_name_are_separate() -> None:
+    """Companies with the same name but different profiles are counted separately."""
     url = "https://profnet.example/company/"
     counts = {
         f"company_department_headcount_{department}": [0, 0] for department in of.spec.DEPARTMENTS
@@ -59,7 +59,7 @@ def test_companies_of_one_name_stay_apart() -> None:
 
 
 def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
-    """A company that has no name is part of every sum and share, and has a row in the heatmap."""
+    """Companies without a name count in every sum and share, and have a row in the heatmap."""
     companies = people.outreach.companies().head(6)
     expected = bars(of.plots.headcount(companies, share=True))
     companies.loc[:1, "name"] = None
@@ -69,7 +69,7 @@ def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
 
 
 def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
-    """Each cell has its number inside; where cells are too small, there is a colour bar instead."""
+    """Each heatmap cell contains its number; if cells are too small, a colour bar replaces it."""
     for share in (True, False):
         axes = of.plots.headcount_heatmap(people, top=8, share=share)
         seen = [text for text in texts(axes) if text in axes.texts]
@@ -88,8 +88,8 @@ def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
     assert bar.get_ylabel() == "Share of people"
 
 
-def test_sums_of_others_have_no_color(people: pd.DataFrame) -> None:
-    """The colours of a heatmap end at the largest cell; sums of rows and columns have none."""
+def test_sums_in_a_heatmap_have_no_color(people: pd.DataFrame) -> None:
+    """The heatmap's colours end at the largest cell; sums of rows and columns are not coloured."""
     for level, top in (("job_function", 5), ("job_function", 194), ("department", 3)):
         tidy = people.outreach.headcount(level)
         for share in (True, False):
@@ -109,7 +109,7 @@ def test_sums_of_others_have_no_color(people: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("largest", [0.2, 0.012, 0.0099, 0.003, 0.0004])
 def test_small_shares_have_decimals(largest: float) -> None:
-    """Where all shares are under 1%, as many decimals are shown as the largest needs."""
+    """If all shares are under 1%, they have as many decimals as the largest needs."""
     table = pd.DataFrame({"k": [f"s{n}" for n in range(40)], "people": 1, "companies": 1})
     table["share"] = [largest] + [largest / 2] * 39
     shown = [text.get_text() for text in of.plots.segments(table, value="share").texts]
@@ -136,14 +136,14 @@ def test_small_shares_have_decimals(largest: float) -> None:
 
 
 def test_a_small_growth_has_decimals() -> None:
-    """Where all companies have grown by less than 1%, the growth has decimals."""
+    """If all companies have grown by less than 1%, the growth has decimals."""
     table = frames.changes(2).assign(before=1000, change=3)
     axes = of.plots.headcount_change(table)
     assert {text.get_text() for text in axes.texts} == {"+6 (+0.3%)"}
 
 
-def test_bars_have_their_numbers_as_drawn() -> None:
-    """A number behind a bar has separators, a share is a percentage, and the axis is alike."""
+def test_numbers_behind_bars_are_formatted() -> None:
+    """Numbers behind bars have separators or percent signs, and the axis has the same format."""
     table = pd.DataFrame({"k": ["first", "second"], "people": [12345, 678], "companies": 1})
     table["share"] = [0.948, 0.052]
     axes = of.plots.segments(table)
@@ -156,7 +156,7 @@ def test_bars_have_their_numbers_as_drawn() -> None:
 
 
 def test_companies_side_by_side(people: pd.DataFrame) -> None:
-    """Several companies have one bar each in every department, and a legend names them."""
+    """Each department has one bar per company, and a legend names the companies."""
     tidy = people.outreach.headcount().set_index(["company", "department"])["share"]
     names = list(people["company_name"].unique()[:5])
     axes = of.plots.headcount(people, company=names, share=True)
@@ -171,14 +171,14 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
     assert overlapping(axes) == []
 
 
-def test_too_many_companies_are_told(people: pd.DataFrame) -> None:
-    """More companies than can be told apart side by side are an error that says what else to do."""
+def test_too_many_companies_are_an_error(people: pd.DataFrame) -> None:
+    """Too many companies for bars side by side are an error that suggests another plot."""
     with pytest.raises(of.OutreachError, match="headcount_heatmap"):
         of.plots.headcount(people, company=people["company_name"].unique()[:7])
 
 
 def test_one_department_has_its_job_functions(people: pd.DataFrame) -> None:
-    """`job_functions` of a department shows that department's functions alone."""
+    """`job_functions` of a department shows only that department's functions."""
     axes = of.plots.job_functions(people, department="legal", top=50)
     tidy = people.outreach.headcount("job_function")
     assert sum(bars(axes).values()) == tidy.loc[tidy["department"] == "legal", "people"].sum()
@@ -187,7 +187,7 @@ def test_one_department_has_its_job_functions(people: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("layout", [None, "constrained"])
 def test_a_row_of_axes_overprints_nothing(layout: str | None) -> None:
-    """Five narrow axes keep their labels, ticks, numbers and titles apart from each other."""
+    """On five narrow axes in a row, no labels, ticks, numbers or titles overlap."""
     row = mpl.figure.Figure(figsize=(12, 4), layout=layout).subplots(1, 5)
     for axes, number in zip(row, (1, 5, 14, 50, 1000), strict=True):
         of.plots.headcount(frames.departments(number), ax=axes)
@@ -195,7 +195,7 @@ def test_a_row_of_axes_overprints_nothing(layout: str | None) -> None:
 
 
 def test_a_thousand_categories_fit_into_low_axes() -> None:
-    """However low the axes are, the bars that fit are legible and all the others are in a sum."""
+    """On low axes the bars that fit are legible, and the other categories are summed."""
     table = frames.departments(1000)
     axes = plain_axes(figsize=(5, 2))
     of.plots.headcount(table, ax=axes)
@@ -205,7 +205,7 @@ def test_a_thousand_categories_fit_into_low_axes() -> None:
 
 
 def test_numbers_stay_inside_the_axes() -> None:
-    """Thousands have separators, and the number behind the longest bar is on the axes."""
+    """Thousands have separators, and the number behind the longest bar is inside the axes."""
     axes = plain_axes()
     of.plots.headcount(frames.departments(3), ax=axes)
     assert "50,001" in [text.get_text() for text in axes.texts]
@@ -214,8 +214,8 @@ def test_numbers_stay_inside_the_axes() -> None:
     assert "20,000" in [label.get_text() for label in axes.get_xticklabels()]
 
 
-def test_axes_that_share_their_categories_keep_them_apart(people: pd.DataFrame) -> None:
-    """With sharey each bar stays beside its own department, whatever the order in each axes."""
+def test_axes_with_sharey_keep_their_own_order(people: pd.DataFrame) -> None:
+    """With sharey each bar is next to its own department, even if the axes sort differently."""
     left, right = mpl.figure.Figure(layout="constrained").subplots(1, 2, sharey=True)
     tidy = people.outreach.headcount()
     names = list(tidy["company"].unique()[:2])
@@ -237,7 +237,7 @@ def test_bars_have_colors_of_the_style(people: pd.DataFrame) -> None:
 
 
 def test_an_axis_of_zeros_ends_at_one() -> None:
-    """Where all numbers are zero, the axis begins at zero and has room for one."""
+    """If all numbers are zero, the axis is from zero to one."""
     table = pd.DataFrame({"k": ["x", "y"], "people": 0, "companies": 0, "share": 0.0})
     axes = of.plots.segments(table)
     low, high = axes.get_xlim()

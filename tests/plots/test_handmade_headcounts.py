@@ -1,4 +1,4 @@
-"""Headcounts that were made by hand, with columns of any type."""
+"""Headcount tables made by hand, with columns of any type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIDY = {
 
 
 def test_numbers_as_objects_are_drawn() -> None:
-    """A share of zero in a column of Python objects is no error."""
+    """A column of Python objects with a share of zero is drawn."""
     tidy = pd.DataFrame(TIDY)
     drawn = [of.plots.headcount(tidy.astype(kind)) for kind in (tidy.dtypes.to_dict(), object)]
     first, second = ([text.get_text() for text in axes.texts] for axes in drawn)
@@ -27,8 +27,8 @@ def test_numbers_as_objects_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("column", ["people", "share"])
-def test_what_is_no_number_is_told(column: str) -> None:
-    """The error names the column."""
+def test_a_value_that_is_not_a_number_is_an_error(column: str) -> None:
+    """The error for a value that is not a number names the column."""
     tidy = pd.DataFrame(TIDY).astype({column: object})
     tidy.loc[0, column] = "many"
     with pytest.raises(InvalidInputError, match=rf"{column}.*not numbers"):

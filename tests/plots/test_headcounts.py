@@ -1,4 +1,4 @@
-"""Plots: the right bars, on the axes given, with the data untouched."""
+"""Plots draw the right bars on the passed axes and leave the data unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 
 def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
-    """The bars are the departments' sums over companies, the largest on top."""
+    """The bars are the sums of departments over companies, with the largest on top."""
     axes = of.plots.headcount(people)
     tidy = people.outreach.headcount()
     expected = tidy.groupby("department")["people"].sum()
@@ -24,7 +24,7 @@ def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
     assert f"{people['company_id'].nunique():,} companies" in axes.get_title()
 
 
-def test_headcount_takes_people_companies_and_tidy_tables(people: pd.DataFrame) -> None:
+def test_headcount_accepts_people_companies_and_tidy_tables(people: pd.DataFrame) -> None:
     """People, companies() and headcount() give the same bars."""
     expected = bars(of.plots.headcount(people))
     for data in (people.outreach.companies(), people.outreach.headcount()):
@@ -41,7 +41,7 @@ def test_headcount_of_one_company(people: pd.DataFrame) -> None:
 
 
 def test_job_functions_are_cut_to_the_top(people: pd.DataFrame) -> None:
-    """By job function the largest `top` are shown, the largest on top, and the rest as a sum."""
+    """The `top` largest job functions are shown, largest on top, and the others are summed."""
     axes = of.plots.headcount(people, level="job_function", top=5)
     tidy = people.outreach.headcount("job_function")
     sums = tidy.groupby(["department", "job_function"])["people"].sum()
@@ -55,7 +55,7 @@ def test_job_functions_are_cut_to_the_top(people: pd.DataFrame) -> None:
 
 
 def test_company_sizes_are_in_order(people: pd.DataFrame) -> None:
-    """Every company is in one bar, and the sizes are ordered by their numbers."""
+    """Each company is in one bar, and sizes are ordered by their numbers."""
     shown = bars(of.plots.company_sizes(people))
     assert sum(shown.values()) == people["company_id"].nunique()
     starts = [int(label.split("-")[0].strip("+")) for label in shown]
@@ -86,7 +86,7 @@ SIZES = [
 
 @pytest.mark.parametrize("top", [20, 6])
 def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
-    """However a size is written, the smallest number it names gives its place, its text stays."""
+    """Sizes are sorted by the smallest number in their text, and the text stays unchanged."""
     shuffled = pd.Series(SIZES).sample(frac=1, random_state=top)
     frequent = [" ".join(text.split()) for text in SIZES if text in set(shuffled.head(top))]
     labels = shuffled.replace({"not given": None}).repeat([*range(len(SIZES), 0, -1)])
@@ -99,7 +99,7 @@ def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
 
 
 def test_low_axes_keep_the_most_frequent_sizes() -> None:
-    """Where not all sizes fit, the rare ones are summed, whichever is the smallest."""
+    """If not all sizes fit, the rarest sizes are summed."""
     axes = mpl.figure.Figure(figsize=(6, 1.5)).subplots()
     labels = pd.Series(SIZES[:-2]).repeat([*range(len(SIZES) - 2, 0, -1)])
     shown = list(bars(of.plots.company_sizes(pd.DataFrame({"size": labels}), ax=axes)))
@@ -107,16 +107,16 @@ def test_low_axes_keep_the_most_frequent_sizes() -> None:
     assert shown[1:] == [" ".join(text.split()) for text in SIZES[: len(shown) - 1]]
 
 
-def test_sizes_that_are_missing_are_shown(people: pd.DataFrame) -> None:
-    """Companies whose size is not given have a bar of their own."""
+def test_missing_sizes_are_shown(people: pd.DataFrame) -> None:
+    """Companies without a size have their own bar."""
     companies = people.outreach.companies()
     companies.loc[:2, "size"] = None
     assert bars(of.plots.company_sizes(companies))["not given"] == 3
 
 
 @pytest.mark.parametrize("plot", ["headcount", "company_sizes"])
-def test_a_plot_of_nobody_is_empty(people: pd.DataFrame, plot: str) -> None:
-    """A table of nobody gives axes with no bars, not an error."""
+def test_a_plot_of_an_empty_table_has_no_bars(people: pd.DataFrame, plot: str) -> None:
+    """An empty table gives axes without bars, not an error."""
     assert not getattr(of.plots, plot)(people.head(0)).patches
 
 
@@ -135,8 +135,8 @@ BAD_OPTIONS = [
 WITH_TOP = ("capacity", "company_sizes", "people_map", "headcount", "job_functions")
 
 
-def test_bad_options_are_told(people: pd.DataFrame) -> None:
-    """An option of no use is an error that names it, and what to pass."""
+def test_invalid_options_are_an_error(people: pd.DataFrame) -> None:
+    """An invalid option is an error that names it and what to pass."""
     tops = [(name, {"top": top}, "top") for name in WITH_TOP for top in (0, 1.5, "5")]
     for name, options, words in (*BAD_OPTIONS, *tops):
         with pytest.raises(of.OutreachError, match=words):
@@ -149,15 +149,15 @@ def test_bad_options_are_told(people: pd.DataFrame) -> None:
             getattr(of.plots, name)(people.outreach.headcount(), level="team")
 
 
-def test_a_frame_of_another_kind_is_told() -> None:
-    """A frame without the columns is an error that says which are missing."""
+def test_missing_columns_are_an_error() -> None:
+    """A frame without the required columns is an error that names the missing ones."""
     for plot in (of.plots.headcount, of.plots.company_sizes):
         with pytest.raises(of.OutreachError, match="is missing"):
             plot(pd.DataFrame({"email": []}))
 
 
 def test_departments_with_nobody_have_no_bar(people: pd.DataFrame) -> None:
-    """A department in which nobody works is left out."""
+    """A department without people has no bar."""
     tidy = people.outreach.headcount()
     tidy.loc[tidy["department"] == "legal", "people"] = 0
     assert "Legal" not in bars(of.plots.headcount(tidy))

@@ -1,4 +1,4 @@
-"""Texts on plots: awkward names, and characters that fonts lack."""
+"""Texts on plots: unusual names, and characters that fonts lack."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.long
 
 
 def segments_named(*names: str | None) -> pd.DataFrame:
-    """Return a table of segments of these names."""
+    """Return a table of segments with these names."""
     labels = pd.Series(names, dtype=object)
     return frames.segments(len(names)).assign(company_industry=labels)
 
 
-def test_a_name_is_drawn_as_it_is() -> None:
-    """No name is a formula, a line break, or nothing at all."""
+def test_a_name_is_drawn_literally() -> None:
+    """A name is drawn literally, never as a formula, a line break or an empty text."""
     names = ["$5 and $10", "$\\frac$", "two\nlines", "", None, "a\x00b"]
     axes = plain_axes()
     of.plots.segments(segments_named(*names), ax=axes)
@@ -42,8 +42,8 @@ def test_a_name_is_drawn_as_it_is() -> None:
     ]
 
 
-def test_characters_that_no_font_has_are_told_once() -> None:
-    """What no font can draw is a question mark, said once instead of once for each character."""
+def test_missing_characters_warn_once() -> None:
+    """Characters missing from all fonts become question marks, with a single warning."""
     rare = "\U00013000\U00013001"
     axes = plain_axes()
     with pytest.warns(OutreachWarning, match=r"lack 2 of the characters in labels") as caught:
@@ -55,8 +55,8 @@ def test_characters_that_no_font_has_are_told_once() -> None:
     assert "Smile ??" in bars(axes)
 
 
-def test_names_that_are_cut_alike_stay_apart() -> None:
-    """Long names that begin alike have a bar each, and do not run out of the figure."""
+def test_names_with_the_same_beginning_stay_distinct() -> None:
+    """Long names with the same beginning have separate bars, and labels stay inside the figure."""
     long = "A name that is very much longer than any axes of this size have room for beside bars "
     axes = plain_axes(figsize=(3, 3))
     of.plots.segments(segments_named(long + "one", long + "two"), ax=axes)
@@ -93,7 +93,7 @@ OF_A_NAME: dict[str, Callable[[str], Axes]] = {
 
 
 def renamed(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    """Return a table in which the first value of a column has another name."""
+    """Return a table with another name for a column's first value."""
     return table.assign(**{column: table[column].replace({table[column].iloc[0]: name})})
 
 
@@ -104,17 +104,17 @@ def renamed(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
 )
 @pytest.mark.parametrize("plot", OF_A_NAME)
 def test_long_names_are_cut_before_they_are_drawn(plot: str, name: str) -> None:
-    """A name of whatever length is a text that an own figure has room for."""
+    """A name of any length is shortened to fit into the plot's own figure."""
     axes = OF_A_NAME[plot](name)
     assert flaws(axes) == []
     assert max(len(text.get_text()) for text in axes.findobj(Text)) < 500
 
 
-def test_names_become_unique_by_a_number() -> None:
-    """A name that occurs again gets a free number."""
+def test_repeated_names_get_a_number() -> None:
+    """A repeated name gets a number that is not yet used."""
     assert unique(["a", "a", "a (2)", "a"]) == ["a", "a (2)", "a (2) (2)", "a (3)"]
 
 
-def test_control_characters_vanish() -> None:
-    """Characters that are not to be seen are not drawn, and half a character is a question mark."""
+def test_control_characters_are_dropped() -> None:
+    """Control characters are dropped, and half a surrogate pair becomes a question mark."""
     assert drawable(["a\u200bb\u202ec", "half \ud800"]) == ["abc", "half ?"]

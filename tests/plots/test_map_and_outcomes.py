@@ -1,4 +1,4 @@
-"""The map, outcomes, tenure, sending days, segments and changes: what their bars and texts say."""
+"""The bars and texts of maps, outcomes, tenure, sending days, segments and changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 
 
 def test_everybody_is_on_the_map_or_counted() -> None:
-    """Circles stand for places by area, and who has no coordinates is in the title."""
+    """Circles' areas show numbers of people; the title counts people without coordinates."""
     table = frames.places(5)
     axes = of.plots.people_map(table, ax=plain_axes())
     (circles,) = axes.collections
@@ -42,7 +42,7 @@ def test_everybody_is_on_the_map_or_counted() -> None:
 
 
 def located(*rows: tuple[str | None, float, float, int]) -> pd.DataFrame:
-    """Return people by city, latitude, longitude and number."""
+    """Return people with these cities, latitudes, longitudes and numbers."""
     names = [f"location_details_{name}" for name in ("city", "lat", "long")]
     return pd.DataFrame([row[:3] for row in rows for _ in range(row[3])], columns=names)
 
@@ -67,13 +67,13 @@ def named(table: pd.DataFrame) -> list[str]:
     ],
 )
 def test_a_place_is_a_city(rows: list[Any], expected: list[str]) -> None:
-    """A place has the most frequent name there; near points of a city are one, cities are not."""
+    """A city's near points form one place with the most frequent name; cities are not merged."""
     assert named(located(*rows)) == expected
     assert named(located(*rows[::-1])) == expected
 
 
 def test_cities_of_two_countries_are_two_places() -> None:
-    """A city is told from another of the same name by its state and country."""
+    """Cities with the same name in different states or countries are separate places."""
     table = located(("Rome", 41.9, 12.5, 1), ("Rome", 34.3, -85.2, 2))
     table["location_details_country"] = ["Italy", "United States", "United States"]
     assert named(table) == ["Rome 1", "Rome 2"]
@@ -93,7 +93,7 @@ def test_cities_of_two_countries_are_two_places() -> None:
     )
 )
 def test_no_city_is_split_and_nobody_is_lost(rows: list[Any]) -> None:
-    """All people are in a circle, and two places of a city are further apart than half a degree."""
+    """Each person is in one circle, and places of the same city are over half a degree apart."""
     axes = of.plots.people_map(located(*rows), top=1, ax=plain_axes())
     (circles,) = axes.collections
     assert axes.get_title().startswith(f"{sum(row[3] for row in rows)} p")
@@ -111,7 +111,7 @@ def test_no_city_is_split_and_nobody_is_lost(rows: list[Any]) -> None:
 
 
 def test_areas_are_proportions_or_explained() -> None:
-    """Areas are in proportion to people; where small ones are enlarged, a legend says so."""
+    """Areas are in proportion to people; if small circles are enlarged, a legend says so."""
     for most in (1, 2, 10, 40, 1000, 20_000):
         axes = of.plots.people_map(located(("A", 50, 8, most), ("B", 40, 8, 1)))
         sizes = np.sort(axes.collections[0].get_sizes())
@@ -128,7 +128,7 @@ def test_areas_are_proportions_or_explained() -> None:
 
 
 def test_circles_are_whole() -> None:
-    """No circle is cut by the edge of the map, at the date line, a pole or on small axes."""
+    """The map's edge cuts no circle, at the date line, at a pole or on small axes."""
     places = located(("A", -17, 179.9, 90), ("B", 50, 8, 3), ("C", 89, -180, 80), ("D", -80, 0, 70))
     for table in (places, places.head(90), places.tail(70), places.iloc[90:]):
         for size in ((9, 5), (3, 6), (10, 3)):
@@ -141,8 +141,8 @@ def test_circles_are_whole() -> None:
             assert (spots + radii <= axes.bbox.max).all()
 
 
-def test_companies_are_not_called_people(people: pd.DataFrame) -> None:
-    """The title counts companies for a frame of companies, and people for all others."""
+def test_the_title_names_companies_or_people(people: pd.DataFrame) -> None:
+    """The title counts companies for a frame of companies, and people for other frames."""
     companies = people.outreach.companies()
     assert f"{len(companies)} companies in" in of.plots.people_map(companies).get_title()
     some = companies[["name", "location_details_lat", "location_details_long", "industry"]]
@@ -152,17 +152,17 @@ def test_companies_are_not_called_people(people: pd.DataFrame) -> None:
 
 
 def test_places_have_their_names_and_numbers() -> None:
-    """The largest places are named, with how many people are there."""
+    """The largest places are labelled with their names and numbers of people."""
     table = frames.places(5)
     london = (table["location_details_city"] == "London") & table["location_details_lat"].notna()
     axes = of.plots.people_map(table, ax=plain_axes())
     assert f"London {london.sum()}" in [text.get_text() for text in axes.texts]
-    # Outlined, so that they are legible above circles.
+    # The labels are outlined, so that they are legible above circles.
     assert all(text.get_path_effects() for text in axes.texts)
 
 
 def test_labels_of_places_hide_no_circle(people: pd.DataFrame) -> None:
-    """A label overlaps no other label and no circle; the largest places have one."""
+    """A label overlaps no other label or circle, and the largest places have labels."""
     for table in (people, frames.places(50)):
         axes = of.plots.people_map(table)
         draw(axes)
@@ -178,7 +178,7 @@ def test_labels_of_places_hide_no_circle(people: pd.DataFrame) -> None:
 
 
 def test_the_land_is_drawn_behind_the_people() -> None:
-    """London, Nairobi and Siberia beyond the date line are on land, the Atlantic is not."""
+    """London, Nairobi and Siberia beyond the date line are on land, and the Atlantic is not."""
     axes = of.plots.people_map(frames.places(5), ax=plain_axes())
     (land,) = (patch for patch in axes.patches if patch.get_zorder() == 0)
     outlines = land.get_path()
@@ -193,18 +193,18 @@ def test_the_land_is_drawn_behind_the_people() -> None:
 
 
 def test_the_outlines_are_a_small_file_in_the_package() -> None:
-    """The map's land is installed with the package, and covers the world."""
+    """The package contains the outlines of the map's land, which cover the world."""
     file = resources.files("outreach_frames.plots").joinpath("land.json")
     rings = json.loads(file.read_text("utf-8"))
     assert len(file.read_bytes()) < 100_000
     assert min(x for ring in rings for x, _ in ring) == -180
-    # No line across the whole map: neighbours are never half a world apart, but at the pole.
+    # Except at the pole, no line crosses the whole map.
     jumps = [abs(np.diff([x for x, _ in ring])).max() for ring in rings if ring[0][1] > -62]
     assert max(jumps) < 180
 
 
-def test_colors_of_outcomes_are_the_kinds_of_statuses() -> None:
-    """What is in the sequence, what was skipped and what failed have the colours of their kinds."""
+def test_colors_of_outcomes_depend_on_kinds_of_status() -> None:
+    """Added, skipped and failed rows have the colours of their kinds of status."""
     table = pd.DataFrame({"status": STATUSES, "rows": range(1, len(STATUSES) + 1)})
     patches = of.plots.outcomes(table, ax=plain_axes()).patches
     drawn = {patch.get_width(): patch.get_facecolor() for patch in patches}
@@ -219,7 +219,7 @@ SAMPLES = ("added", "recently_contacted", "rejected")
 
 
 def test_rows_and_summary_give_the_same_outcomes() -> None:
-    """The rows of a report and its summary are drawn alike."""
+    """A report's rows and its summary give the same plot."""
     rows = pd.DataFrame({"status": ["added"] * 3 + ["recently_contacted"]})
     expected = {"Recently contacted": 1, "Added": 3}
     assert bars(of.plots.outcomes(rows, ax=plain_axes())) == expected
@@ -228,7 +228,7 @@ def test_rows_and_summary_give_the_same_outcomes() -> None:
 
 
 def test_tenure_is_counted_by_full_years() -> None:
-    """Each person is in the bar of the full years, very long ones together, unknown ones told."""
+    """People are counted by full years, with one bar for very long tenures and one for unknown."""
     years = pd.Series([0.2, 0.9, 1.0, 3.5, 31.0, None], dtype="Float64")
     axes = of.plots.tenure(pd.DataFrame({"years": years}), ax=plain_axes())
     heights = [patch.get_height() for patch in axes.patches]
@@ -238,8 +238,8 @@ def test_tenure_is_counted_by_full_years() -> None:
 
 
 def test_anniversaries_are_in_the_bar_of_their_year() -> None:
-    """Whoever began today some years ago is in the bar of that year, and not in the one before."""
-    # So many people as years, so that each bar has a height of its own.
+    """A person who started on today's date some years ago is in the bar of that many years."""
+    # As many people as years, so that each bar has a different height.
     starts = [f"{2026 - years}-11-23" for years in range(1, 21) for _ in range(years)]
     table = pd.DataFrame({"experiences": [[]] * 210, "current_position_start_date": starts})
     axes = of.plots.tenure(table, as_of="2026-11-23", ax=plain_axes())
@@ -249,8 +249,8 @@ def test_anniversaries_are_in_the_bar_of_their_year() -> None:
     assert [bar.get_height() for bar in shown] == [*range(1, 21)]
 
 
-def test_the_median_is_drawn_where_it_is() -> None:
-    """The line is at the median, which lies in the bar of its full years; a long one in 20+."""
+def test_the_median_line_is_in_its_bar() -> None:
+    """The line is at the median, inside the bar of its full years, or in 20+."""
     for years in ([2.9], [0.0, 1.0], [3.0, 3.98, 7.0], [19.99], [20.2], [0.5, 0.2, 12.0]):
         axes = of.plots.tenure(pd.DataFrame({"years": years}), ax=plain_axes())
         assert list(axes.lines[0].get_xdata()) == [np.median(years)] * 2
@@ -260,8 +260,8 @@ def test_the_median_is_drawn_where_it_is() -> None:
     assert 20 < labels["20+"] < 21
 
 
-def test_years_already_counted_take_no_other_day(people: pd.DataFrame) -> None:
-    """as_of with a table of years is an error; with people beside their years it counts anew."""
+def test_as_of_needs_people(people: pd.DataFrame) -> None:
+    """as_of with a table of years is an error; with people it computes their years again."""
     years = people.outreach.tenure(as_of="2020-01-01")
     with pytest.raises(of.OutreachError, match="'experiences' is missing"):
         of.plots.tenure(years, as_of="2026-01-01")
@@ -271,12 +271,12 @@ def test_years_already_counted_take_no_other_day(people: pd.DataFrame) -> None:
 
 
 def sending(days: pd.DatetimeIndex) -> pd.DataFrame:
-    """Return a table of sending days of one mailbox."""
+    """Return one mailbox's table of sending days."""
     return pd.DataFrame({"date": days, "email": "a", "emails": 5, "leads_reached": 5})
 
 
 def test_ticks_are_on_days_that_begin_a_week_or_month() -> None:
-    """Each tick is a sending day at a bar, and the first of its week or month if not all fit."""
+    """Each tick is at a bar's sending day, and at the first of a week or month if not all fit."""
     starts = ("2026-11-25", "2026-10-30", "2026-12-28")
     for turn, (start, number) in enumerate(product(starts, (1, 2, 8, 60, 300))):
         width = (3, 8)[turn % 2]
@@ -294,8 +294,8 @@ def test_ticks_are_on_days_that_begin_a_week_or_month() -> None:
         assert overlapping(axes) == []
 
 
-def test_the_end_of_the_first_emails_is_marked() -> None:
-    """A line is after the bar in which the last lead started, if there are later bars."""
+def test_the_last_first_email_is_marked() -> None:
+    """A line follows the bar with the last lead's first email, if there are later bars."""
     days = sending(pd.bdate_range("2026-11-23", periods=4)).assign(leads_reached=[0, 0, 5, 9])
     for started, after in (([4, 9, 9, 9], 1.5), ([9] * 4, 0.5), ([1, 2, 3, 9], None)):
         axes = of.plots.capacity(days.assign(leads_started=started), ax=plain_axes())
@@ -304,12 +304,12 @@ def test_the_end_of_the_first_emails_is_marked() -> None:
         assert lines == ([] if after is None else [after])
         assert [text.get_text() for text in axes.texts] == ["all started"] * len(lines)
         assert overlapping(axes) == []
-    # Tables that were saved before there was the column are drawn too.
+    # Tables from older versions lack the column and are drawn too.
     assert not of.plots.capacity(days, ax=plain_axes()).lines
 
 
 def test_ticks_have_their_dates() -> None:
-    """A tick has its day and month, or its month alone, and the year where it begins."""
+    """A tick shows the day and month, or only the month, and the year at its first tick."""
     for number, expected in (
         (3, ["23 Nov\n2026", "24 Nov", "25 Nov"]),
         (60, ["Nov\n2026", "Dec", "Jan\n2027", "Feb"]),
@@ -319,7 +319,7 @@ def test_ticks_have_their_dates() -> None:
         assert [label.get_text() for label in axes.get_xticklabels()] == expected
 
 
-def test_a_large_rest_of_mailboxes_is_split_by_domain() -> None:
+def test_many_mailboxes_are_shown_by_domain() -> None:
     """If mailboxes without a colour send over a third of the emails, the bars show domains."""
     table = frames.sending_days(9)
     for top, expected in ((5, "person.number.0@team-0.example"), (2, "team-0.example")):
@@ -329,7 +329,7 @@ def test_a_large_rest_of_mailboxes_is_split_by_domain() -> None:
 
 
 def test_sending_days_add_up() -> None:
-    """All emails are in the bars, by day or, where there are very many, by week."""
+    """The bars contain all emails, by day or, for very long plans, by week."""
     for number, unit in ((8, "day"), (150, "week")):
         table = frames.sending_days(number)
         axes = of.plots.capacity(table, ax=plain_axes())
@@ -338,8 +338,8 @@ def test_sending_days_add_up() -> None:
         assert len(axes.get_legend().get_texts()) == 6
 
 
-def test_what_does_not_add_up_is_not_summed() -> None:
-    """The rest of the segments is summed for people, and left out, but said, for a median."""
+def test_medians_of_other_segments_are_not_summed() -> None:
+    """Other segments are summed for counts of people; for a median they are dropped with a note."""
     table = frames.segments(50)
     people = bars(of.plots.segments(table, top=5, ax=plain_axes()))
     assert people["other (45)"] == table["people"].iloc[5:].sum()
@@ -348,8 +348,8 @@ def test_what_does_not_add_up_is_not_summed() -> None:
     assert "the 5 largest of 50 segments" in axes.get_title()
 
 
-def test_changes_are_of_companies_on_both_sides() -> None:
-    """A change is summed over companies that have one, with its growth behind the bar."""
+def test_changes_sum_companies_with_a_known_change() -> None:
+    """A change sums only companies with a known change, and shows the growth behind the bar."""
     table = pd.DataFrame(
         {
             "company_id": ["1", "2", "3"],
@@ -371,7 +371,7 @@ def test_changes_are_of_companies_on_both_sides() -> None:
 
 
 def test_changes_have_both_directions() -> None:
-    """Growth and decline share the bars, from the largest growth down, each in its colour."""
+    """Growth and decline have different colours, from the largest growth to the largest decline."""
     table = pd.DataFrame({"company": [*"ABCDEF"], "department": "legal", "before": 100})
     table["change"] = [9, 8, -1, 7, 6, -2]
     axes = of.plots.headcount_change(table, by="company", top=4)
@@ -388,7 +388,7 @@ def test_changes_have_both_directions() -> None:
 
 
 def test_segments_of_two_columns_have_whole_names(people: pd.DataFrame) -> None:
-    """Titles and labels of industries by country are not cut, on a figure of its own."""
+    """Titles and labels of industries by country are not cut on the plot's own figure."""
     by = ["company_industry", "location_details_country"]
     axes = of.plots.segments(people, by=by)
     shown = [*(label.get_text() for label in axes.get_yticklabels()), axes.get_title()]
@@ -397,7 +397,7 @@ def test_segments_of_two_columns_have_whole_names(people: pd.DataFrame) -> None:
 
 
 def test_rows_without_a_status_count() -> None:
-    """A status that is missing is one of its own; statuses that come twice are summed."""
+    """A missing status has its own bar, and rows with the same status are summed."""
     axes = of.plots.outcomes(pd.DataFrame({"status": [None, "added"]}))
     assert axes.get_title() == "1 of 2 rows are in the sequence"
     summary = pd.DataFrame({"status": ["added", "added", "invalid"], "rows": [2, 3, 1]})
@@ -426,15 +426,15 @@ SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
 def test_numbers_that_are_text_are_rejected(
     name: str, table: dict[str, list[Any]], column: str
 ) -> None:
-    """A column that cannot be drawn is named; with numbers in it, it is drawn."""
+    """A column of text is an error that names it, and the same column with numbers is drawn."""
     getattr(of.plots, name)(pd.DataFrame(table))
     with pytest.raises(of.OutreachError, match=f"'{column}' (is not numeric|has 1 value not in)"):
         getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))
 
 
 @pytest.mark.parametrize("day", ["02.03.2026", "3/2/26", "2026-03", "2026", 20260302])
-def test_days_that_are_not_iso_are_not_guessed(day: Any) -> None:
-    """A plan with another form of date is an error with its row, and ISO text is drawn."""
+def test_dates_must_be_iso(day: Any) -> None:
+    """A plan with dates in another format is an error that names the row; ISO text is drawn."""
     with pytest.raises(of.OutreachError, match=f"has 1 value not in .*{day}'? in row 1"):
         of.plots.capacity(pd.DataFrame(DAYS | {"date": ["2026-03-02", day]} | TWICE))
 
@@ -442,7 +442,7 @@ def test_days_that_are_not_iso_are_not_guessed(day: Any) -> None:
 TWICE = {"email": ["a", "a"], "emails": [3, 3], "leads_reached": [3, 6]}
 
 
-def test_what_is_infinite_is_not_drawn() -> None:
-    """A value without bounds is missing, and the others keep their bars."""
+def test_infinite_values_are_not_drawn() -> None:
+    """Infinite values are treated as missing, and other bars are unchanged."""
     axes = of.plots.segments(pd.DataFrame(SEGMENT | {"people": [np.inf]}))
     assert axes.texts[0].get_text() == "No segments to show"

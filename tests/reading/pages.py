@@ -1,4 +1,4 @@
-"""Bodies of people search responses."""
+"""Responses of people search for tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from outreach_frames.reading.lenient_reader import records_table
 
 
 def body(*persons: Any, **more: Any) -> bytes:
-    """Write a search result."""
+    """Return the body of a search result."""
     return json.dumps({"results": persons, "_pagination": {"page": 1}, **more}).encode()
 
 
 def read_leniently(persons: list[Any]) -> pa.Table:
-    """Read parsed people by the lenient reader alone, columns in a page's order."""
+    """Read parsed people with the lenient reader only, with the columns in a page's order."""
     return concat_people([records_table(persons, spec.PERSON)])

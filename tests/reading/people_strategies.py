@@ -16,7 +16,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
 )
 DATES = st.dates().map(str)
 
-# Names that the interface does not have, at any level; some look like paths.
+# Undocumented field names; some look like paths.
 UNKNOWN_NAMES = st.sampled_from(["zz", "new field", "x_y", "", "Ω", "value"])
 
 UNKNOWN_SCALARS = st.one_of(
@@ -37,7 +37,7 @@ _SCALARS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def fitting(field: spec.Field) -> st.SearchStrategy[Any]:
-    """Values of a field's type, or null."""
+    """Draw a value of a field's type, or null."""
     if field.type == "object":
         return st.none() | objects(field.members)
     if field.type == "array":
@@ -54,7 +54,7 @@ def objects(
     fields: tuple[spec.Field, ...],
     values: Callable[[spec.Field], st.SearchStrategy[Any]] = fitting,
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects with a few of these fields."""
+    """Draw an object with some of these fields."""
     by_name = {field.name: field for field in fields}
     names = st.lists(st.sampled_from(sorted(by_name)), unique=True, max_size=6)
     return names.flatmap(
@@ -63,13 +63,13 @@ def objects(
 
 
 def people() -> st.SearchStrategy[dict[str, Any]]:
-    """People as the interface describes them."""
+    """Draw people with documented fields of the documented types."""
     return objects(spec.PERSON)
 
 
 @st.composite
 def odd_people(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a person with values of other types and with unknown fields."""
+    """Draw a person with values of wrong types and with undocumented fields."""
     person = draw(objects(spec.PERSON, _fitting_or_not))
     person |= draw(st.dictionaries(UNKNOWN_NAMES, UNKNOWN_VALUES, max_size=2))
     if isinstance(person.get("company"), dict):

@@ -1,4 +1,4 @@
-"""Responses of any shape take time and memory in proportion to their bytes, and lose nothing."""
+"""Reading a response takes time and memory in proportion to its size, and loses no data."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ REST = {f"f{number}": number for number in range(MOST, MOST + 500)}
 
 
 def further(frame: pd.DataFrame, row: int = 0) -> dict[str, Any]:
-    """Return what a row has beyond the columns."""
+    """Return a row's undocumented fields beyond the maximum number of columns."""
     fields: dict[str, Any] = json.loads(frame.loc[row, FURTHER_FIELDS])
     return fields
 
 
 @pytest.mark.parametrize("place", ["person", "unknown object", "company"])
-def test_what_is_beyond_a_thousand_columns_is_json(place: str) -> None:
-    """The first 1,000 unknown fields are columns, all others one text column; none is lost."""
+def test_fields_beyond_a_thousand_columns_are_json(place: str) -> None:
+    """The first 1,000 undocumented fields are columns, and the others are JSON in one column."""
     key, prefix = {"person": ("", ""), "unknown object": ("zz", "zz_")}.get(
         place, ("company", "company_")
     )
@@ -58,15 +58,15 @@ def test_what_is_beyond_a_thousand_columns_is_json(place: str) -> None:
 
 
 def test_nested_fields_beyond_the_columns_stay_nested() -> None:
-    """An object beyond the columns is an object in the JSON, and null is left out."""
+    """A nested object beyond the column limit stays nested in the JSON, and null is dropped."""
     nested = {"a": [1, {"b": "x"}], "c": None}
     frame = people_frame([read_people_page(body(WIDE | {"last": nested, "null": None}))])
     assert further(frame) == REST | {"last": {"a": [1, {"b": "x"}]}}
 
 
 @pytest.mark.parametrize("number", [1, 2**53 + 1, 2**64, 0.5])
-def test_both_ways_agree_on_wide_people(number: float) -> None:
-    """The fast reader gives the lenient reader's table of wide people, or leaves it to that."""
+def test_both_readers_agree_on_wide_people(number: float) -> None:
+    """The fast reader returns the lenient reader's table for wide people, or rejects the page."""
     persons = [WIDE | {"last": number}, {"other": {"x": number}}]
     slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
     try:
@@ -76,7 +76,7 @@ def test_both_ways_agree_on_wide_people(number: float) -> None:
 
 
 def test_columns_of_many_pages_are_bounded_too() -> None:
-    """Pages that each bring other fields make one frame of 1,000 further columns."""
+    """Pages with different fields make one frame with at most 1,000 undocumented columns."""
     pages = [
         read_people_page(body({f"p{page}f{n}": n for n in range(MOST * 2)}, {}))
         for page in range(3)
@@ -90,7 +90,7 @@ def test_columns_of_many_pages_are_bounded_too() -> None:
 
 
 def test_a_field_of_the_service_under_that_name_is_kept() -> None:
-    """What the service itself calls `further_fields` is kept beside what is beyond the columns."""
+    """A field of the service named `further_fields` is kept as a separate column."""
     pages = [
         read_people_page(body({FURTHER_FIELDS: "mine"})),
         read_people_page(body({f"x{n}": n for n in range(MOST)})),
@@ -102,7 +102,7 @@ def test_a_field_of_the_service_under_that_name_is_kept() -> None:
 
 
 def test_exports_are_bounded_as_frames_are(tmp_path: Path) -> None:
-    """An export of wide pages has what the frame of the same search has."""
+    """An export of wide pages has the same columns and values as the search's frame."""
 
     def reply(request: Any) -> Any:
         page = request.json["page"]
@@ -119,15 +119,15 @@ def test_exports_are_bounded_as_frames_are(tmp_path: Path) -> None:
 
 
 def test_records_of_any_kind_are_bounded() -> None:
-    """Records that the interface does not show have at most 1,000 columns and the rest as JSON."""
+    """Undocumented records have at most 1,000 columns, and other fields are JSON."""
     frame = undocumented_frame([WIDE])
     assert len(frame.columns) == MOST + 1
     assert further(frame) == REST
 
 
 @pytest.mark.parametrize("place", ["person", "company"])
-def test_a_long_name_is_not_put_before_many_others(place: str) -> None:
-    """An object under a name of over 100 characters stays one, in the JSON of further fields."""
+def test_an_object_with_a_long_name_is_not_flattened(place: str) -> None:
+    """An object with a name of over 100 characters is not flattened in the JSON column."""
     long = "n" * 101
     sent = {long: {"a": 1, "b": {"c": None, "d": 2.5}}, "n" * 90: {"a": 1}}
     person = sent if place == "person" else {place: sent}
@@ -139,8 +139,8 @@ def test_a_long_name_is_not_put_before_many_others(place: str) -> None:
     assert read_fast([body(person)])[0].people.equals(slow)
 
 
-def test_hardly_any_values_make_no_huge_table() -> None:
-    """Among many empty records one with many fields does not make that many columns for all."""
+def test_sparse_records_make_no_huge_table() -> None:
+    """One wide record among many empty ones does not create a column for each of its fields."""
     frame = undocumented_frame([WIDE, *[{}] * 9_999])
     assert len(frame) == 10_000
     assert 100 < len(frame.columns) < 250
@@ -148,7 +148,7 @@ def test_hardly_any_values_make_no_huge_table() -> None:
 
 
 def test_many_full_records_have_all_their_columns() -> None:
-    """However many records there are, what most of them hold are columns, at any depth."""
+    """Fields that most of many records contain are columns at any depth."""
     record = {"data": {f"f{number}": number for number in range(110)}}
     frame = undocumented_frame([record] * 20_000)
     assert len(frame.columns) == 110
@@ -156,7 +156,7 @@ def test_many_full_records_have_all_their_columns() -> None:
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_wide_objects_in_known_lists_keep_all_members(elements: int) -> None:
-    """Beyond 1,000 unknown members of a list's objects they are JSON in one more member."""
+    """In listed objects, undocumented members beyond 1,000 become one JSON member."""
     frame = people_frame(
         [read_people_page(body({"experiences": [{"title": "CTO"} | WIDE] * elements}))]
     )
@@ -167,7 +167,7 @@ def test_wide_objects_in_known_lists_keep_all_members(elements: int) -> None:
 
 
 def test_many_shapes_in_an_unknown_list_are_json() -> None:
-    """A list of objects with thousands of different names is text, not a huge table."""
+    """A list of objects with thousands of different names becomes JSON text."""
     sent = [{f"k{number}": number} for number in range(5_000)]
     frame = people_frame([read_people_page(body({"zz": sent}))])
     assert json.loads(frame.loc[0, "zz"]) == sent
@@ -175,10 +175,8 @@ def test_many_shapes_in_an_unknown_list_are_json() -> None:
 
 @pytest.mark.parametrize("read", [read_people_page, lambda sent: read_people_lines([sent])])
 @pytest.mark.parametrize("unit", ["{}", "[]", "0", '""', '{"a":1}'])
-def test_more_values_than_memory_holds_are_refused(
-    read: Callable[[bytes], object], unit: str
-) -> None:
-    """A response with more than a million values is an error that says so."""
+def test_too_many_values_are_an_error(read: Callable[[bytes], object], unit: str) -> None:
+    """A response with more than a million values is an error."""
     values = ",".join([unit] * 1_000_001)
     sent = f'{{"results":[{{"zz":[{values}]}}],"_pagination":{{}}}}'.encode()
     with pytest.raises(InvalidResponseError, match="values"):
@@ -186,13 +184,13 @@ def test_more_values_than_memory_holds_are_refused(
 
 
 def test_a_long_response_with_few_values_is_read() -> None:
-    """How long the texts are does not matter."""
+    """Long texts do not count towards the limit of values."""
     frame = people_frame([read_people_page(body({"about": "x, {" * 300_000}))])
     assert len(frame.loc[0, "about"]) == 1_200_000
 
 
 def test_large_pages_are_read_in_several_groups() -> None:
-    """Pages that are too large to be read at once give all people in order."""
+    """Pages that are too large to be read together return all people in order."""
     pages = [body({"id": str(n), "about": "x" * 7_000_000}) for n in range(5)]
     people = as_one_page(read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})])).people
     assert people["id"].to_pylist() == [str(n) for n in range(7)]
@@ -212,7 +210,7 @@ def test_large_pages_are_read_in_several_groups() -> None:
     ],
 )
 def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
-    """An integer that 64 bits hold is one; any other is kept as it was written, by both readers."""
+    """Both readers keep 64-bit integers as integers, and larger ones as their original text."""
     assert parse_json(text) == parsed
     assert type(parse_json(text)) is type(parsed) or isinstance(parse_json(text), str)
     sent = f'{{"results":[{{"zz":{text}}}],"_pagination":{{}},"_errors":[{text}]}}'.encode()
@@ -222,7 +220,7 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
     assert read_people_lines([sent])[0].errors == [parsed]
 
 
-# Measured from what the reader has taken to be ready, not from what it was started by.
+# Measured after the reader has warmed up, without the memory of the parent process.
 MEASURE = """if True:
     import json, re, sys, warnings
     from pathlib import Path
@@ -248,18 +246,18 @@ FIRST = b'{"results":[{"id":"0"}],"_pagination":{"total":1,"total_pages":1}}'
 
 
 def results(persons: str, pagination: str = "") -> bytes:
-    """Make a response of persons in JSON, which says that it is the only one."""
+    """Return a response with people as JSON, marked as the only page."""
     pagination = f'{{"total":1,"total_pages":1{pagination}}}'
     return f'{{"results":[{persons}],"_pagination":{pagination}}}'.encode()
 
 
 def fields(count: int, value: str = "1", name: str = "a") -> str:
-    """Write so many members of an object."""
+    """Return JSON with this many members of an object."""
     return ",".join(f'"{name}{number}":{value}' for number in range(count))
 
 
 def measured(pages: list[bytes]) -> tuple[int, int | None, str]:
-    """Read a search with one small page first; return bytes of memory, columns and the error."""
+    """Read a small page, then a search; return the used bytes, the columns and the error."""
     requests = iter([FIRST])
 
     def reply(request: Any) -> Any:
@@ -273,7 +271,7 @@ def measured(pages: list[bytes]) -> tuple[int, int | None, str]:
 
 
 def allowed(bodies: list[bytes]) -> int:
-    """Return the bytes of memory that responses may take."""
+    """Return the bytes of memory that reading the responses may use."""
     return 30 * sum(map(len, bodies)) + 100_000_000
 
 
@@ -284,8 +282,8 @@ NEEDS_PROC = pytest.mark.skipif(
 
 @NEEDS_PROC
 @pytest.mark.parametrize("person", ["{}", "null", "0", '{"company":{}}', '{"a%d":1}'])
-def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
-    """A page of 99,990 people is an error before rows are made of them."""
+def test_more_people_than_requested_are_an_early_error(person: str) -> None:
+    """A page of 99,990 people is an error before its rows are built."""
     persons = [person % number if "%" in person else person for number in range(99_990)]
     pages = [results(",".join(persons))]
     memory, _, message = measured(pages)
@@ -294,8 +292,8 @@ def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
 
 
 @NEEDS_PROC
-def test_too_many_people_behind_good_pages_are_refused() -> None:
-    """After 39 good pages, pages of 99,990 people cost what one of them does."""
+def test_too_many_people_after_valid_pages_are_an_error() -> None:
+    """After 39 valid pages, pages of 99,990 people need no more memory than one such page."""
     good = people_pages(39)
     good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
     bad = results(",".join(["{}"] * 99_990))
@@ -304,7 +302,7 @@ def test_too_many_people_behind_good_pages_are_refused() -> None:
     assert memory < allowed(good)
 
 
-# Made when a test runs: together they take longer than all else that is collected.
+# Built when a test runs, because building all of them would slow down collection.
 RESPONSES: dict[str, Callable[[], bytes]] = {
     "pagination": lambda: results('{"id":"1"}', "," + fields(300_000)),
     "nested pagination": lambda: results('{"id":"1"}', f',"a":{{{fields(300_000)}}}'),
@@ -327,7 +325,7 @@ RESPONSES: dict[str, Callable[[], bytes]] = {
 @NEEDS_PROC
 @pytest.mark.parametrize("kind", RESPONSES)
 def test_a_response_costs_memory_in_proportion(kind: str) -> None:
-    """A response takes at most 30 times its bytes and 100 MB, and its columns are bounded."""
+    """A response needs at most 30 times its bytes plus 100 MB, and its columns are limited."""
     response = RESPONSES[kind]()
     memory, columns, message = measured([response])
     assert not message
@@ -337,7 +335,7 @@ def test_a_response_costs_memory_in_proportion(kind: str) -> None:
 
 
 def test_pagination_keeps_a_thousand_members() -> None:
-    """Of `_pagination`, both readers keep the first 1,000 members."""
+    """Both readers keep the first 1,000 members of `_pagination`."""
     sent = b'{"results":[],"_pagination":{"total":0,%b}}' % fields(5_000).encode()
     for page in (read_people_page(sent), read_people_lines([sent])[0]):
         assert len(page.pagination) == MOST
@@ -347,7 +345,7 @@ def test_pagination_keeps_a_thousand_members() -> None:
 @pytest.mark.parametrize("name", ["results", "_pagination", "_errors"])
 @pytest.mark.parametrize("value", [{"results": [{"id": 1}] * 99}, [{"id": "x"}] * 9, "text"])
 def test_a_field_named_as_the_response_has_them_is_read(name: str, value: Any) -> None:
-    """A person's own field may have the name of a part of the response."""
+    """A person's undocumented field may have the name of a response's field."""
     person = {"id": "1", name: value, "company": {"name": "Brightforge", name: value}}
     page = {"results": [person], "_pagination": {"total": 1, "total_pages": 1}}
     with scripted([json_reply(page)]) as service, Client(service.url, "t", cache=None) as client:
@@ -359,8 +357,8 @@ def test_a_field_named_as_the_response_has_them_is_read(name: str, value: Any) -
 
 
 @pytest.mark.parametrize("extra", ["", ',"x":NaN', ',"x":1e999'])
-def test_people_are_counted_in_json_that_is_no_json(extra: str) -> None:
-    """Numbers that JSON does not allow hide no people."""
+def test_people_are_counted_in_invalid_json(extra: str) -> None:
+    """People are counted even if the JSON contains NaN or Infinity."""
     sent = f'{{"results":[{{}},{{}},null{extra and ",{" + extra[1:] + "}"}],"_pagination":{{}}}}'
     count = 3 + bool(extra)
     with scripted(lambda _: respond(sent.encode())) as service:

@@ -1,4 +1,4 @@
-"""Real pages with bytes cut, doubled, swapped or exchanged: read alike by all, or refused."""
+"""Real pages with changed bytes: all readers return the same people or reject the page."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from outreach_frames.tables.json_values import parse_json
 from tests.examples import share_of_examples
 from tests.reading.pages import read_leniently
 
-# Strings, numbers, names and each mark of JSON.
+# JSON strings, numbers, names and punctuation.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+.\w]+|[][{}:,]')
 _ODD: Final = [b"\x00", b"\n", b"\xff", b"\\", b'"', b"\\ud800", b"1e999", b"-0", b"null", b"{}"]
 
 
 @pytest.fixture(scope="module")
 def page() -> bytes:
-    """Read a page of two people as the service sends it."""
+    """Return a page of two people in the service's format."""
     with sandbox.serve(people=20) as running, Client(running.url, running.api_key) as client:
         body = {"page_size": 2, "page": 2}
         return client.read(spec.SEARCH_PEOPLE, body=body, parse=bytes)
 
 
 def damaged(page: bytes, data: st.DataObject) -> bytes:
-    """Change a page in a few places, by the token or by the byte."""
+    """Change a page in a few places, by tokens or bytes."""
     for _ in range(data.draw(st.integers(1, 3))):
         spans = [match.span() for match in _TOKEN.finditer(page)] or [(0, len(page))]
         some_span = st.one_of(
@@ -57,7 +57,7 @@ def damaged(page: bytes, data: st.DataObject) -> bytes:
 
 
 def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | None:
-    """Read a page by way of Python objects, from what the interface says alone."""
+    """Read a page with plain Python objects, based only on the interface document."""
     try:
         result = parse_json(sent.removeprefix(BOM).decode())
         people, pagination = result[spec.RESULTS_KEY], result[spec.PAGINATION_KEY]
@@ -72,7 +72,7 @@ def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | Non
 
 
 def check(sent: bytes) -> None:
-    """Hold all readers to the outcome of the slow one, which knows of no other."""
+    """Check that all readers agree with the slow reader."""
     expected = read_slowly(sent)
     if expected is None:
         with pytest.raises(InvalidResponseError):
@@ -98,8 +98,8 @@ def check(sent: bytes) -> None:
 
 @share_of_examples(1)
 @given(data=st.data())
-def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
-    """All readers give the same people of a page that is damaged, or refuse it."""
+def test_readers_agree_on_damaged_pages(page: bytes, data: st.DataObject) -> None:
+    """All readers return the same people from a damaged page, or reject it."""
     check(damaged(page, data))
 
 
@@ -107,6 +107,6 @@ def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObjec
 @pytest.mark.timeout(7200)
 @settings(max_examples=10_000, print_blob=True)
 @given(data=st.data())
-def test_many_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
-    """No damaged page of very many is read in two ways."""
+def test_readers_agree_on_many_damaged_pages(page: bytes, data: st.DataObject) -> None:
+    """All readers agree on each of many damaged pages."""
     check(damaged(page, data))

@@ -1,4 +1,4 @@
-"""Response bytes become flat frames: names, values and dtypes, whatever the service sends."""
+"""Responses become flat frames with the right names, values and dtypes."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def frame_of(*persons: Any) -> pd.DataFrame:
 
 
 def expected_dtype(field: spec.Field) -> str:
-    """Name a column's dtype by the rules that the package states."""
+    """Return a column's dtype by the package's documented rules."""
     if field.type == "array":
         return "list"
     return DTYPES[field.format if field.format in DTYPES else field.type]
 
 
 def plain(value: Any) -> Any:
-    """Make missing values None, in lists of objects too, where absent and null are alike."""
+    """Replace missing values by None, also in lists of objects, whose absent keys equal null."""
     if isinstance(value, list):
         return [plain(element) for element in value]
     if isinstance(value, dict):
@@ -69,7 +69,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_columns_are_those_of_the_interface(rows, backend):
-    """Any number of people has the interface's 262 columns, in its order, with the same dtypes."""
+    """Any number of people gives the interface's 262 columns in its order with the same dtypes."""
     page = read_people_page(body(*[{"id": str(number)} for number in range(rows)]))
     frame = people_frame([page], backend)
     assert list(frame.columns) == list(COLUMNS)
@@ -79,21 +79,21 @@ def test_columns_are_those_of_the_interface(rows, backend):
 
 
 def test_default_dtypes_are_the_nullable_ones_of_pandas():
-    """Each type of the interface has its own dtype of pandas, and lists are Arrow."""
+    """Each type of the interface has a nullable pandas dtype, and lists are Arrow."""
     dtypes = {name: str(dtype).split("<")[0] for name, dtype in people_frame([]).dtypes.items()}
     assert dtypes == {name: expected_dtype(field) for name, field in COLUMNS.items()}
 
 
 def test_pyarrow_backend_makes_every_column_arrow():
-    """With dtype_backend="pyarrow" every column is Arrow-backed, text as in pandas' own readers."""
+    """With dtype_backend="pyarrow" all columns are Arrow-backed, with the text type of pandas."""
     frame = people_frame([read_people_page(body({"id": "1", "zz": None}))], "pyarrow")
     assert {type(dtype) for dtype in frame.dtypes} == {pd.ArrowDtype}
     assert frame["name"].dtype == pd.ArrowDtype(pa.string())
 
 
 @pytest.mark.parametrize("backend", ["numpy", "", None, "PYARROW", ["pyarrow"]])
-def test_other_backends_are_refused(backend):
-    """A dtype_backend that there is not is an error which names those that there are."""
+def test_unknown_backends_are_rejected(backend):
+    """An unknown dtype_backend is an error that lists the valid ones."""
     page = read_people_page(body())
     for use in (
         lambda: check_dtype_backend(backend),
@@ -108,13 +108,13 @@ def test_other_backends_are_refused(backend):
 @share_of_examples(0.5)
 @given(st.lists(people(), max_size=3))
 def test_names_and_values_are_those_of_json_normalize(persons):
-    """Both ways give what pandas' json_normalize gives, under the same names."""
+    """Both readers return the names and values of pandas' json_normalize."""
     before = copy.deepcopy(persons)
     usual = pd.json_normalize(persons, sep="_")
     for table in (read_fast([body(*persons)])[0].people, records_table(persons, spec.PERSON)):
         frame = people_frame([table])
         assert len(frame) == len(persons)
-        # An object that is null has no columns of its own here.
+        # Unlike json_normalize, the readers add no column for a null object.
         for name in usual.columns.intersection(frame.columns):
             assert [plain(v) for v in frame[name]] == [plain(v) for v in usual[name]]
         others = usual.columns.difference(frame.columns)
@@ -124,8 +124,8 @@ def test_names_and_values_are_those_of_json_normalize(persons):
 
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
-def test_both_ways_agree(persons):
-    """Where the fast reader accepts a page, it gives the same table as the lenient reader."""
+def test_both_readers_agree(persons):
+    """If the fast reader accepts a page, it returns the same table as the lenient reader."""
     slow = read_leniently(persons)
     try:
         fast = concat_people([read_fast([body(*persons)])[0].people])
@@ -141,7 +141,7 @@ def test_both_ways_agree(persons):
     st.sampled_from(["numpy_nullable", "pyarrow"]),
 )
 def test_any_pages_make_one_frame(pages, backend):
-    """Pages with anything in them become one frame: every row, the interface's columns first."""
+    """Pages with any content make one frame with all rows and the interface's columns first."""
     together = read_people_pages([body(*persons) for persons in pages])
     frame = people_frame(together, backend)
     assert len(frame) == sum(map(len, pages))
@@ -153,7 +153,7 @@ def test_any_pages_make_one_frame(pages, backend):
 
 
 def test_list_cells_are_python_lists():
-    """A list cell reads as a list of dicts, explodes, and is missing where the list is missing."""
+    """A list cell is a list of dicts, can be exploded, and is missing if the list is missing."""
     frame = frame_of({"experiences": [{"title": "CTO"}, {"title": "CEO"}]}, {}, {"experiences": []})
     cell = frame.loc[0, "experiences"]
     assert isinstance(cell, list)
@@ -163,7 +163,7 @@ def test_list_cells_are_python_lists():
 
 
 def test_dates_inside_lists_stay_text():
-    """Dates of experiences are the text that the service sent."""
+    """Dates in experiences stay the service's text."""
     frame = frame_of({"experiences": [{"start_date": "2020-01-01", "end_date": None}]})
     assert frame.loc[0, "experiences"][0]["start_date"] == "2020-01-01"
 
@@ -183,16 +183,16 @@ def test_dates_inside_lists_stay_text():
     ],
 )
 @pytest.mark.parametrize("name", ["locations", "technologies"])
-def test_elements_that_are_not_shown_become_text(name, sent, kept):
-    """Lists of anything are lists of text, with everything else as JSON."""
+def test_undocumented_elements_become_text(name, sent, kept):
+    """Elements of undocumented lists become text, and non-text elements become JSON."""
     frame = frame_of({"company": {name: sent}})
     cell = frame.loc[0, f"company_{name}"]
     assert cell is kept if kept is pd.NA else cell == kept
     assert frame.dtypes.equals(people_frame([]).dtypes)
 
 
-def test_lists_of_objects_do_not_leave_the_fast_way():
-    """A page whose locations are objects is still read by the fast reader."""
+def test_the_fast_reader_reads_lists_of_objects():
+    """The fast reader also reads pages whose locations are objects."""
     sent = body({"company": {"locations": [{"city": "Oslo"}]}})
     people_read = read_fast([sent])[0].people
     assert people_read["company_locations"].to_pylist() == [['{"city":"Oslo"}']]
@@ -215,7 +215,7 @@ def test_lists_of_objects_do_not_leave_the_fast_way():
     ],
 )
 def test_unknown_fields_are_kept_at_the_end(sent, dtype):
-    """A field that the interface does not know is a column at the end, with its value unchanged."""
+    """An undocumented field is a column at the end with its value unchanged."""
     frame = frame_of({"zz": sent, "company": {"new": sent}}, {})
     assert list(frame.columns[len(COLUMNS) :]) == ["company_new", "zz"]
     for name in ("zz", "company_new"):
@@ -225,7 +225,7 @@ def test_unknown_fields_are_kept_at_the_end(sent, dtype):
 
 
 def test_unknown_objects_are_flattened_too():
-    """An object that the interface does not know becomes one column per member."""
+    """An undocumented object becomes one column per member."""
     frame = frame_of({"zz": {"a": {"b": 1}, "c": "x"}, "location_details": {"zip": "0150"}})
     assert frame.iloc[0, len(COLUMNS) :].to_dict() == {
         "location_details_zip": "0150",
@@ -235,7 +235,7 @@ def test_unknown_objects_are_flattened_too():
 
 
 def test_unknown_keys_inside_lists_stay_in_the_cells():
-    """An unknown key of an experience is in the cell's dicts, whatever its type."""
+    """An undocumented key of an experience stays in the cell's dicts, whatever its type."""
     frame = frame_of(
         {"experiences": [{"title": "CTO", "zz": {"a": 1}}]}, {"experiences": [{"zz": None}]}
     )
@@ -254,8 +254,8 @@ def test_unknown_keys_inside_lists_stay_in_the_cells():
         (None, "x", [None, "x"]),
     ],
 )
-def test_types_that_differ_meet_in_one_that_holds_both(first, second, kept):
-    """An unknown field with other types on another page, or row, keeps every value."""
+def test_different_types_keep_every_value(first, second, kept):
+    """An undocumented field with different types on pages or rows keeps every value."""
     apart = people_frame(
         [read_people_page(body({"zz": first})), read_people_page(body({"zz": second}))]
     )
@@ -264,15 +264,15 @@ def test_types_that_differ_meet_in_one_that_holds_both(first, second, kept):
         assert [v if isinstance(v, list) else plain(v) for v in frame["zz"]] == kept
 
 
-def test_objects_of_no_names_in_lists_are_json():
-    """An empty object inside an unknown list is JSON text, as no file could hold it otherwise."""
+def test_empty_objects_in_lists_are_json():
+    """An empty object inside an undocumented list becomes JSON text, so that files can store it."""
     frame = frame_of({"zz": [{}], "experiences": [{"title": "CTO", "zz": {}}]})
     assert frame.loc[0, "zz"] == "[{}]"
     assert frame.loc[0, "experiences"][0]["zz"] == "{}"
 
 
-def test_names_that_meet_are_told_apart():
-    """A further field whose name is taken by a flattened one gets a number, and both stay."""
+def test_duplicate_names_get_a_number():
+    """An undocumented field gets a number if a flattened field has its name; both stay."""
     frame = frame_of(
         {"company_name": "top", "company": {"name": "nested"}, "zz_a": 1, "zz": {"a": 2}}
     )
@@ -315,7 +315,7 @@ def test_names_that_meet_are_told_apart():
     ],
 )
 def test_values_of_another_type_are_kept_as_text(column, person, raw):
-    """A value that does not fit is missing in its column and stands as text in `<column>_raw`."""
+    """A value of the wrong type is missing in its column and kept as text in `<column>_raw`."""
     frame = frame_of({"id": "1", **person}, {"id": "2"})
     assert frame["id"].tolist() == ["1", "2"]
     assert pd.isna(frame.loc[0, column])
@@ -327,7 +327,7 @@ def test_values_of_another_type_are_kept_as_text(column, person, raw):
 
 
 @pytest.mark.parametrize("company", ["Example", ["a"], 5])
-def test_an_object_that_is_none_is_kept_as_text(company):
+def test_a_value_in_place_of_an_object_is_text(company):
     """A company that is not an object leaves its columns missing and is kept as text."""
     frame = frame_of({"company": company})
     assert frame.loc[0, "company_raw"] == (
@@ -337,14 +337,14 @@ def test_an_object_that_is_none_is_kept_as_text(company):
 
 
 def test_whole_numbers_written_with_a_fraction_are_integers():
-    """12.0 in an integer column is 12, with nothing beside it."""
+    """12.0 in an integer column becomes 12, without a raw column."""
     frame = frame_of({"company": {"followers": 12.0, "sic_codes": [1.0]}})
     assert frame.loc[0, "company_followers"] == 12
     assert frame.loc[0, "company_sic_codes"] == [1]
     assert len(frame.columns) == len(COLUMNS)
 
 
-def test_people_that_are_no_objects_keep_their_rows():
+def test_results_that_are_not_objects_keep_their_rows():
     """A result that is not an object is a row with a column `value`; null is an empty row."""
     frame = frame_of({"id": "1"}, None, "x")
     assert frame["id"].isna().tolist() == [False, True, True]
@@ -355,8 +355,8 @@ def test_people_that_are_no_objects_keep_their_rows():
     "number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "-" + "9" * 30]
 )
 @pytest.mark.parametrize("column", ["total_funding", "followers", "zz"])
-def test_numbers_that_nothing_holds_are_kept_as_they_were_written(column, number):
-    """NaN, infinity and huge numbers stay as text."""
+def test_unrepresentable_numbers_are_text(column, number):
+    """NaN, infinity and huge numbers are kept as text."""
     sent = b'{"results":[{"company":{"%b":%b}}],"_pagination":{}}' % (
         column.encode(),
         number.encode(),
@@ -369,7 +369,7 @@ def test_numbers_that_nothing_holds_are_kept_as_they_were_written(column, number
 
 
 def test_half_a_surrogate_pair_is_kept_as_its_escape():
-    """Text that no encoding holds is kept with the escape that the service sent."""
+    """Half a surrogate pair is kept as the escape that the service sent."""
     sent = rb'{"results":[{"name":"a\ud800b","z\udc00":"\ud83d\ude00"}],"_pagination":{}}'
     frame = people_frame([read_people_page(sent)])
     assert frame.loc[0, "name"] == r"a\ud800b"
@@ -377,19 +377,19 @@ def test_half_a_surrogate_pair_is_kept_as_its_escape():
 
 
 def test_nul_and_line_breaks_stay():
-    """Control characters in text come through."""
+    """Control characters in text are kept."""
     assert frame_of({"name": "a\x00b\r\n\tc\u2028"}).loc[0, "name"] == "a\x00b\r\n\tc\u2028"
 
 
 def test_the_last_of_a_repeated_key_counts():
-    """A key that stands twice has its last value, as everywhere in Python."""
+    """The last value of a repeated key is used, as in Python's json."""
     sent = b'{"results":[{"name":"a","name":"b"}],"_pagination":{}}'
     assert people_frame([read_people_page(sent)]).loc[0, "name"] == "b"
 
 
 @pytest.mark.parametrize("wrap", [b"\xef\xbb\xbf%b", b"\n %b\r\n", b"%b"])
 def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
-    """A byte order mark, line breaks around the JSON and inside it are read over."""
+    """A byte order mark and whitespace around or inside the JSON are ignored."""
     text = json.dumps({"results": [{"id": "1"}], "_pagination": {"total": 1}}, indent=1)
     (page,) = read_fast([wrap % text.replace("\n", "\r\n").encode()])
     assert page.people["id"].to_pylist() == ["1"]
@@ -423,8 +423,8 @@ def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
         b'{"results":[{"zz":' + b"[" * 100_000 + b"]" * 100_000 + b'}],"_pagination":{}}',
     ],
 )
-def test_what_is_no_search_result_is_refused(sent):
-    """A response that is cut off, or is not a people search result, is one clear error."""
+def test_other_responses_are_rejected(sent):
+    """A truncated response, or one that is not a people search result, is a clear error."""
     with pytest.raises(InvalidResponseError, match="POST /people/search") as caught:
         read_people_page(sent)
     assert len(str(caught.value)) < 500
@@ -435,7 +435,7 @@ def test_what_is_no_search_result_is_refused(sent):
 @pytest.mark.long
 @pytest.mark.parametrize("levels", [200, 20_000])
 def test_deep_nesting_does_not_end_the_process(levels):
-    """JSON nested to any depth is read or refused by all readers; Arrow alone would crash on it."""
+    """All readers read or reject JSON of any depth; Arrow alone would crash."""
     code = (
         "import sys\n"
         "from outreach_frames.errors import InvalidResponseError\n"
@@ -451,7 +451,7 @@ def test_deep_nesting_does_not_end_the_process(levels):
     )
     sent = ""
     for opening, closing in ("[]", ('{"a":', "}")):
-        # Brackets in text must not hide those outside.
+        # Brackets inside text must not hide brackets outside it.
         deep = f'"about":"{closing * levels}","zz":{opening * levels}1{closing * levels}'
         sent += f'{{"results":[{{{deep}}}],"_pagination":{{}}}}\n'
     done = forked.run(code, stdin=sent)
@@ -459,8 +459,8 @@ def test_deep_nesting_does_not_end_the_process(levels):
     assert (done.returncode, done.stdout.split()) == (0, [expected] * 4)
 
 
-def test_pagination_and_errors_come_with_the_page():
-    """`_pagination` and `_errors` are given as they came."""
+def test_pagination_and_errors_are_unchanged():
+    """`_pagination` and `_errors` are returned unchanged."""
     errors = [{"code": "x", "at": "2020-01-01", "big": 2**70}, "text"]
     page = read_people_page(
         body({"id": "1"}, _errors=errors, _pagination={"page": 3, "zz": "2020-01-01"})
@@ -473,12 +473,12 @@ def test_pagination_and_errors_come_with_the_page():
     ("sent", "kept"), [(None, []), ([], []), ({"code": 1}, [{"code": 1}]), ([None], [None])]
 )
 def test_errors_are_a_list(sent, kept):
-    """`_errors` that is null means no errors; one that is not a list is not dropped."""
+    """`_errors` of null means no errors, and a value that is not a list is kept."""
     assert read_people_page(body(_errors=sent)).errors == kept
 
 
 def test_pages_read_together_are_those_read_alone():
-    """Pages read as one have all people and errors, and the last page's pagination."""
+    """Pages read together have all people and errors, and the last page's pagination."""
     bodies = [
         body({"id": "1"}, {"id": "2"}, _pagination={"page": 1}),
         body(_pagination={"page": 2}, _errors=["x"]),
@@ -494,7 +494,7 @@ def test_pages_read_together_are_those_read_alone():
 
 
 def test_the_frame_is_not_fragmented():
-    """Adding a column to people warns of nothing."""
+    """Adding a column to people raises no fragmentation warning."""
     frame = frame_of({"id": "1"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -508,7 +508,7 @@ RESOURCES = {"sequence": spec.SEQUENCE, "mailbox": spec.MAILBOX, "contact": spec
 @pytest.mark.parametrize("resource", RESOURCES)
 @pytest.mark.parametrize("records", [[], [{}], [{"_links": {"self": {"href": "/x"}}}, {"id": "1"}]])
 def test_small_resources_have_the_columns_of_the_interface(resource, records):
-    """Sequences, mailboxes and contacts have their columns and dtypes, without links."""
+    """Sequences, mailboxes and contacts have their documented columns and dtypes, without links."""
     fields = RESOURCES[resource]
     frame = records_frame(records, fields)
     assert {name: str(dtype).split("<")[0] for name, dtype in frame.dtypes.items()} == {
@@ -530,7 +530,7 @@ def test_small_resources_have_the_columns_of_the_interface(resource, records):
     ],
 )
 def test_date_times_are_read_with_offsets_and_fractions(sent, read):
-    """Date-times become UTC, which one without an offset is in; a microsecond is the finest."""
+    """Date-times become UTC, with or without an offset, and are precise to a microsecond."""
     frame = records_frame([{"created_at": sent}], spec.SEQUENCE)
     assert frame.loc[0, "created_at"] == pd.Timestamp(read)
     assert list(frame.columns) == list(spec.columns(spec.SEQUENCE))
@@ -540,7 +540,7 @@ def test_date_times_are_read_with_offsets_and_fractions(sent, read):
     "sent", ["yesterday", "2024-01-31", "2024-13-01T00:00:00Z", "0001-01-01T00:00:00+09:00", 5]
 )
 def test_date_times_that_cannot_be_read_stay_text(sent):
-    """An unreadable date-time is in `<column>_raw`."""
+    """An unreadable date-time is kept in `<column>_raw`."""
     frame = records_frame(
         [{"created_at": sent}, {"created_at": "2024-01-31T00:00:00Z"}], spec.SEQUENCE
     )
@@ -549,7 +549,7 @@ def test_date_times_that_cannot_be_read_stay_text(sent):
 
 
 def test_nested_objects_and_lists_of_small_resources():
-    """A mailbox's user is flattened, a contact's phone numbers are a list, extras come last."""
+    """A mailbox's user is flattened, phone numbers are a list, undocumented fields come last."""
     mailbox = {"id": "m", "user": {"id": "u", "zz": 1}, "warmup": {"on": True}}
     before = copy.deepcopy(mailbox)
     frame = records_frame([mailbox], spec.MAILBOX)
@@ -559,8 +559,8 @@ def test_nested_objects_and_lists_of_small_resources():
     assert contact.loc[0, "phone_numbers"][0]["number"] == "+4712345678"
 
 
-def test_free_records_have_whatever_columns_they_bring():
-    """Records that the interface does not show are flattened, one row each, and stay as sent."""
+def test_undocumented_records_are_flattened():
+    """Undocumented records are flattened to one row each, in their order."""
     records = [
         {"email": "a@example.com", "data": {"n": 1, "day": "2020-01-01"}},
         5,
@@ -578,7 +578,7 @@ def test_free_records_have_whatever_columns_they_bring():
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 @pytest.mark.parametrize("records", [[], [{}], [None, {}]])
-def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
+def test_empty_records_keep_their_rows(records, backend):
     """Empty records are rows without columns."""
     assert undocumented_frame(records, backend).shape == (len(records), 0)
 
@@ -598,26 +598,26 @@ def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
     )
 )
 def test_any_json_becomes_a_row(records):
-    """Whatever JSON holds, each record is one row, in both backends."""
+    """Any JSON record becomes one row with both backends."""
     for backend in ("numpy_nullable", "pyarrow"):
         assert len(undocumented_frame(records, backend)) == len(records)
         assert len(records_frame(records, spec.MAILBOX, backend)) == len(records)
 
 
-def test_tables_of_some_columns_make_a_frame_of_those():
-    """People tables that were cut to some columns keep to them."""
+def test_tables_keep_their_chosen_columns():
+    """People tables with chosen columns make a frame with only these columns."""
     table = read_people_page(body({"id": "1", "name": "Ada"})).people.select(["name", "id"])
     assert list(people_frame([table, table]).columns) == ["name", "id"]
 
 
 @pytest.mark.parametrize("records", [[{"a": "\ud800"}], [{"\ud800": [{"a": "\ud800"}]}]])
 def test_half_a_surrogate_pair_in_records_is_kept(records):
-    """Records with text that no encoding holds keep their rows, with the escape as text."""
+    """A record whose text has half a surrogate pair keeps its row, with the escape as text."""
     assert r"\ud800" in undocumented_frame(records).to_csv()
 
 
 def test_records_nested_too_deeply_are_one_clear_error():
-    """Records nested beyond all use raise an error of this package."""
+    """Too deeply nested records raise one of this package's errors."""
     record: Any = 1
     for _ in range(5_000):
         record = {"a": record}
@@ -626,14 +626,14 @@ def test_records_nested_too_deeply_are_one_clear_error():
 
 
 def test_tables_are_joined_by_column_name():
-    """Tables under one another keep the order of first appearance."""
+    """Concatenated tables have their columns in the order of first appearance."""
     joined = concat_tables([pa.table({"a": [1]}), pa.table({"b": ["x"], "a": ["y"]})])
     assert joined.to_pylist() == [{"a": "1", "b": None}, {"a": "y", "b": "x"}]
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
 def test_every_cell_of_a_frame_can_be_changed(dtype_backend: Any) -> None:
-    """No column is a view of memory that may only be read."""
+    """All columns of a frame are writable."""
     one = {
         "id": "1",
         "current_position_start_date": "2020-01-01",

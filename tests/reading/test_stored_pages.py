@@ -1,4 +1,4 @@
-"""Pages of people as the cache keeps them: they come back as they were, or not at all."""
+"""Pages of people in the cache are read back unchanged or rejected."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PACKED = pack_page(read_people_page(body({"id": "1", "zz": [{"a": 1}]}, _errors=
 
 
 @given(st.lists(st.lists(people() | odd_people(), max_size=3), min_size=1, max_size=3))
-def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
-    """Whatever stands on pages, read as one or alone, is the same after it was kept."""
+def test_stored_pages_are_read_back_unchanged(pages: list[list[Any]]) -> None:
+    """Stored pages are read back unchanged, together or one by one."""
     bodies = [
         body(*persons, _errors=ERRORS[number % len(ERRORS)]) for number, persons in enumerate(pages)
     ]
@@ -46,8 +46,8 @@ def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
     ],
     ids=lambda content: f"{len(content)} bytes",
 )
-def test_anything_else_is_no_page(content: bytes) -> None:
-    """What is cut off, of another version, or something else altogether is not believed."""
+def test_other_data_is_rejected(content: bytes) -> None:
+    """A truncated page, one of another version, and other data are rejected."""
     assert unpack_page(content) is None
 
 
@@ -62,8 +62,8 @@ def test_anything_else_is_no_page(content: bytes) -> None:
     ],
     ids=["nested", "pagination", "errors", "number", "list"],
 )
-def test_a_page_of_another_make_is_no_page(notes: str, columns: dict[str, pa.Array]) -> None:
-    """What is whole, but has other types than a page has, is not believed either."""
+def test_a_page_with_other_types_is_rejected(notes: str, columns: dict[str, pa.Array]) -> None:
+    """A complete page with unexpected types is rejected."""
     page = read_people_page(body({"id": "1"}))
     people = page.people
     for name, values in columns.items():
@@ -78,8 +78,8 @@ def test_a_page_of_another_make_is_no_page(notes: str, columns: dict[str, pa.Arr
 
 
 @given(st.integers(0, len(PACKED) - 1), st.integers(1, 255))
-def test_no_changed_byte_does_harm(place: int, change: int) -> None:
-    """A page with a wrong byte is another page or none, and never an error."""
+def test_a_changed_byte_is_never_an_error(place: int, change: int) -> None:
+    """A page with a changed byte is another page or rejected, never an error."""
     damaged = bytearray(PACKED)
     damaged[place] ^= change
     page = unpack_page(bytes(damaged))

@@ -1,4 +1,4 @@
-"""Undocumented fields become columns by their names, whatever these are and wherever they stand."""
+"""Undocumented fields with any name, at any place, become columns with their names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PERSON = spec.columns(spec.PERSON)
 
 
 def names_of(fields: Iterable[spec.Field]) -> Iterator[str]:
-    """Yield the names of fields and of all that is inside them."""
+    """Yield the names of fields at all levels."""
     for field in fields:
         yield field.name
         yield from names_of(field.members)
@@ -39,8 +39,8 @@ NAMES = sorted({*names_of(spec.PEOPLE_SEARCH_RESULT), "page", "total"})
     "prefix",
     ["zz", "company_zz", "company_location_details_zz", "company_department_headcount_zz"],
 )
-def test_any_name_of_the_interface_may_be_an_undocumented_one(prefix: str, value: Any) -> None:
-    """A field named as one of the envelope or of a person, in a new object, is its own column."""
+def test_undocumented_objects_may_reuse_names(prefix: str, value: Any) -> None:
+    """A member of an undocumented object may have the name of any documented field."""
     keys = {
         "zz": ["zz"],
         "company_zz": ["company", "zz"],
@@ -60,8 +60,8 @@ def test_any_name_of_the_interface_may_be_an_undocumented_one(prefix: str, value
 
 
 @pytest.mark.parametrize("place", ["experiences", "educations", "languages"])
-def test_any_name_of_the_interface_may_be_one_inside_a_list(place: str) -> None:
-    """A list's objects keep fields that are named as those of the envelope or of a person."""
+def test_listed_objects_may_reuse_names(place: str) -> None:
+    """An undocumented member of a listed object may have the name of any documented field."""
     shown = {field.name for field in spec.columns(spec.PERSON)[place].members}
     sent = {name: None if name in shown else {"results": [1]} for name in NAMES}
     people = [{"id": "1", place: [sent]}, {"id": "2"}]
@@ -92,18 +92,16 @@ def test_any_name_of_the_interface_may_be_one_inside_a_list(place: str) -> None:
     ],
     ids=str,
 )
-def test_columns_are_those_of_the_lenient_reader_however_names_meet(persons: list[Any]) -> None:
-    """Order, names and types of undocumented columns are the same in both readers."""
+def test_both_readers_return_the_same_columns(persons: list[Any]) -> None:
+    """Both readers return undocumented columns in the same order, with the same names and types."""
     for some in (persons, persons[::-1], persons[-1:], persons * 2):
         assert read_people_page(body(*some)).people.equals(read_leniently(some))
 
 
 @share_of_examples(0.25)
 @given(st.lists(st.lists(odd_people(), max_size=2), min_size=1, max_size=4), st.booleans())
-def test_columns_do_not_depend_on_what_is_read_together(
-    pages: list[list[Any]], use_threads: bool
-) -> None:
-    """Pages that are read together have the columns, in their order, of pages read one by one."""
+def test_columns_do_not_depend_on_batches(pages: list[list[Any]], use_threads: bool) -> None:
+    """Pages read together have the same columns, in the same order, as pages read one by one."""
     bodies = [body(*persons) for persons in pages]
     together = as_one_page(read_people_pages(bodies, use_threads=use_threads))
     alone = as_one_page([read_people_page(one) for one in bodies])
@@ -111,15 +109,15 @@ def test_columns_do_not_depend_on_what_is_read_together(
     assert together.heads == alone.heads
 
 
-def test_a_new_member_on_a_later_page_comes_last() -> None:
-    """Columns have the order of first appearance, whether pages are read together or not."""
+def test_a_member_of_a_later_page_is_last() -> None:
+    """Columns are in the order of first appearance, whether pages are read together or not."""
     bodies = [body({"zz": {"a": 1}, "y": 2}), body({"zz": {"b": 3}})]
     names = as_one_page(read_people_pages(bodies)).people.column_names
     assert names[-3:] == ["zz_a", "y", "zz_b"]
 
 
 def test_texts_of_unreadable_dates_have_the_same_order() -> None:
-    """Columns of unreadable dates have the order of first appearance too."""
+    """Raw columns of unreadable dates are in the order of first appearance too."""
     bodies = [
         body({"company": {"latest_funding_date": "soon"}}),
         body({"current_position_start_date": "soon"}),
@@ -130,7 +128,7 @@ def test_texts_of_unreadable_dates_have_the_same_order() -> None:
 
 @pytest.mark.parametrize("sent", [3, True, ["a"], [None], {"c": 1}], ids=json.dumps)
 def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: Any) -> None:
-    """Where pages differ in an undocumented member of a list, that member alone becomes text."""
+    """If pages differ in the type of a listed object's member, only that member becomes text."""
     people: list[dict[str, Any]] = [
         {"id": "1", "experiences": [{"title": "t", "zz": "x"}, None]},
         {"id": "2", "experiences": None},
@@ -144,8 +142,8 @@ def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: An
     assert alone.outreach.experiences()["title"].dropna().tolist() == ["t", "u"]
 
 
-def test_columns_do_not_depend_on_how_people_came(tmp_path: Path) -> None:
-    """Page sizes, workers, the cache and exports leave columns in the order of the first values."""
+def test_columns_do_not_depend_on_the_way_of_reading(tmp_path: Path) -> None:
+    """Page sizes, workers, the cache and exports do not change the order of columns."""
     people = [
         {"id": str(number), "rest": None} | ({"late": 1} if number > 150 else {})
         for number in range(200)

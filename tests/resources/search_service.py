@@ -1,4 +1,4 @@
-"""A scripted service of numbered people, for search and export."""
+"""A scripted service with numbered people, for tests of search and export."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.scripted import Received, Reply, Service, json
 
 
 def person(number: int) -> dict[str, Any]:
-    """Return a person of a scripted service."""
+    """Return one person of the scripted service."""
     return {"id": str(uuid.UUID(int=number)), "object": "person", "name": f"Person {number}"}
 
 
@@ -31,7 +31,7 @@ def result(people: list[dict[str, Any]], **pagination: Any) -> Reply:
 
 
 def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
-    """Return a script that pages through people 1 to `there`."""
+    """Return a script with pages of the people 1 to `there`."""
 
     def reply(request: Received) -> Reply:
         body = request.json
@@ -44,10 +44,10 @@ def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
 
 
 def connected(service: Service, **options: Any) -> Client:
-    """Connect to a scripted service with no cache and short pauses."""
+    """Connect to a scripted service without a cache and with short pauses."""
     return of.connect(service.url, "token", **{"cache": None} | options)
 
 
 def numbers(frame: pd.DataFrame) -> list[int]:
-    """Return the numbers of scripted people."""
+    """Return the numbers of the scripted people in a frame."""
     return [uuid.UUID(identity).int for identity in frame["id"]]

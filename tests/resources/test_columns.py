@@ -1,4 +1,4 @@
-"""Chosen columns: the same values as all columns, from the service, the cache and files."""
+"""Chosen columns have the same values as all columns, from the service, the cache and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LISTS = ["experiences", "educations", "languages", "company_technologies", "comp
 
 
 def response(found: Sequence[Any], pages: int = 1, total: int | None = None) -> bytes:
-    """Make a response of people search."""
+    """Return a response of people search."""
     total = len(found) if total is None else total
     paging = {"page": 1, "page_size": 100, "total_pages": pages, "total": total}
     return dumps({"results": found, "_pagination": paging}).encode()
@@ -50,10 +50,10 @@ def response(found: Sequence[Any], pages: int = 1, total: int | None = None) -> 
 @example([[{"company": {"founded_year": 2**70}}]], ["company_founded_year"], "numpy_nullable")
 @example([[{"location_details": {"lat": 2**53 + 1}}]], ["location_details_lat"], "pyarrow")
 @example([[{"current_position_start_date": "May"}]], ["current_position_start_date"], "pyarrow")
-def test_chosen_columns_are_read_as_among_all(
+def test_chosen_columns_equal_those_of_all_columns(
     pages: list[list[Any]], columns: list[str], backend: Any
 ) -> None:
-    """Reading some columns gives the values and types of reading all, also from stored pages."""
+    """Chosen columns have the values and types of a full read, also from stored pages."""
     bodies = [response(found) for found in pages]
     whole = as_one_page(read_people_pages(bodies, use_threads=False))
     needed = [*dict.fromkeys([*columns, "id"])]
@@ -76,7 +76,7 @@ def test_chosen_columns_are_read_as_among_all(
 
 
 def odd(number: int) -> dict[str, Any]:
-    """Make a person whose page has undocumented fields and a value of another type."""
+    """Return a person with undocumented fields and a value of the wrong type."""
     return {
         "id": f"p{number}",
         "name": f"Person {number}",
@@ -86,12 +86,12 @@ def odd(number: int) -> dict[str, Any]:
 
 
 def plain(number: int) -> dict[str, Any]:
-    """Make a person with documented fields only."""
+    """Return a person with documented fields only."""
     return {"id": f"p{number}", "name": f"Person {number}", "company": {"name": "Acme"}}
 
 
 def reply(received: Received) -> Reply:
-    """Serve three pages of two people, of whom the last two are odd; one is repeated."""
+    """Return three pages of two people; the last two people are odd, and one is repeated."""
     number, size = received.json["page"], received.json["page_size"]
     found = [plain(0), plain(1), plain(1), plain(2), odd(3), odd(4)]
     if received.json.get("person_seniorities") == ["vp"]:
@@ -134,7 +134,7 @@ def test_a_search_returns_chosen_columns_of_the_whole_frame(backend: Any, tmp_pa
 
 
 def test_stored_columns_are_read_without_their_response() -> None:
-    """A stored choice is served from its columns, another one from the response beside them."""
+    """Stored columns serve the same choice again; another choice reads the stored response."""
     body = response([plain(1), plain(2)])
     (page,) = read_people_pages([body], columns=["id", "name"])
     stored = pack_page(page)
@@ -153,7 +153,7 @@ def test_stored_columns_are_read_without_their_response() -> None:
 
 @pytest.mark.filterwarnings("ignore:100 of")
 def test_another_choice_is_served_from_the_cache(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The cache holds whole pages, whichever columns the first search chose."""
+    """The cache stores whole pages, whichever columns the first search chose."""
     with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "c.sqlite") as client:
         first = of.search_people(columns=["id"], limit=100, client=client, page_size=50)
         whole = of.search_people(limit=100, client=client, page_size=50)
@@ -164,7 +164,7 @@ def test_another_choice_is_served_from_the_cache(sandbox: Sandbox, tmp_path: Pat
 
 
 def test_a_choice_is_checked_before_any_request() -> None:
-    """A wrong choice of columns is an error that names it, and nothing is sent."""
+    """An invalid choice of columns is an error that names it, before any request."""
     bad: list[tuple[Any, str]] = [
         ("id", "not str"),
         ({"id"}, "not set"),
@@ -196,8 +196,8 @@ def test_a_choice_is_checked_before_any_request() -> None:
         assert not service.requests
 
 
-def test_a_field_that_a_file_names_can_be_chosen(tmp_path: Path) -> None:
-    """A column of an undocumented field is known from a file, and missing if nobody has it."""
+def test_a_field_named_in_a_file_can_be_chosen(tmp_path: Path) -> None:
+    """A column named in a file can be chosen, and is missing if nobody has the field."""
     saved = pd.DataFrame({"id": ["1"], "of_a_file": ["x"], "score": [1]})
     saved.attrs["undocumented"] = ["of_a_file"]
     path = saved.outreach.to_parquet(tmp_path / "old.parquet")
@@ -215,7 +215,7 @@ def test_a_field_that_a_file_names_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_an_undocumented_field_may_be_named_like_a_filter() -> None:
-    """An undocumented column is listed, and can be chosen, also if a filter has its name."""
+    """An undocumented column with the name of a filter is listed and can be chosen."""
     body = response([{"id": "1", "company": {"domains": ["acme.example"]}}])
     split: Any = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
     with scripted(lambda _: respond(body)) as service:
@@ -228,8 +228,8 @@ def test_an_undocumented_field_may_be_named_like_a_filter() -> None:
                 assert some.attrs["undocumented"] == ["company_domains"]
 
 
-def test_values_of_another_type_are_not_dropped_in_silence() -> None:
-    """A chosen column without values of another type warns, and names the column with them."""
+def test_dropped_values_of_another_type_are_warned_of() -> None:
+    """If values of another type are dropped, a warning names the raw column that has them."""
     body = response([odd(1)])
     with scripted(lambda _: respond(body)) as service:
         with Client(service.url, "token", cache=None) as client:
@@ -237,8 +237,8 @@ def test_values_of_another_type_are_not_dropped_in_silence() -> None:
                 of.search_people(columns=["company_founded_year"], client=client)
 
 
-def test_an_error_keeps_the_chosen_columns_of_what_was_read() -> None:
-    """The partial frame of an error has the chosen columns."""
+def test_a_partial_frame_has_the_chosen_columns() -> None:
+    """An error's partial frame has the chosen columns."""
     body = response([plain(n) for n in range(2)], 3, 6)
 
     def failing(received: Received) -> Reply:
@@ -257,7 +257,7 @@ def test_an_error_keeps_the_chosen_columns_of_what_was_read() -> None:
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people"])
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_exports_have_the_chosen_columns(name: str, tmp_path: Path) -> None:
-    """An export with chosen columns is read back as the search returns them, in every format."""
+    """An export with chosen columns is read back like the search's frame, in every format."""
     split = {"person_seniorities": ["vp", "director"], "split_by": "person_seniorities"}
     with scripted(reply) as service, Client(service.url, "token", cache=None) as client:
         of.search_people(limit=None, page_size=2, client=client)
@@ -272,7 +272,7 @@ def test_exports_have_the_chosen_columns(name: str, tmp_path: Path) -> None:
 
 
 def test_an_export_is_resumed_with_the_same_choice_only(tmp_path: Path) -> None:
-    """Resuming an export with other columns is refused."""
+    """Resuming an export with other columns is rejected."""
     body, fails = response([plain(0), plain(1)], 2, 4), [True]
 
     def failing(received: Received) -> Reply:
@@ -296,10 +296,8 @@ def test_an_export_is_resumed_with_the_same_choice_only(tmp_path: Path) -> None:
     assert list(of.read_prospects(path)) == ["id", "name"]
 
 
-def test_snapshots_of_other_columns_compare_what_both_have(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
-    """A column that one snapshot lacks is named, and never reported as changed."""
+def test_snapshots_compare_their_common_columns(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A column that one snapshot lacks is named in a note and never reported as changed."""
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:
         options: Any = {"person_seniorities": ["vp"], "client": client}
         finance = "company_department_headcount_finance"
@@ -329,7 +327,7 @@ def test_snapshots_of_other_columns_compare_what_both_have(
 
 @pytest.mark.filterwarnings("ignore:5 of")
 def test_people_at_companies_have_the_chosen_columns(sandbox: Sandbox) -> None:
-    """`find_people` reads what it needs, returns the chosen columns, and finds the same people."""
+    """With chosen columns `find_people` finds the same people and returns only these columns."""
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:
         companies = of.search_people(limit=5, client=client).outreach.companies()
         options: Any = {
@@ -351,7 +349,7 @@ def test_people_at_companies_have_the_chosen_columns(sandbox: Sandbox) -> None:
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--columns` takes names with spaces or commas, repeated, and prints or writes only these."""
+    """`--columns` takes names separated by spaces or commas, repeatedly, and outputs only these."""
     search = ["search", "--sandbox", "--limit", "2", "--columns"]
     assert main([*search, "company_name,id", "name"]) == 0
     assert capsys.readouterr().out.split()[:3] == ["company_name", "id", "name"]

@@ -1,4 +1,4 @@
-"""Contacts of a messy column: gaps do not stop them, and every row is where it was."""
+"""Contacts of a messy column: missing entries stop nothing, and rows keep their order."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BLANK = [None, float("nan"), pd.NA, "", "  ", "n/a", "Unknown", "-", "..", "."]
 
 @pytest.mark.parametrize("blank", BLANK, ids=repr)
 @pytest.mark.parametrize("kind", ["ids", "emails"])
-def test_a_blank_among_many_does_not_stop_them(
+def test_a_blank_entry_is_not_found(
     client: Client, sandbox: Sandbox, blank: object, kind: str
 ) -> None:
-    """What is missing, blank or a placeholder is not found, a warning says so, the rest is."""
+    """Missing, blank and placeholder entries are not found and warned of; others are found."""
     known = of.contacts(sandbox.contact_ids[:20]).dropna(subset="email").head(3)
     values = [*known["id" if kind == "ids" else "email"]]
     with pytest.warns(OutreachWarning, match=r"1 of 4 contacts were not requested.*position 1"):
@@ -33,8 +33,8 @@ def test_a_blank_among_many_does_not_stop_them(
     assert frame.drop(columns=["asked", "found"]).iloc[1].isna().all()
 
 
-def test_nothing_is_sent_for_blanks_alone() -> None:
-    """A column of blanks asks the service for nothing."""
+def test_blanks_send_no_request() -> None:
+    """A column of blanks sends no request."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="2 of 2 contacts"):
             frame = of.contacts(emails=[None, "n/a"])
@@ -42,8 +42,8 @@ def test_nothing_is_sent_for_blanks_alone() -> None:
     assert frame["found"].tolist() == [False, False]
 
 
-def test_what_was_asked_is_told_as_it_was_given(client: Client, sandbox: Sandbox) -> None:
-    """`asked` is the entry as given, whatever case or blanks the contact has it in."""
+def test_asked_is_the_entry_as_passed(client: Client, sandbox: Sandbox) -> None:
+    """`asked` contains the entry as passed, even if the contact's case or whitespace differs."""
     contact = of.contacts(sandbox.contact_ids[:9]).dropna(subset="email").iloc[0]
     given = [f" {contact['email'].upper()} ", contact["email"]]
     frame = of.contacts([contact["id"]], emails=given)
@@ -52,7 +52,7 @@ def test_what_was_asked_is_told_as_it_was_given(client: Client, sandbox: Sandbox
 
 
 def test_a_column_keeps_its_index(client: Client, sandbox: Sandbox) -> None:
-    """The result of a Series has its index; of a list, and of both kinds, a new one."""
+    """A result has the index of a passed Series; for a list, or two arguments, it has a new one."""
     index = pd.MultiIndex.from_tuples([("a", 1), ("b", 1), ("b", 1)], names=["team", None])
     ids = pd.Series(sandbox.contact_ids[:3], index=index)
     pd.testing.assert_index_equal(of.contacts(ids).index, index)
@@ -62,8 +62,8 @@ def test_a_column_keeps_its_index(client: Client, sandbox: Sandbox) -> None:
     assert of.contacts(list(ids)).index.equals(pd.RangeIndex(3))
 
 
-def test_an_interrupted_read_keeps_the_index_of_what_came() -> None:
-    """What was read before a failure is on the error, each row with its own label."""
+def test_a_partial_result_keeps_its_index() -> None:
+    """A failure's partial result keeps the index labels of the rows read before."""
 
     def failing(request: Received) -> Reply:
         if "bo" in request.target:
@@ -79,7 +79,7 @@ def test_an_interrupted_read_keeps_the_index_of_what_came() -> None:
     assert partial.index.tolist() == ["x"]
 
 
-def test_addresses_given_as_ids_are_told(client: Client) -> None:
-    """An address among the ids is an error that says where it belongs."""
+def test_addresses_as_ids_are_an_error(client: Client) -> None:
+    """An email address among the ids is an error that names the right argument."""
     with pytest.raises(InvalidInputError, match="Pass addresses as emails="):
         of.contacts(["ada@brightforge.example"])

@@ -1,4 +1,4 @@
-"""Contacts: one row per input in input order, found or not."""
+"""Contacts have one row per input, in input order, whether found or not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKENDS = ["numpy_nullable", "pyarrow"]
 
 
 def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) -> None:
-    """One row per id in input order, repeats and unknown ids included."""
+    """Contacts by id have one row per id in input order, with repeated and unknown ids."""
     known = list(sandbox.contact_ids[:45])
     unknown = str(uuid.UUID(int=1))
     wanted = [*reversed(known), unknown, known[0]]
@@ -37,7 +37,7 @@ def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) 
 
 
 def test_contacts_by_email_keep_the_inputs_order(client: Client, sandbox: Sandbox) -> None:
-    """One row per address in input order; these come with recent activity, newest first."""
+    """Contacts by email have one row per address in input order, and activity, newest first."""
     emails = of.contacts(sandbox.contact_ids[:30])["email"].dropna().tolist()
     wanted = pd.Series([*emails, "nobody@brightforge.example", emails[0].upper()])
     frame = of.contacts(emails=wanted)
@@ -51,10 +51,10 @@ def test_contacts_by_email_keep_the_inputs_order(client: Client, sandbox: Sandbo
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_contacts_have_the_same_dtypes_for_none_and_many(
+def test_contacts_always_have_the_same_dtypes(
     client: Client, sandbox: Sandbox, backend: Any
 ) -> None:
-    """No input, nobody found, and many found give the same columns and dtypes."""
+    """No input, unknown contacts and many contacts give the same columns and dtypes."""
     many = of.contacts(sandbox.contact_ids[:25], dtype_backend=backend)
     for frame in (
         of.contacts([], dtype_backend=backend),
@@ -63,8 +63,8 @@ def test_contacts_have_the_same_dtypes_for_none_and_many(
         pd.testing.assert_series_equal(frame.dtypes, many.dtypes)
 
 
-def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
-    """21 ids make two requests, and a reversed response is put in the input's order."""
+def test_contacts_request_at_most_twenty_ids() -> None:
+    """21 ids need two requests, and a response in reverse order is sorted by the input."""
     wanted = [str(uuid.UUID(int=number)) for number in range(1, 22)]
 
     def reversing(request: Received) -> Reply:
@@ -84,8 +84,8 @@ def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
 @pytest.mark.parametrize(
     "email", ["a+b@c.example", "o'neil/x@c.example", "50%@c.example", "q?#@c.example"]
 )
-def test_an_address_arrives_as_it_is(email: str) -> None:
-    """Characters that mean something in a path reach the service as part of the address."""
+def test_an_address_is_escaped(email: str) -> None:
+    """An address with URL characters reaches the service unchanged."""
     with scripted(lambda request: json({"id": "1", "email": email})) as service:
         with of.connect(service.url, "token", cache=None):
             assert of.contacts(emails=[email])["found"].all()
@@ -93,8 +93,8 @@ def test_an_address_arrives_as_it_is(email: str) -> None:
         assert service.targets[0].count("/") == 3
 
 
-def test_interrupted_contacts_carry_every_response() -> None:
-    """What is known before an error is in .partial in input order, who is not found included."""
+def test_an_error_has_the_contacts_read_before() -> None:
+    """An error's .partial has the rows read before it in input order, found or not."""
 
     def failing(request: Received) -> Reply:
         name = request.target.rsplit("/", 1)[-1]
@@ -123,10 +123,8 @@ def test_interrupted_contacts_carry_every_response() -> None:
         (["ada@x.example"], {"emails": ["ada@x.example"]}, "not a contact"),
     ],
 )
-def test_what_is_not_a_contact_is_an_error(
-    body: Any, arguments: dict[str, Any], words: str
-) -> None:
-    """A response of another shape is never taken for somebody, nor for nobody."""
+def test_a_malformed_contact_is_an_error(body: Any, arguments: dict[str, Any], words: str) -> None:
+    """A malformed response is an error, and not a contact or an unknown contact."""
     with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidResponseError, match=words):
             of.contacts(**arguments)

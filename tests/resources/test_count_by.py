@@ -1,4 +1,4 @@
-"""Counts of people per value of a filter, and per combination of several."""
+"""Counts of people per value of a filter, or per combination of several filters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = list(spec.SUGGESTED_COMPANY_SIZES)
 
 @pytest.mark.usefixtures("client")
 def test_each_row_counts_the_search_with_one_value() -> None:
-    """Given values keep their order, once each; each row is what count_people finds for it."""
+    """Passed values keep their order without duplicates, and each row equals count_people."""
     given = ["vp", "c_suite", "vp"]
     counts = of.count_people(by="person_seniorities", person_seniorities=given)
     assert counts["person_seniorities"].cat.categories.tolist() == ["vp", "c_suite"]
@@ -35,7 +35,7 @@ def test_each_row_counts_the_search_with_one_value() -> None:
 
 @pytest.mark.usefixtures("client")
 def test_several_filters_count_each_combination() -> None:
-    """Without given values the known ones are counted, and a pivot orders sizes by number."""
+    """Without values the known ones are counted, and a pivot table sorts sizes by number."""
     counts = of.count_people(
         by=["person_seniorities", "company_sizes"], person_seniorities=["vp", "head"]
     )
@@ -50,7 +50,7 @@ def test_several_filters_count_each_combination() -> None:
 
 @pytest.mark.usefixtures("client")
 def test_flags_and_texts_are_counted_too() -> None:
-    """A flag has a row for True and for False; a text that the search has is one row."""
+    """A flag has rows for True and False, and a text of the search has one row."""
     counts = of.count_people(
         by=["person_title_exact_match", "person_name"], person_titles=["CEO"], person_name="a"
     )
@@ -83,8 +83,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-def test_what_cannot_be_counted_is_an_error_before_the_first_request() -> None:
-    """Columns, excluding filters, unknown values and too many requests name what to pass."""
+def test_invalid_counts_send_no_request() -> None:
+    """Columns, excluding filters, unknown values and too many requests are errors at once."""
     with scripted(lambda _: json({})) as service, of.connect(service.url, "t", cache=None):
         for by, others, words in REFUSED:
             with pytest.raises(InvalidInputError, match=words):
@@ -93,7 +93,7 @@ def test_what_cannot_be_counted_is_an_error_before_the_first_request() -> None:
 
 
 def counting(counts: dict[str, int], total: int, failing: str = "") -> Any:
-    """Return a reply that counts by the only company size of a search."""
+    """Return a reply that counts people by the search's single company size."""
 
     def reply(request: Received) -> Reply:
         sizes = request.json.get("company_sizes", [])
@@ -114,8 +114,8 @@ def counting(counts: dict[str, int], total: int, failing: str = "") -> Any:
         (5, ""),
     ],
 )
-def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
-    """Values that overlap, or that do not cover the search, are a warning; errors are one too."""
+def test_counts_that_do_not_add_up_are_warned_of(total: int, words: str) -> None:
+    """Overlapping values, uncovered people and the service's errors cause warnings."""
     reply = counting({"1-10": 3, "11-50": 2}, total)
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.warns(OutreachWarning) as caught:
@@ -129,8 +129,8 @@ def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
     assert words in told[-1]
 
 
-def test_misspelt_values_take_no_requests_of_their_own() -> None:
-    """A value that is not known is named where nobody has it, within `max_requests`."""
+def test_misspelt_values_need_no_further_requests() -> None:
+    """An unknown value that matches nobody is warned of without requests beyond `max_requests`."""
     reply = counting({"2-10": 3, "5O-200": 0}, 3)
     given = ["2-10", "5O-200"]
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
@@ -143,7 +143,7 @@ def test_misspelt_values_take_no_requests_of_their_own() -> None:
 
 
 def test_an_error_keeps_the_counts_before_it() -> None:
-    """The rows counted before a failure are in the exception."""
+    """The error has the rows that were counted before it."""
     reply = counting(dict.fromkeys(SIZES, 1), 8, failing="201-500")
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.raises(ServiceError) as caught:
@@ -158,6 +158,6 @@ def test_an_error_keeps_the_counts_before_it() -> None:
 
 
 def test_counts_show_their_progress(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """One step per request."""
+    """The progress bar has one step per request."""
     of.count_people(by="company_sizes", client=client, progress=True)
     assert "9/9" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Limits by mailbox, as a dict or an edited frame: what is sent, and what is refused before."""
+"""Limits by mailbox, from a dict or an edited frame: sent values and early errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITS = {"m1": 30, "m2": 40, "m3": 50}
 
 
 def listing(request: Received) -> Reply:
-    """Answer as a service of three mailboxes, of which m2 was updated in May."""
+    """Reply with three mailboxes; m2 was updated in May."""
     if request.method == "GET":
         days = {"m1": "2027-01-01", "m2": "2027-05-01", "m3": "2027-01-01"}
         boxes = [
@@ -33,7 +33,7 @@ def listing(request: Received) -> Reply:
 
 
 def sent(requests: list[Received]) -> dict[str, int]:
-    """Return the limits that were sent, by mailbox."""
+    """Return the sent limits by mailbox."""
     return {
         request.path.rpartition("/")[2]: request.json["daily_email_limit"]
         for request in requests
@@ -42,7 +42,7 @@ def sent(requests: list[Received]) -> dict[str, int]:
 
 
 def test_a_dict_has_a_limit_for_each_mailbox(client: Client) -> None:
-    """Each mailbox gets its own limit, one row each in the order of the dict."""
+    """Each mailbox of a dict gets its own limit, and the rows are in the dict's order."""
     ids = of.mailboxes()["id"].iloc[[2, 0]].tolist()
     frame = of.set_daily_email_limit({ids[0]: 21, ids[1]: 22})
     assert frame["id"].tolist() == ids
@@ -51,8 +51,8 @@ def test_a_dict_has_a_limit_for_each_mailbox(client: Client) -> None:
     assert listed[ids].tolist() == [21, 22]
 
 
-def test_rows_of_a_frame_are_sent_where_the_service_has_another_limit() -> None:
-    """Only these rows are sent and returned, with their index and a limit that was newer."""
+def test_only_changed_limits_of_a_frame_are_sent() -> None:
+    """Only rows whose limit differs from the service's are sent, and newer limits are warned of."""
     frame = pd.DataFrame({"id": [*LIMITS], "daily_email_limit": [30, 41, 51]}, index=list("abc"))
     frame["updated_at"] = pd.Timestamp("2027-02-01", tz="UTC")
     with scripted(listing) as service, of.connect(service.url, "token", cache=None):
@@ -68,8 +68,8 @@ def test_rows_of_a_frame_are_sent_where_the_service_has_another_limit() -> None:
     assert changed_again["detail"].tolist() == ["", ""]
 
 
-def test_current_limits_are_never_those_of_the_cache(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A limit that another program changed since the cached listing is set to the frame's."""
+def test_current_limits_are_never_cached(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Current limits are read from the service, not from a cached listing."""
     with (
         of.connect(sandbox.url, sandbox.api_key, cache=None) as other,
         of.connect(sandbox.url, sandbox.api_key, cache=tmp_path / "cache.sqlite"),
@@ -85,7 +85,7 @@ def test_current_limits_are_never_those_of_the_cache(sandbox: Sandbox, tmp_path:
         assert of.mailboxes().set_index("id")["daily_email_limit"][one] == limit
 
 
-def test_frames_of_other_libraries_are_taken() -> None:
+def test_frames_of_other_libraries_are_accepted() -> None:
     """An edited frame of any library sends the same rows."""
     frame = pd.DataFrame({"id": [*LIMITS, "m3"], "daily_email_limit": [30, 40, 7, 7]})
     for make in LIBRARIES.values():
@@ -94,8 +94,8 @@ def test_frames_of_other_libraries_are_taken() -> None:
             assert sent(service.requests) == {"m3": 7}
 
 
-def test_a_failure_in_between_is_a_row_like_any_other() -> None:
-    """What was changed before and after a failed mailbox is in the result, and a warning counts."""
+def test_a_failed_mailbox_does_not_stop_the_others() -> None:
+    """After a failed mailbox the others are changed, and a warning counts the failure."""
 
     def service_of(request: Received) -> Reply:
         return json({"error": "no"}, 404) if request.path.endswith("m2") else listing(request)
@@ -107,8 +107,8 @@ def test_a_failure_in_between_is_a_row_like_any_other() -> None:
     assert changed["outcome"].tolist() == ["changed", "failed", "changed"]
 
 
-def test_nothing_is_changed_where_the_current_limits_cannot_be_read() -> None:
-    """A frame whose current limits cannot be read raises, before any change."""
+def test_unreadable_limits_change_nothing() -> None:
+    """Unreadable current limits are an error before any change."""
     with scripted([json({}, 400)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(ServiceError):
             of.set_daily_email_limit(pd.DataFrame({"id": ["m1"], "daily_email_limit": [9]}))
@@ -116,7 +116,7 @@ def test_nothing_is_changed_where_the_current_limits_cannot_be_read() -> None:
 
 
 def frame_of(**columns: Any) -> pd.DataFrame:
-    """Return a frame of two mailboxes with other columns."""
+    """Return a frame of two mailboxes with these columns."""
     return pd.DataFrame({"id": ["m1", "m2"], "daily_email_limit": [9, 9]} | columns)
 
 
@@ -147,10 +147,8 @@ def frame_of(**columns: Any) -> pd.DataFrame:
         ((frame_of().drop(columns="daily_email_limit"),), "no column 'daily_email_limit'"),
     ],
 )
-def test_doubtful_limits_are_refused_before_the_first_request(
-    given: tuple[Any, ...], words: str
-) -> None:
-    """An address, and a limit that is missing, broken or contradicted, sends nothing at all."""
+def test_invalid_limits_send_no_request(given: tuple[Any, ...], words: str) -> None:
+    """An email address, or a missing, invalid or ambiguous limit, is an error before requests."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidInputError, match=words):
             of.set_daily_email_limit(*given)

@@ -1,4 +1,4 @@
-"""The table of filters, and what tells which of them finds nobody."""
+"""The table of filters, and the search for the filter that matches nobody."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.scripted import Received, Reply, json, scripted
 
 
 def test_the_table_has_every_filter() -> None:
-    """There is a row per filter, with what is known of it and nothing else."""
+    """The table has one row per filter with its documented facts."""
     table = of.filters()
     assert table["name"].tolist() == [one.name for one in spec.FILTERS]
     assert table["type"].tolist() == [one.type for one in spec.FILTERS]
@@ -33,7 +33,7 @@ def test_the_table_has_every_filter() -> None:
 
 
 def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:
-    """Each row counts the search without that filter or value, as count_people does."""
+    """Each row counts the search without one filter or value, as count_people does."""
     search: dict[str, Any] = {
         "person_seniorities": ["vp", "directr"],
         "person_name": "a",
@@ -64,15 +64,15 @@ def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:
     assert str(table["people_without"].dtype) == "Int64"
 
 
-def test_a_search_with_no_filter_has_nothing_to_explain(client: Client) -> None:
-    """Without filters the table is empty, with its columns, and the total is there."""
+def test_a_search_without_filters_explains_nothing(client: Client) -> None:
+    """Without filters the table is empty with its columns, and attrs has the total."""
     table = of.explain_search()
     assert table.shape == (0, 3)
     assert table.attrs["total"] == of.count_people()
 
 
 def nobody(_: Received) -> Reply:
-    """Reply that nobody matches."""
+    """Reply that nobody matches the search."""
     return json({"results": [], "_pagination": {"total": 0, "total_pages": 0}})
 
 
@@ -85,10 +85,8 @@ def nobody(_: Received) -> Reply:
         ({"profnet_networks": ["all_network"]}, "Did you mean .*all_networks"),
     ],
 )
-def test_a_value_that_no_list_knows_is_named_where_nobody_matches(
-    search: dict[str, Any], said: str
-) -> None:
-    """An empty search says which values are unknown, what was meant, and what tells more."""
+def test_an_empty_search_names_unknown_values(search: dict[str, Any], said: str) -> None:
+    """A warning about an empty search names unknown values, suggestions and the next function."""
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match=said) as caught:
             of.search_people(search)
@@ -98,8 +96,8 @@ def test_a_value_that_no_list_knows_is_named_where_nobody_matches(
     assert len(service.requests) == 2
 
 
-def test_known_values_and_checked_formats_are_no_suspects() -> None:
-    """Nobody for known values, ids or domains causes no warning and no further request."""
+def test_known_values_are_not_suspected() -> None:
+    """Known values, ids and domains that match nobody cause no warning and no further request."""
     searches: list[dict[str, Any]] = [
         {"person_seniorities": ["vp"], "person_title_exact_match": True},
         {"company_domains": ["acme.example"], "company_ids": [str(uuid.UUID(int=7))]},
@@ -111,8 +109,8 @@ def test_known_values_and_checked_formats_are_no_suspects() -> None:
 
 
 @pytest.mark.parametrize("name", ["person_locations", "person_titles", "profnet_networks"])
-def test_free_text_that_finds_nobody_is_to_be_explained(name: str) -> None:
-    """An empty search of free text says which function finds the filter to blame."""
+def test_free_text_that_matches_nobody_is_explained(name: str) -> None:
+    """A warning about an empty search for free text names `explain_search`."""
     search = {name: ["Germny"]}
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         for read in (of.search_people, of.count_people):
@@ -123,7 +121,7 @@ def test_free_text_that_finds_nobody_is_to_be_explained(name: str) -> None:
 
 
 def exact(request: Received) -> Reply:
-    """Reply with three people if any value of each filter with a list is known or 'novel'."""
+    """Reply with three people if each list filter has a known value or 'novel'."""
     values = {
         name: set(value) & {*spec.FILTERS_BY_NAME[name].suggestions, "novel director"}
         for name, value in request.json.items()
@@ -139,9 +137,9 @@ LISTS = [one for one in spec.FILTERS if one.suggestions]
 
 @pytest.mark.parametrize("known", LISTS, ids=lambda known: known.name)
 def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_path: Path) -> None:
-    """Each function that searches counts a misspelt value by itself, once, and names it.
+    """Each function counts a misspelt value separately, once, and names it in a warning.
 
-    All functions are tried with one filter, and all filters with two of the functions.
+    One filter is tested with all functions, and every filter with two functions.
     """
     right = known.suggestions[-1]
     values = pd.Series([right, *{f"{right}z", right.upper().replace("_", " ")} - {right}])
@@ -164,15 +162,15 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
             for wrong in values[1:]:
                 assert f"{known.name}={wrong!r}. Did you mean {right!r}" in message
                 probe = {searched: [wrong], "page": 1, "page_size": 1}
-                # An explanation counts each value too, but for another reason.
+                # explain_search counts each value anyway.
                 assert probe in [request.json for request in service.requests]
             before = len(service.requests)
             of.count_people({known.name: tuple(values)})
             assert len(service.requests) == before + 1
 
 
-def test_a_value_that_only_the_service_knows_is_silent() -> None:
-    """Values that somebody has, or that resemble no known one, are searched as they are."""
+def test_a_value_with_matches_is_not_warned_of() -> None:
+    """Unknown values that match people or resemble no known value cause no warning."""
     with scripted(exact) as service, of.connect(service.url, "token", cache=None):
         for _ in range(2):
             of.search_people(person_seniorities=["vp", "novel director", "Grand Vizier"])
@@ -183,8 +181,8 @@ def test_a_value_that_only_the_service_knows_is_silent() -> None:
         assert len(service.requests) == 6
 
 
-def test_many_misspelt_values_cost_a_handful_of_requests() -> None:
-    """Beyond five requests, and after one that fails, values are named as not checked."""
+def test_misspelt_values_cost_at_most_five_requests() -> None:
+    """After five requests, or one failed request, values are named as unchecked."""
     values = [f"{name}z" for name in spec.SUGGESTED_SENIORITIES[:8]]
     with scripted(exact) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="may match nobody: .*'seniorz'") as caught:
@@ -203,7 +201,7 @@ def test_many_misspelt_values_cost_a_handful_of_requests() -> None:
 
 
 def test_the_cache_has_the_count_of_a_value(tmp_path: Path) -> None:
-    """Another process, with the same cache, does not ask for a misspelt value again."""
+    """Another process with the same cache does not count a misspelt value again."""
     with scripted(exact) as service, of.connect(service.url, "token", cache=tmp_path / "cache"):
         for _ in range(2):
             matches_nobody.clear()
@@ -224,10 +222,10 @@ FUNCTIONS: list[Callable[..., object]] = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=range(len(FUNCTIONS)))
-def test_an_unknown_filter_is_named_with_similar_filters_and_arguments(
+def test_an_unknown_filter_suggests_similar_names(
     function: Callable[..., object],
 ) -> None:
-    """An argument of another function, or a misspelt one, names what this function takes."""
+    """An unknown filter is an error that suggests similar filters or arguments."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(
             InvalidInputError, match=r"Did you mean 'person_titles'.*of\.filters"
@@ -242,7 +240,7 @@ def test_an_unknown_filter_is_named_with_similar_filters_and_arguments(
 
 
 def test_find_people_names_its_columns_for_a_filter_of_companies() -> None:
-    """A column that is passed like a filter names the argument that takes it."""
+    """A column passed as a company filter is an error that names the argument for it."""
     accounts = pd.DataFrame({"Website": ["a.example"]})
     for given, argument in {"company_domain": "domain", "company_name": "name"}.items():
         with pytest.raises(
@@ -252,7 +250,7 @@ def test_find_people_names_its_columns_for_a_filter_of_companies() -> None:
             accounts.outreach.find_people(**{given: "Website"})
 
 
-def test_known_values_in_one_text_are_told_apart(client: Client) -> None:
-    """Known values joined by commas match nobody, and the warning gives each of its own."""
+def test_known_values_in_one_text_are_listed(client: Client) -> None:
+    """Known values joined by commas match nobody, and the warning lists them as separate values."""
     with pytest.warns(OutreachWarning, match="Pass 'vp' 'director', each as a separate value"):
         assert of.search_people(person_seniorities=["vp, director"]).empty

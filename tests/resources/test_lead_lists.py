@@ -1,4 +1,4 @@
-"""Lead lists: whole, with whatever fields their leads have."""
+"""Lead lists are read completely, with all fields of their leads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BACKENDS = ["numpy_nullable", "pyarrow"]
 
 
 def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None:
-    """Lists of every type and status come as one row per lead, with their own fields in attrs."""
+    """Lists of every type and status have one row per lead, and the list's fields in attrs."""
     types, statuses, rows = set(), set(), []
     for identity in sandbox.lead_list_ids:
         with warnings.catch_warnings(record=True) as caught:
@@ -41,8 +41,8 @@ def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None
     assert max(rows) > 100
 
 
-def test_a_lead_list_keeps_whatever_fields_its_leads_have() -> None:
-    """Leads of different shapes, and even leads that are not objects, are rows."""
+def test_a_lead_list_keeps_all_fields_of_its_leads() -> None:
+    """Leads with different fields, and leads that are not objects, are rows."""
     leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]
     page = {"id": "1", "object": "lead_list", "status": "completed", "leads": leads}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
@@ -55,8 +55,8 @@ def test_a_lead_list_keeps_whatever_fields_its_leads_have() -> None:
     assert frame.attrs["lead_list"] == {"id": "1", "object": "lead_list", "status": "completed"}
 
 
-def test_errors_of_a_lead_list_are_kept_and_told() -> None:
-    """`_errors` of a lead list are in .attrs, and a warning says so."""
+def test_errors_of_a_lead_list_are_warned_of() -> None:
+    """`_errors` of a lead list are in .attrs and cause a warning."""
     page = {"status": "completed", "leads": [], "_errors": [{"reason": "enrichment failed"}]}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="enrichment failed"):
@@ -66,7 +66,7 @@ def test_errors_of_a_lead_list_are_kept_and_told() -> None:
 
 @pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
 def test_errors_of_any_shape_are_kept(errors: Any) -> None:
-    """`_errors` that are not a list are one error, in lead lists and listings alike."""
+    """`_errors` that are not a list become one error, in lead lists and other listings."""
     pages = [json({"leads": [], "sequences": [], "_errors": errors})] * 2
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):
         for read in (lambda: of.lead_list("1"), of.sequences):
@@ -76,7 +76,7 @@ def test_errors_of_any_shape_are_kept(errors: Any) -> None:
 
 
 def test_a_long_report_of_errors_is_cut_in_the_warning() -> None:
-    """A warning stays readable whatever the service reports; .attrs has it whole."""
+    """A warning shortens a long error report, and .attrs has all of it."""
     page = {"leads": [], "_errors": ["why " * 5000]}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning) as caught:
@@ -86,7 +86,7 @@ def test_a_long_report_of_errors_is_cut_in_the_warning() -> None:
 
 
 def test_leads_that_share_an_id_are_all_kept() -> None:
-    """What a lead's id stands for is not known: only a lead that comes again unchanged is one."""
+    """Leads with the same id are all kept, except for a lead that is repeated unchanged."""
     leads = [{"id": "a", "list": 1}, {"id": "a", "list": 2}, {"list": 3}, {"list": 3}]
     again = {"leads": leads[:1], "_links": {}}
     first = {"leads": leads, "_links": {"next": {"href": "/lead-lists/1?page[after]=a"}}}
@@ -98,13 +98,13 @@ def test_leads_that_share_an_id_are_all_kept() -> None:
 
 
 def test_an_unknown_lead_list_is_not_found(client: Client) -> None:
-    """An unknown id raises instead of returning an empty frame."""
+    """An unknown lead list raises an error instead of returning an empty frame."""
     with pytest.raises(NotFoundError):
         of.lead_list(str(uuid.UUID(int=3)))
 
 
-def test_the_first_page_tells_what_a_lead_list_is() -> None:
-    """The list's own fields come from the first page, where later ones leave them out."""
+def test_the_first_page_has_the_lists_own_fields() -> None:
+    """The list's own fields are read from the first page if later pages lack them."""
     pages = [
         json({"name": "Fair", "leads": [], "_links": {"next": {"href": "/lead-lists/1?a=1"}}}),
         json({"leads": []}),
@@ -115,7 +115,7 @@ def test_the_first_page_tells_what_a_lead_list_is() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_list_without_leads_can_be_added_to_a_sequence(backend: Any) -> None:
-    """A queued list has the identifiers' columns, and adding it reports nobody."""
+    """A queued list has the identifier columns, and submitting it reports zero leads."""
     page = {"id": "1", "object": "lead_list", "status": "queued", "leads": []}
     with scripted(lambda request: json(page)) as service:
         with of.connect(service.url, "token", cache=None) as client:

@@ -1,4 +1,4 @@
-"""Mailboxes: all of them, and what becomes of a changed limit."""
+"""Mailboxes: listing them, and changing their limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BACKENDS = ["numpy_nullable", "pyarrow"]
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_mailboxes_have_the_interfaces_columns(client: Client, backend: Any) -> None:
-    """All mailboxes are there over several pages, with the user's fields joined by _."""
+    """All mailboxes of several pages are listed, and the user's fields have the prefix user_."""
     everything = of.mailboxes(dtype_backend=backend)
     assert list(everything.columns) == list(spec.columns(spec.MAILBOX))
     assert len(everything) > spec.MAX_MAILBOX_PAGE_SIZE
@@ -41,15 +41,15 @@ def test_mailboxes_have_the_interfaces_columns(client: Client, backend: Any) -> 
 def test_mailboxes_by_status_and_provider(
     client: Client, column: str, values: tuple[str, ...]
 ) -> None:
-    """Each value finds exactly the mailboxes that have it."""
+    """Each status and provider returns exactly its mailboxes."""
     everything = of.mailboxes()
     for value in values:
         found = of.mailboxes(**{column: value})
         assert list(found["id"]) == list(everything.loc[everything[column] == value, "id"])
 
 
-def test_a_changed_limit_is_what_the_service_then_reports(client: Client) -> None:
-    """The updated mailbox comes back as one row, and the next listing has the limit."""
+def test_a_changed_limit_is_listed(client: Client) -> None:
+    """The updated mailbox is returned as one row, and the next listing has the new limit."""
     mailbox = of.mailboxes().iloc[0]
     limit = int(mailbox["daily_email_limit"]) + 7
     updated = of.set_daily_email_limit(mailbox["id"], limit)
@@ -60,7 +60,7 @@ def test_a_changed_limit_is_what_the_service_then_reports(client: Client) -> Non
 
 
 def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path: Any) -> None:
-    """After a change no listing comes from the cache as it was before, whatever its filter."""
+    """After a change, no listing is read from the old cache, whatever its filter."""
     with of.connect(sandbox.url, sandbox.api_key, cache=tmp_path / "cache.sqlite"):
         mailbox = of.mailboxes().iloc[1]
         by_status = {"status": mailbox["status"]}
@@ -72,14 +72,14 @@ def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path:
 
 
 def test_an_unknown_mailbox_is_not_found(client: Client) -> None:
-    """An unknown id is a 404, and reported as such."""
+    """An unknown mailbox raises NotFoundError."""
     with pytest.raises(NotFoundError) as caught:
         of.set_daily_email_limit(str(uuid.UUID(int=9)), 5)
     assert caught.value.status_code == 404
 
 
-def test_mailboxes_are_asked_for_in_the_largest_pages() -> None:
-    """The page size is the interface's largest; .attrs has the filters alone."""
+def test_mailboxes_use_the_maximum_page_size() -> None:
+    """Mailboxes are requested with the maximum page size, and .attrs has only the filters."""
     with scripted([json({"mailboxes": []})]) as service:
         with of.connect(service.url, "token", cache=None):
             frame = of.mailboxes(status="active")
@@ -88,8 +88,8 @@ def test_mailboxes_are_asked_for_in_the_largest_pages() -> None:
 
 
 @pytest.mark.parametrize("body", [[], {"status": "done"}, "done", None])
-def test_a_change_whose_response_is_not_a_mailbox_is_said_to_be_uncertain(body: Any) -> None:
-    """The limit may have changed all the same, and the error says how to find out."""
+def test_a_malformed_response_makes_a_change_uncertain(body: Any) -> None:
+    """After a malformed response the error explains how to check whether the limit changed."""
     with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None) as client:
         with pytest.raises(InvalidResponseError, match=r"mailboxes\(refresh=True\)"):
             of.set_daily_email_limit("m1", 40, client=client)

@@ -1,4 +1,4 @@
-"""Limits of several mailboxes: one row each, with what became of it."""
+"""Limits of several mailboxes: one row with an outcome per mailbox."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDS = ["m1", "m2", "m3"]
 
 
 def test_several_limits_are_changed(client: Client) -> None:
-    """A column of ids changes each mailbox, and the result has the column's index."""
+    """Each mailbox of a Series is changed, and the result has the Series' index."""
     ids = of.mailboxes()["id"].iloc[[2, 0, 2]]
     frame = of.set_daily_email_limit(ids, 41)
     assert list(frame.columns) == [*spec.columns(spec.MAILBOX), "outcome", "detail"]
@@ -30,13 +30,13 @@ def test_several_limits_are_changed(client: Client) -> None:
 
 
 def test_no_ids_make_no_rows(client: Client) -> None:
-    """An empty list is an empty frame with the same columns."""
+    """An empty list returns an empty frame with the same columns."""
     frame = of.set_daily_email_limit([], 41)
     assert frame.shape == (0, len(spec.columns(spec.MAILBOX)) + 2)
 
 
 def test_an_unknown_mailbox_does_not_stop_the_others(client: Client) -> None:
-    """One that fails is said in its row and in a warning; the others are changed."""
+    """An unknown mailbox fails in its row and in a warning, and the others are changed."""
     known = of.mailboxes()["id"].iloc[0]
     unknown = str(uuid.UUID(int=9))
     with pytest.warns(OutreachWarning, match="Not all of 2 mailboxes were changed: 1 failed"):
@@ -46,8 +46,8 @@ def test_an_unknown_mailbox_does_not_stop_the_others(client: Client) -> None:
     assert "404" in frame["detail"].iloc[0] or "no such" in frame["detail"].iloc[0].lower()
 
 
-def test_each_outcome_is_told(client: Client) -> None:
-    """Another limit, a broken response and a refusal are each told in the mailbox's own row."""
+def test_each_mailbox_has_its_outcome(client: Client) -> None:
+    """Another limit, a malformed response and a rejection are outcomes of the mailbox's own row."""
 
     def service_of(request: Received) -> Reply:
         identity = request.path.rpartition("/")[2]
@@ -74,7 +74,7 @@ def test_each_outcome_is_told(client: Client) -> None:
     ],
 )
 def test_only_a_refusal_is_a_failure(status: int, outcome: str) -> None:
-    """A limit that may have changed is unknown, and the next one is sent all the same."""
+    """A limit that may have changed is unknown, and later limits are still sent."""
     replies = [json({"error": "no"}, status), json({"id": "m2", "daily_email_limit": 40})]
     with scripted(replies) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match=f"1 {outcome}"):
@@ -82,8 +82,8 @@ def test_only_a_refusal_is_a_failure(status: int, outcome: str) -> None:
     assert frame["outcome"].tolist() == [outcome, "changed"]
 
 
-def test_a_refused_token_stops_the_rest() -> None:
-    """After a 401 no further request is sent, and the rest is not_sent."""
+def test_a_rejected_token_stops_the_remaining_rows() -> None:
+    """After status 401 no further request is sent, and the remaining rows are not_sent."""
     with scripted([json({}, 401)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="1 failed, 2 not_sent"):
             frame = of.set_daily_email_limit(IDS, 40)

@@ -1,4 +1,4 @@
-"""What all listings share: pages, refresh, progress, errors beside items, repeats."""
+"""Common behaviour of all listings: pages, refresh, progress, errors and duplicates."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tests.scripted import json, scripted
 
 @pytest.mark.parametrize("response", [[], {}, {"sequences": None}, {"sequences": {}}, "text", None])
 def test_a_response_without_the_list_is_an_error(response: Any) -> None:
-    """A response of another shape raises instead of returning an empty frame."""
+    """A response without the list raises an error instead of returning an empty frame."""
     with scripted([json(response)] * 9) as service:
         with of.connect(service.url, "token", cache=None, max_wait=0):
             with pytest.raises(InvalidResponseError):
                 of.sequences()
 
 
-def test_an_interrupted_listing_carries_what_was_read() -> None:
-    """A link that leads elsewhere raises, with the rows of the pages before."""
+def test_an_error_has_the_rows_read_before() -> None:
+    """A next link to another host raises an error with the rows of the pages before."""
     pages = [
         json(
             {"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}
@@ -44,7 +44,7 @@ def test_an_interrupted_listing_carries_what_was_read() -> None:
 
 
 def test_unknown_fields_are_extra_columns_at_the_end() -> None:
-    """A field that the interface does not know is kept behind those that it knows."""
+    """Undocumented fields are columns after the documented ones."""
     page = {"sequences": [{"id": "1", "priority": 5, "owner": {"team": "North"}}]}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         frame = of.sequences()
@@ -52,8 +52,8 @@ def test_unknown_fields_are_extra_columns_at_the_end() -> None:
     assert frame[["priority", "owner_team"]].iloc[0].tolist() == [5, "North"]
 
 
-def test_an_item_listed_twice_is_kept_once_and_told() -> None:
-    """A sequence that comes on two pages is kept once, with a warning."""
+def test_a_repeated_item_is_kept_once() -> None:
+    """A sequence on two pages is kept once, with a warning."""
     pages = [
         json(
             {"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}
@@ -66,7 +66,7 @@ def test_an_item_listed_twice_is_kept_once_and_told() -> None:
 
 
 def test_more_items_than_requested_are_an_error() -> None:
-    """A page of mailboxes with more than one page may have is refused, and not asked for again."""
+    """A page with more mailboxes than requested is an error and not requested again."""
     page = {"mailboxes": [{}] * (spec.MAX_MAILBOX_PAGE_SIZE + 1)}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were requested"):
@@ -89,8 +89,8 @@ READS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_refresh_asks_again(name: str, tmp_path: Path) -> None:
-    """Every read comes from the cache a second time, and by the service with refresh."""
+def test_refresh_reads_from_the_service(name: str, tmp_path: Path) -> None:
+    """Repeated reads are served from the cache, or by the service with refresh=True."""
     read, page = READS[name]
     with scripted([json(page)] * 3) as service:
         with of.connect(service.url, "token", cache=tmp_path / "cache.sqlite"):
@@ -100,8 +100,8 @@ def test_refresh_asks_again(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READS if name != "count_people"])
-def test_progress_is_shown_when_asked_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """progress=True shows a bar anywhere; False, and nobody looking, none."""
+def test_progress_is_shown_on_request(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A progress bar appears with progress=True, not with False or without a terminal."""
     read, page = READS[name]
     with scripted([json(page)] * 3) as service, of.connect(service.url, "token", cache=None):
         for progress in (None, False, True):
@@ -110,7 +110,7 @@ def test_progress_is_shown_when_asked_for(name: str, capsys: pytest.CaptureFixtu
 
 
 def test_unknown_dtypes_send_nothing() -> None:
-    """Every function that takes dtype_backend checks it before the first request."""
+    """All functions with dtype_backend check it before the first request."""
     reads = [read for name, (read, _) in READS.items() if name != "count_people"]
     accounts = pd.DataFrame({"domain": ["brightforge.example"]}).outreach
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
@@ -120,8 +120,8 @@ def test_unknown_dtypes_send_nothing() -> None:
         assert service.requests == []
 
 
-def test_errors_beside_a_count_are_told() -> None:
-    """`_errors` that come with a count are warned of."""
+def test_errors_of_a_count_are_warned_of() -> None:
+    """`_errors` in the response to a count cause a warning."""
     page = {"results": [], "_pagination": {"total": 3}, "_errors": [{"reason": "index is old"}]}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="index is old"):
@@ -155,7 +155,7 @@ def test_errors_beside_a_count_are_told() -> None:
     ],
 )
 def test_bad_arguments_send_nothing(call: Any, words: str) -> None:
-    """A bad argument is an error that says what would be right, before any request."""
+    """An invalid argument is an error that describes valid values, before any request."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(of.OutreachError, match=words):
             call()

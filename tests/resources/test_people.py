@@ -1,4 +1,4 @@
-"""People search: whole, in order, each person once, and honest about what is missing."""
+"""People search returns everybody once, in order, and warns of missing people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MORE = "ignore:.*people were read. Pass limit=None:outreach_frames.errors.Outrea
 
 
 def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
-    """With no limit the frame holds everybody once, in the service's order."""
+    """Without a limit the frame has everybody once, in the service's order."""
     everybody = of.search_people(limit=None)
     assert len(everybody) == PEOPLE == everybody.attrs["total"]
     assert everybody["id"].is_unique
@@ -37,14 +37,14 @@ def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 99, 100, 101, 150])
-def test_a_limit_is_kept_and_said(client: Client, limit: int) -> None:
-    """Exactly `limit` people come, and a warning says how many there are."""
+def test_a_limit_is_warned_of(client: Client, limit: int) -> None:
+    """Exactly `limit` people are returned, and a warning has the total."""
     with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
         assert len(of.search_people(limit=limit)) == limit
 
 
-def test_no_more_is_asked_than_needed() -> None:
-    """A limit of five asks for five, and 150 for two pages of a hundred."""
+def test_only_needed_pages_are_requested() -> None:
+    """A limit of 5 requests 5 people, and a limit of 150 requests two pages of 100."""
     with scripted(service_of(1000)) as service, connected(service):
         for limit, requests in ((5, [(1, 5)]), (150, [(1, 100), (2, 100)])):
             service.requests.clear()
@@ -56,7 +56,7 @@ def test_no_more_is_asked_than_needed() -> None:
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
 def test_every_filter_reaches_the_service_as_given(known: spec.Filter) -> None:
-    """The request's body holds the filter, the paging fields, and nothing else."""
+    """The request's body has the filter and the paging fields only."""
     with scripted(service_of(1)) as service, connected(service):
         frame = of.search_people({known.name: good_value(known)})
         assert service.requests[0].json == {
@@ -73,7 +73,7 @@ def test_every_filter_reaches_the_service_as_given(known: spec.Filter) -> None:
     ids=lambda known: known.name,
 )
 def test_filters_narrow_in_the_sandbox(client: Client, known: spec.Filter) -> None:
-    """What a suggested value finds is counted alike by count_people and search_people."""
+    """count_people and search_people agree on the people with a suggested value."""
     counts = {value: of.count_people({known.name: [value]}) for value in known.suggestions[:4]}
     value = max(counts, key=lambda suggested: counts[suggested])
     frame = of.search_people({known.name: [value]}, limit=None)
@@ -85,7 +85,7 @@ def test_filters_narrow_in_the_sandbox(client: Client, known: spec.Filter) -> No
 def test_columns_and_dtypes_do_not_depend_on_the_data(
     client: Client, backend: Any, headcount: Any
 ) -> None:
-    """Nobody, one person and everybody give the same columns with the same dtypes."""
+    """Zero, one or all people give the same columns and dtypes."""
     options: dict[str, Any] = {"headcount": headcount, "dtype_backend": backend, "limit": None}
     many = of.search_people(**options)
     with pytest.warns(OutreachWarning, match="Nobody matches"):
@@ -106,15 +106,15 @@ def test_columns_and_dtypes_do_not_depend_on_the_data(
 
 
 def test_count_is_one_small_request(client: Client) -> None:
-    """count_people asks for one person and returns the service's total."""
+    """count_people requests one person and returns the service's total."""
     with scripted(service_of(12345)) as service, connected(service):
         assert of.count_people() == 12345
         assert [request.json["page_size"] for request in service.requests] == [1]
 
 
 @pytest.mark.parametrize("total", [-1, None, "many", True, 1.5])
-def test_a_count_that_is_none_is_an_error(total: Any) -> None:
-    """A total that is not a count is never returned as one."""
+def test_an_invalid_total_is_an_error(total: Any) -> None:
+    """A total that is not a valid count is an error."""
     with scripted(service_of(3, total=total)) as service, connected(service):
         with pytest.raises(InvalidResponseError, match="total"):
             of.count_people()
@@ -133,16 +133,16 @@ def test_a_count_that_is_none_is_an_error(total: Any) -> None:
         {"total": None},
     ],
 )
-def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
-    """With a wrong total or number of pages everybody is read, and the read ends."""
+def test_wrong_totals_lose_nobody_and_end(told: dict[str, int]) -> None:
+    """With a wrong total or number of pages everybody is read, and reading ends."""
     with scripted(service_of(250, **told)) as service, connected(service):
         assert numbers(of.search_people(limit=None)) == list(range(1, 251))
-        assert len(service.requests) < 100  # how far workers read ahead is a matter of luck
+        assert len(service.requests) < 100  # the number of pages that workers read ahead is random
 
 
 @pytest.mark.parametrize("limit", [None, 150, 30])
-def test_a_service_that_gives_fewer_on_a_page_loses_nobody(limit: int | None) -> None:
-    """Where a page has fewer people than asked for, the rest is on further pages."""
+def test_smaller_pages_lose_nobody(limit: int | None) -> None:
+    """If pages have fewer people than requested, the remaining people are read from later pages."""
 
     def capped(request: Received) -> Reply:
         page = request.json["page"]
@@ -160,8 +160,8 @@ def test_a_service_that_gives_fewer_on_a_page_loses_nobody(limit: int | None) ->
     "results",
     [b"[{},{},{},{},{},{}]", b"[" + b"{}," * 300_000 + b"{}]", b"[1" + b",1" * 9999 + b"]"],
 )
-def test_more_people_than_asked_for_are_refused(results: bytes) -> None:
-    """A page with more people than its request asked for is not made a table, nor asked again."""
+def test_more_people_than_requested_are_an_error(results: bytes) -> None:
+    """A page with more people than requested is an error and is not requested again."""
     page = gzipped(b'{"results": %b, "_pagination": {"total": 5}}' % results)
     with scripted([page]) as service, connected(service):
         with pytest.raises(InvalidResponseError, match="where 5 were requested"):
@@ -169,8 +169,8 @@ def test_more_people_than_asked_for_are_refused(results: bytes) -> None:
         assert len(service.requests) == 1
 
 
-def test_more_people_than_asked_for_in_a_run_of_pages_are_refused() -> None:
-    """Among pages that are read together each is held to its size; those before it are kept."""
+def test_too_many_people_in_a_batch_are_an_error() -> None:
+    """Too many people on one page of a batch are an error that keeps the pages before it."""
     script = service_of(500)
 
     def reply(request: Received) -> Reply:
@@ -185,8 +185,8 @@ def test_more_people_than_asked_for_in_a_run_of_pages_are_refused() -> None:
     assert numbers(caught.value.partial) == list(range(1, 471))
 
 
-def test_the_last_page_has_the_last_word_on_the_total() -> None:
-    """Where the total changes while pages are read together, the last page's is what counts."""
+def test_the_last_pages_total_is_used() -> None:
+    """If the total changes while pages are read together, the last page's total is used."""
     with scripted(
         lambda request: service_of(500, total=500 + request.json["page"])(request)
     ) as service:
@@ -198,7 +198,7 @@ def test_the_last_page_has_the_last_word_on_the_total() -> None:
 
 @pytest.mark.parametrize("told", [{"total_pages": 10**9}, {"total": None, "total_pages": None}])
 def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
-    """Where every page is the same, everybody is kept once and the read ends."""
+    """If every page is the same, everybody is kept once and reading ends."""
     same = result([person(number) for number in range(1, 101)], **told)
     with scripted(lambda request: same) as service, connected(service):
         with pytest.warns(OutreachWarning, match="of the people twice"):
@@ -206,14 +206,14 @@ def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
         assert len(service.requests) < 20
 
 
-def test_a_limit_beyond_all_numbers_is_all() -> None:
-    """A limit that no table could hold reads everybody."""
+def test_a_huge_limit_reads_everybody() -> None:
+    """A huge limit reads everybody."""
     with scripted(service_of(150)) as service, connected(service):
         assert len(of.search_people(limit=10**30)) == 150
 
 
 def test_a_total_that_grows_is_followed() -> None:
-    """When more people appear while reading, they are read too."""
+    """People who are added during reading are read too."""
     script = service_of(350)
 
     def growing(request: Received) -> Reply:
@@ -226,15 +226,15 @@ def test_a_total_that_grows_is_followed() -> None:
         assert numbers(of.search_people(limit=None)) == list(range(1, 351))
 
 
-def test_missing_people_are_told() -> None:
-    """When the service counts more people than it returns, a warning says so."""
+def test_missing_people_are_warned_of() -> None:
+    """If the service returns fewer people than it counts, a warning says so."""
     with scripted(service_of(150, total=160, total_pages=2)) as service, connected(service):
         with pytest.warns(OutreachWarning, match="counts 160 people but returned 150"):
             assert len(of.search_people(limit=None)) == 150
 
 
-def test_a_person_seen_twice_is_kept_once_and_told() -> None:
-    """A person whom drift puts on two pages is kept once, first place first, with a warning."""
+def test_a_repeated_person_is_kept_once() -> None:
+    """A person on two pages is kept once, at the first place, with a warning."""
 
     def drifting(request: Received) -> Reply:
         page = request.json["page"]
@@ -249,7 +249,7 @@ def test_a_person_seen_twice_is_kept_once_and_told() -> None:
 
 
 def test_pages_that_arrive_out_of_order_are_put_in_order() -> None:
-    """The order is the service's, whichever page arrives first."""
+    """People are in the service's order, whichever page arrives first."""
     script = service_of(600)
 
     def late(request: Received) -> Reply:
@@ -259,7 +259,7 @@ def test_pages_that_arrive_out_of_order_are_put_in_order() -> None:
         assert numbers(of.search_people(limit=None)) == list(range(1, 601))
 
 
-def test_reported_errors_are_kept_and_told_once() -> None:
+def test_reported_errors_are_warned_of_once() -> None:
     """`_errors` of all pages are in .attrs, and one warning names the first."""
     script = service_of(150)
 
@@ -275,8 +275,8 @@ def test_reported_errors_are_kept_and_told_once() -> None:
     assert len(caught) == 1
 
 
-def test_an_error_midway_carries_what_was_read() -> None:
-    """A failure raises, with the people read before it in .partial."""
+def test_an_error_has_the_people_read_before() -> None:
+    """After a failure, the error's .partial has the people read before."""
     script = service_of(400)
 
     def failing(request: Received) -> Reply:
@@ -295,7 +295,7 @@ def test_an_error_midway_carries_what_was_read() -> None:
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("failure", [json({}, status=400), respond(b"<html>")])
 def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
-    """Whichever page fails, .partial ends right before it, though pages are read in runs."""
+    """Whichever page fails, .partial ends right before it, even if pages are read in batches."""
     script = service_of(500)
 
     def reply(request: Received) -> Reply:
@@ -309,8 +309,8 @@ def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_broken_page_of_a_run_is_asked_for_again(cached: bool, tmp_path: Path) -> None:
-    """A response that breaks once among pages read as one loses nobody, and is not kept."""
+def test_a_broken_page_of_a_batch_is_requested_again(cached: bool, tmp_path: Path) -> None:
+    """A response that breaks once in a batch is requested again and is not cached."""
     script = service_of(500)
     seen: list[int] = []
 
@@ -327,8 +327,8 @@ def test_a_broken_page_of_a_run_is_asked_for_again(cached: bool, tmp_path: Path)
     assert seen.count(48) == (2 if cached else 3)
 
 
-def test_an_error_at_once_carries_an_empty_frame() -> None:
-    """A failure on the first page raises; it never comes back as an empty frame."""
+def test_a_first_error_has_an_empty_frame() -> None:
+    """A failure on the first page raises an error with an empty partial frame."""
     with scripted(lambda request: json({}, status=501)) as service:
         with connected(service, max_wait=0), pytest.raises(ServerError) as caught:
             of.search_people()
@@ -337,7 +337,7 @@ def test_an_error_at_once_carries_an_empty_frame() -> None:
 
 
 def test_ctrl_c_ends_a_long_read() -> None:
-    """Ctrl-C among 400 pages comes out promptly, with what was read."""
+    """Ctrl-C during 400 pages raises promptly, with the people read so far."""
     script = service_of(40_000)
 
     def slow(request: Received) -> Reply:
@@ -355,8 +355,8 @@ def test_ctrl_c_ends_a_long_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["page", "page_size"])
-def test_paging_fields_are_no_filters(client: Client, name: str) -> None:
-    """page and page_size in the filters are told what to use instead."""
+def test_paging_fields_are_not_filters(client: Client, name: str) -> None:
+    """page and page_size as filters are errors that name the right arguments."""
     with pytest.raises(of.OutreachError, match="limit="):
         of.search_people({name: 5})
 
@@ -377,7 +377,7 @@ def test_paging_fields_are_no_filters(client: Client, name: str) -> None:
     ids=str,
 )
 def test_bad_arguments_send_nothing(arguments: dict[str, Any]) -> None:
-    """A bad argument is an error that names it, before any request."""
+    """An invalid argument is an error that names it, before any request."""
     with scripted([]) as service, connected(service):
         with pytest.raises(of.OutreachError, match=next(iter(arguments))):
             of.search_people(**arguments)

@@ -1,4 +1,4 @@
-"""Editors, type checkers and `help` see the filters of each function that takes them."""
+"""Editors, type checkers and `help` show the filters of each function that accepts them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ of.search_people("search.json", limit=5, person_seniorities=("vp",), person_name
 of.search_people(filters)
 of.search_people(**filters)
 """
-FAULTS = set(range(4, 15))  # lines; the last four are valid
+FAULTS = set(range(4, 15))  # expected error lines; the last four calls are valid
 
 
 def filters_of(function: Callable[..., Any]) -> list[str]:
@@ -56,7 +56,7 @@ def filters_of(function: Callable[..., Any]) -> list[str]:
 
 
 def test_the_types_are_those_of_the_interface() -> None:
-    """The module of the types is what the generator makes of the interface."""
+    """The module with the filter types is up to date with its generator."""
     kept = people_filters.MODULE.read_text(encoding="utf-8")
     assert kept == people_filters.module_text(), "run `python -m tests.people_filters`"
     assert typing.get_type_hints(of.PeopleFilters).keys() == spec.FILTERS_BY_NAME.keys()
@@ -64,7 +64,7 @@ def test_the_types_are_those_of_the_interface() -> None:
 
 
 def test_the_signatures_have_the_filters() -> None:
-    """A signature has the filters after the other arguments, in the interface's order."""
+    """A signature lists the filters after the other arguments, in the interface's order."""
     for function in FUNCTIONS:
         *names, last = inspect.signature(function).parameters
         assert filters_of(function) == [one.name for one in spec.FILTERS] == names[-30:]
@@ -76,15 +76,15 @@ def test_the_signatures_have_the_filters() -> None:
     assert taken.kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def test_a_search_at_given_companies_has_no_filters_that_name_companies() -> None:
-    """The companies are a table's, so the signature has only the other filters."""
+def test_find_people_has_no_company_filters() -> None:
+    """find_people's signature has no company filters, because the table names the companies."""
     companies = {"company_ids", "company_names", "company_domains", "company_profnet_urls"}
     shown = filters_of(OutreachAccessor.find_people)
     assert shown == [one.name for one in spec.FILTERS if one.name not in companies]
 
 
 def test_a_misspelled_filter_names_no_other_filter_as_an_argument(client: Client) -> None:
-    """The error names the near filter, and of the arguments only those that are no filters."""
+    """The error for a misspelled filter suggests similar filters, and only real arguments."""
     with pytest.raises(of.OutreachError, match="mean 'person_seniorities'") as error:
         of.search_people(person_senioritys=["vp"], client=client)  # type: ignore[call-arg]
     assert "search_people takes" not in str(error.value)
@@ -94,7 +94,7 @@ def test_a_misspelled_filter_names_no_other_filter_as_an_argument(client: Client
 
 @pytest.fixture
 def kernel() -> Iterator[Any]:
-    """Start a kernel of Jupyter."""
+    """Start a Jupyter kernel."""
     from jupyter_client.manager import start_new_kernel
 
     manager, kernel = start_new_kernel(kernel_name="python3")
@@ -105,7 +105,7 @@ def kernel() -> Iterator[Any]:
 
 @pytest.mark.slow
 def test_a_kernel_completes_and_shows_filters(kernel: Any) -> None:
-    """Tab completes a filter's name, with and without Jedi, and Shift-Tab shows all of them."""
+    """Tab completes a filter's name, with or without Jedi, and Shift-Tab shows all filters."""
     kernel.execute("import outreach_frames as of, pandas; df = pandas.DataFrame()", reply=True)
 
     def completions(code: str) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_kernel_completes_and_shows_filters(kernel: Any) -> None:
 
 @pytest.mark.slow
 def test_type_checkers_find_misspelled_filters(tmp_path: Path) -> None:
-    """A misspelled filter and a value of another type are errors, on their lines."""
+    """Type checkers report a misspelled filter or a value of a wrong type on its line."""
     (tmp_path / "search.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "outreach_frames").symlink_to(Path(of.__file__).parent)
     options = ("--strict", "--no-error-summary", "--hide-error-context")

@@ -1,4 +1,4 @@
-"""Saved searches come back as they were, and damaged files are told in words."""
+"""Saved searches are loaded unchanged, and damaged files are clear errors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from outreach_frames.client.client import Client
 from tests.filter_values import good_value
 
 
-def test_every_filter_comes_back(tmp_path: Path) -> None:
-    """A search with all filters set is the same after saving and loading."""
+def test_every_filter_is_loaded(tmp_path: Path) -> None:
+    """A search with all filters is the same after saving and loading."""
     filters = {known.name: good_value(known) for known in spec.FILTERS}
     assert of.load_filters(of.save_filters(tmp_path / "all.json", filters)) == filters
 
 
 def test_the_file_is_readable_text(tmp_path: Path) -> None:
-    """Names in other scripts stand in the file as themselves."""
+    """The file contains names in other scripts unescaped."""
     path = of.save_filters(tmp_path / "names.json", {"company_names": ["Žižka & Søn"]})
     assert "Žižka & Søn" in path.read_text(encoding="utf-8")
 
@@ -37,8 +37,8 @@ def test_the_file_is_readable_text(tmp_path: Path) -> None:
         ('{"filters": {}}', "not a saved search"),
     ],
 )
-def test_a_damaged_file_is_told(tmp_path: Path, text: str, words: str) -> None:
-    """A file that holds not a saved search is an error with its name."""
+def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, words: str) -> None:
+    """A file that is not a saved search is an error with its name."""
     path = tmp_path / "damaged.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(of.OutreachError, match=rf"damaged\.json .*{words}"):
@@ -55,8 +55,8 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str, words: str) -> None:
         {"filters": None},
     ],
 )
-def test_filters_that_do_not_exist_are_told(tmp_path: Path, change: dict[str, Any]) -> None:
-    """A file of another version or with unusable filters is an error with its name."""
+def test_unknown_filters_in_a_file_are_an_error(tmp_path: Path, change: dict[str, Any]) -> None:
+    """A file of another version, or with invalid filters, is an error with its name."""
     path = of.save_filters(tmp_path / "search.json", {"person_titles": ["CEO"]})
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}), encoding="utf-8")
     with pytest.raises(of.OutreachError, match=r"search\.json"):
@@ -64,7 +64,7 @@ def test_filters_that_do_not_exist_are_told(tmp_path: Path, change: dict[str, An
 
 
 def test_a_file_without_filters_does_not_find_everybody(tmp_path: Path) -> None:
-    """A saved search that lost its filters is an error; one that Notepad saved is read."""
+    """A saved search without filters is an error; one saved by Notepad is read."""
     path = of.save_filters(tmp_path / "search.json", person_name="Ada")
     saved = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(saved), encoding="utf-8-sig")
@@ -76,7 +76,7 @@ def test_a_file_without_filters_does_not_find_everybody(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_keeps_the_file(tmp_path: Path) -> None:
-    """Text that no file can hold is an error, and the search that was there stays."""
+    """Text that cannot be encoded is an error, and the previous file is kept."""
     path = of.save_filters(tmp_path / "search.json", {"person_titles": ["CEO"]})
     with pytest.raises(of.OutreachError, match="surrogate"):
         of.save_filters(path, {"person_name": "\ud800"})
@@ -85,7 +85,7 @@ def test_a_failed_save_keeps_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["people.parquet", "people.csv", "people.JSON.gz"])
 def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, name: str) -> None:
-    """A name with the ending of another format is an error, and what is there stays."""
+    """A name with another format's extension is an error, and the existing file is kept."""
     path = tmp_path / name
     path.write_bytes(b"people")
     with pytest.raises(of.OutreachError, match=r"ends in \.json"):
@@ -94,7 +94,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, name: str) -> No
 
 
 def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that begins with ~ is in the user's home folder."""
+    """A path that begins with ~ is in the home folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     of.save_filters("~/search.json", {"person_name": "Ada"})
@@ -102,20 +102,20 @@ def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "search.json").exists()
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    """A file that is not there is an error with its name."""
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    """A missing file is an error with its name."""
     with pytest.raises(of.OutreachError, match=r"nowhere\.json cannot be read"):
         of.load_filters(tmp_path / "nowhere.json")
 
 
-def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
-    """A folder that is not there is an error with the file's name."""
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    """A missing folder is an error with the file's name."""
     with pytest.raises(of.OutreachError, match=r"search\.json cannot be written"):
         of.save_filters(tmp_path / "nowhere" / "search.json", {})
 
 
 def test_filters_are_saved_as_they_are_searched_with(tmp_path: Path) -> None:
-    """Filters by name are saved beside those of a dict or file, which they override."""
+    """Keyword filters are saved together with those of a dict or file, and override them."""
     path = of.save_filters(tmp_path / "a.json", person_seniorities=["vp"], person_name="Ada")
     changed = of.save_filters(tmp_path / "b.json", path, person_seniorities=("cxo",))
     assert of.load_filters(path) == {"person_name": "Ada", "person_seniorities": ["vp"]}
@@ -125,7 +125,7 @@ def test_filters_are_saved_as_they_are_searched_with(tmp_path: Path) -> None:
 
 
 def test_a_saved_search_is_searched_by_its_path(tmp_path: Path, client: Client) -> None:
-    """Each function that takes filters takes a file; fields override the file's filters."""
+    """Each function with filters accepts a file, and keyword filters override the file's."""
     path = of.save_filters(tmp_path / "vps.json", person_seniorities=["vp"])
     expected = of.count_people(person_seniorities=["vp"], client=client)
     directors = of.count_people(person_seniorities=["director"], client=client)
@@ -156,10 +156,10 @@ def test_a_saved_search_is_searched_by_its_path(tmp_path: Path, client: Client) 
         ("", "is not a path"),
     ],
 )
-def test_a_path_of_no_saved_search_is_told(
+def test_another_path_is_an_error(
     tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, name: str, words: str
 ) -> None:
-    """A path that is missing, a folder or another file is an error that says what to pass."""
+    """A missing path, a folder or another kind of file is an error that says what to pass."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "people.csv").write_text("name,email\nAda,ada@x.example\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The arguments of a search are checked before any request, by tables drawn from the interface."""
+"""Search arguments are checked before any request, against the interface's tables."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from outreach_frames.resources.search_arguments import check_filters, check_limi
 from tests.filter_values import good_value
 
 
-def test_every_filter_takes_a_value_of_its_type() -> None:
-    """Each filter of the interface takes a value of its type, by dict and by name."""
+def test_every_filter_accepts_a_value_of_its_type() -> None:
+    """Each filter accepts a value of its type, in a dict or as a keyword."""
     for known in spec.FILTERS:
         value = good_value(known)
         assert check_filters({known.name: value}) == {known.name: value}
@@ -33,15 +33,15 @@ def test_every_filter_takes_a_value_of_its_type() -> None:
 
 
 def test_a_value_of_another_type_names_the_filter() -> None:
-    """A value of no use is an error that names the filter."""
+    """An invalid value is an error that names the filter."""
     for known in spec.FILTERS:
         for value in (5, 1.5, {"a": 1}, b"a", pd.DataFrame({"a": ["a"]}), pd.NA):
             with pytest.raises(InvalidInputError, match=known.name):
                 check_filters({known.name: value})
 
 
-def test_the_types_are_told_apart() -> None:
-    """Text for a list, a list for text, and 1 for True are errors that say what would be right."""
+def test_wrong_types_are_an_error() -> None:
+    """Text for a list, a list for text, and 1 for True are errors that name the right type."""
     for known in spec.FILTERS:
         wrong: dict[str, list[Any]] = {
             "string": [["some text"], True, ""],
@@ -63,28 +63,28 @@ def test_the_types_are_told_apart() -> None:
     ],
     ids=lambda value: value.name if isinstance(value, spec.Filter) else value,
 )
-def test_a_list_entry_of_another_format_is_refused(known: spec.Filter, value: str) -> None:
-    """Ids that are no UUIDs and domains that are addresses are errors that show the value."""
+def test_an_invalid_list_entry_is_an_error(known: spec.Filter, value: str) -> None:
+    """Invalid UUIDs and email addresses as domains are errors that show the value."""
     with pytest.raises(InvalidInputError, match=f"{known.name}.*{value}"):
         check_filters({known.name: [value]})
 
 
-def test_a_misspelt_filter_is_told_the_right_one() -> None:
-    """A filter that does not exist is an error that names a close one."""
+def test_a_misspelt_filter_suggests_the_right_one() -> None:
+    """An unknown filter is an error that suggests a similar one."""
     for known in spec.FILTERS:
         misspelt = known.name[:-1]
         with pytest.raises(InvalidInputError, match="Did you mean"):
             check_filters({misspelt: good_value(known)})
 
 
-def test_the_singular_is_told_the_plural() -> None:
-    """person_title is told person_titles."""
+def test_the_singular_suggests_the_plural() -> None:
+    """The error for person_title suggests person_titles."""
     with pytest.raises(InvalidInputError, match=r"Did you mean 'person_titles'\?"):
         check_filters({"person_title": ["CEO"]})
 
 
-def test_a_field_takes_the_place_of_a_filter() -> None:
-    """A filter by name stands instead of the one of its name in a saved search; None does not."""
+def test_a_keyword_replaces_a_filter() -> None:
+    """A keyword filter replaces the saved search's filter of that name; None does not."""
     saved = {"person_titles": ["CEO"], "company_focuses": ["b2b"]}
     fields = {"person_titles": ["CTO"], "company_focuses": None}
     assert check_filters(saved, fields) == {**saved, "person_titles": ["CTO"]}
@@ -92,7 +92,7 @@ def test_a_field_takes_the_place_of_a_filter() -> None:
 
 
 @pytest.mark.parametrize("filters", [["person_name"], "person_name", 5])
-def test_filters_that_are_no_dict_are_refused(filters: Any) -> None:
+def test_filters_that_are_not_a_mapping_are_an_error(filters: Any) -> None:
     """Filters that are not a mapping are an error."""
     with pytest.raises(InvalidInputError, match="dict"):
         check_filters(filters)
@@ -116,7 +116,7 @@ def test_filters_that_are_no_dict_are_refused(filters: Any) -> None:
     ids=lambda column: type(column).__name__,
 )
 def test_columns_are_lists_of_text(column: Any) -> None:
-    """A column of any text dtype, an array, a set and a generator become a plain list of str."""
+    """A text column of any dtype, an array, a set or a generator becomes a list of str."""
     values = check_filters({"company_names": column})["company_names"]
     assert values == ["a", "b"]
     assert {type(value) for value in values} == {str}
@@ -124,12 +124,12 @@ def test_columns_are_lists_of_text(column: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from([known.name for known in spec.FILTERS]), st.none()))
 def test_none_means_not_set(filters: dict[str, None]) -> None:
-    """Filters that are None are left out of the request."""
+    """Filters of None are dropped from the request."""
     assert check_filters(filters) == {}
 
 
 def test_the_body_has_the_interfaces_order() -> None:
-    """Filters come out in the interface's order, however they are given."""
+    """The body lists filters in the interface's order, however they are passed."""
     names = [known.name for known in spec.FILTERS]
     given_backwards = {known.name: good_value(known) for known in reversed(spec.FILTERS)}
     assert list(check_filters(given_backwards)) == names
@@ -138,21 +138,21 @@ def test_the_body_has_the_interfaces_order() -> None:
 @pytest.mark.parametrize(
     "size", [0, -1, spec.MAX_SEARCH_PAGE_SIZE + 1, True, 1.0, "10", np.bool_(1)]
 )
-def test_a_page_size_out_of_range_is_refused(size: object) -> None:
-    """A page size outside the interface's range, or no whole number, is an error."""
+def test_an_invalid_page_size_is_an_error(size: object) -> None:
+    """A page size that is out of range or not an integer is an error."""
     with pytest.raises(InvalidInputError, match="page_size"):
         check_page_size(size)
 
 
 @pytest.mark.parametrize("size", [1, 100, np.int64(5)])
-def test_a_page_size_in_range_is_taken(size: Any) -> None:
-    """The bounds themselves are in range."""
+def test_the_bounds_of_page_size_are_valid(size: Any) -> None:
+    """The minimum and maximum page sizes are valid."""
     assert check_page_size(size) == size
 
 
 @pytest.mark.parametrize("limit", [0, -5, True, 2.5, "10"])
-def test_a_limit_that_reads_nothing_is_refused(limit: object) -> None:
-    """A limit below one, or no whole number, is an error."""
+def test_an_invalid_limit_is_an_error(limit: object) -> None:
+    """A limit below one, or one that is not an integer, is an error."""
     with pytest.raises(InvalidInputError, match="limit"):
         check_limit(limit)
 
@@ -171,8 +171,8 @@ def test_a_limit_that_reads_nothing_is_refused(limit: object) -> None:
         lambda value: check_choice("status", [value], ["active"]),
     ],
 )
-def test_messages_show_nobodys_address(check: Callable[[str], object]) -> None:
-    """What was given where something else belongs is not repeated: it may be somebody's data."""
+def test_messages_show_no_personal_data(check: Callable[[str], object]) -> None:
+    """Error messages do not repeat a wrong value that may be personal data."""
     with pytest.raises(InvalidInputError) as caught:
         check("ada@brightforge.example")
     assert "ada" not in str(caught.value)
@@ -189,7 +189,7 @@ def test_messages_show_nobodys_address(check: Callable[[str], object]) -> None:
         "//acme.example",
     ],
 )
-def test_a_web_address_stands_for_its_domain(text: str) -> None:
-    """A filter of domains takes web addresses, and holds the domain without ``www.``."""
+def test_a_web_address_is_reduced_to_its_domain(text: str) -> None:
+    """Domain filters accept web addresses and reduce them to the domain without ``www.``."""
     for known in (one for one in spec.FILTERS if one.format == "domain"):
         assert check_filters({known.name: [text]}) == {known.name: ["acme.example"]}

@@ -1,4 +1,4 @@
-"""A search needs memory for its frame, and not several times as much."""
+"""The peak memory of a search is close to the size of its frame."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tests.benchmarks.memory import PEOPLE, peak_and_frame
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_large_search_needs_little_more_than_its_frame() -> None:
-    """At its height a search of 100,000 people takes less than three times the frame's size."""
+    """The peak memory of a search for 100,000 people is less than three times the frame's size."""
     peak, frame = peak_and_frame(PEOPLE)
     assert peak < 3 * frame

@@ -1,4 +1,4 @@
-"""Sequences: all of them, in order, by every filter."""
+"""Sequences: all are listed, in order, with every filter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BACKENDS = ["numpy_nullable", "pyarrow"]
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sequences_have_the_interfaces_columns(client: Client, backend: Any) -> None:
-    """All sequences are there over several pages, with the same dtypes as for none."""
+    """All sequences of several pages are listed, with the same dtypes as an empty listing."""
     everything = of.sequences(dtype_backend=backend)
     nothing = of.sequences(name="there is no such name", dtype_backend=backend)
     assert list(everything.columns) == list(spec.columns(spec.SEQUENCE))
@@ -28,7 +28,7 @@ def test_sequences_have_the_interfaces_columns(client: Client, backend: Any) -> 
 
 @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
 def test_sequences_by_status(client: Client, status: str) -> None:
-    """Each status finds exactly the sequences that have it."""
+    """Each status returns exactly its sequences."""
     everything = of.sequences()
     expected = everything[everything["status"] == status].reset_index(drop=True)
     pd.testing.assert_frame_equal(of.sequences(status=status), expected, check_flags=False)
@@ -36,7 +36,7 @@ def test_sequences_by_status(client: Client, status: str) -> None:
 
 @pytest.mark.parametrize("column", ["created_by_user_id", "created_by_user_email"])
 def test_sequences_by_creator(client: Client, column: str) -> None:
-    """The creator's id and address find exactly that user's sequences."""
+    """A user's id and email address return exactly the sequences that the user created."""
     everything = of.sequences()
     value = everything[column].iloc[0]
     found = of.sequences(**{column: value})

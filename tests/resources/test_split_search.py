@@ -1,4 +1,4 @@
-"""Searches that are split by a filter's values: who comes, in which order, what is warned of."""
+"""Searches split by a filter's values: their people, order and warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = ["Head", "Manager", "Director", "of", "a"]
 
 
 def one_by_one(values: list[str], limit: int | None) -> pd.DataFrame:
-    """Search each value by itself, and keep each person once, as anybody would by hand."""
+    """Search each value separately and keep each person once, as users would by hand."""
     frames = [
         of.search_people(person_titles=[value], limit=None).assign(person_titles=value)
         for value in values
@@ -37,7 +37,7 @@ def one_by_one(values: list[str], limit: int | None) -> pd.DataFrame:
 def test_a_split_search_is_one_search_per_value(
     client: Client, values: list[str], limit: int | None
 ) -> None:
-    """The people, their order and the value of each are those of single searches, each once."""
+    """A split search returns the separate searches' people in order, once, with their value."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
         found = of.search_people(person_titles=values, split_by="person_titles", limit=limit)
@@ -49,8 +49,8 @@ def test_a_split_search_is_one_search_per_value(
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
-def test_the_column_is_there_for_nobody_too(client: Client, dtype_backend: Any) -> None:
-    """The column of the values is the last one, and the same for no people as for many."""
+def test_an_empty_frame_has_the_column(client: Client, dtype_backend: Any) -> None:
+    """The column with the values is the last one, also in an empty frame."""
     options = {"split_by": "person_titles", "dtype_backend": dtype_backend}
     with pytest.warns(OutreachWarning, match="Nobody matches"):
         nobody = of.search_people(person_titles=["Xyzzy", "Plugh"], **options)
@@ -71,16 +71,16 @@ def test_the_column_is_there_for_nobody_too(client: Client, dtype_backend: Any) 
         (3, {}, "not a filter"),
     ],
 )
-def test_what_cannot_split_a_search_is_refused(
+def test_an_invalid_split_is_an_error(
     client: Client, split_by: Any, filters: dict[str, Any], said: str
 ) -> None:
-    """A search is split by a filter with a list of values that it has, and by nothing else."""
+    """A search can be split only by a filter with a list of values in the search."""
     with pytest.raises(InvalidInputError, match=said):
         of.search_people(filters, split_by=split_by)
 
 
 def cutting_service(most: int, found: dict[str, list[int]]) -> Any:
-    """Return a service that counts all, and returns no more than so many for one search."""
+    """Return a service that counts everybody but returns a limited number per search."""
 
     def reply(request: Received) -> Reply:
         body = request.json
@@ -98,8 +98,8 @@ def cutting_service(most: int, found: dict[str, list[int]]) -> Any:
     return reply
 
 
-def test_a_search_that_is_cut_off_names_both_reasons_and_the_way() -> None:
-    """Where fewer people come than are counted, the warning says why that may be and what helps."""
+def test_a_truncated_search_names_reasons_and_remedy() -> None:
+    """If fewer people are returned than counted, the warning gives both reasons and the remedy."""
     service_of = cutting_service(5, {"CEO": list(range(8))})
     with (
         scripted(service_of) as service,
@@ -110,8 +110,8 @@ def test_a_search_that_is_cut_off_names_both_reasons_and_the_way() -> None:
 
 
 @pytest.mark.parametrize(("most", "missing"), [(4, 4), (5, 2), (6, 0)])
-def test_what_a_split_search_misses_is_said(most: int, missing: int) -> None:
-    """The sum over the values is held against the whole, and what is missing is counted."""
+def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) -> None:
+    """The sum over the values is compared with the total, and a warning counts missing people."""
     found = {"CEO": list(range(6)), "CTO": list(range(6, 12))}
     with (
         scripted(cutting_service(most, found)) as service,
@@ -127,8 +127,8 @@ def test_what_a_split_search_misses_is_said(most: int, missing: int) -> None:
     assert [f"{missing} are missing" in words for words in said] == [True] * bool(missing)
 
 
-def test_a_value_whose_people_all_came_before_is_read_to_its_end() -> None:
-    """Pages full of people whom an earlier value found do not end the search of a later one."""
+def test_a_value_with_repeated_people_is_read_completely() -> None:
+    """Pages full of people found for an earlier value do not end the search for a later value."""
     found = {"CEO": list(range(500)), "CTO": list(range(501))}
     with (
         scripted(cutting_service(1000, found)) as service,
@@ -140,8 +140,8 @@ def test_a_value_whose_people_all_came_before_is_read_to_its_end() -> None:
     assert people["person_titles"].value_counts(sort=False).tolist() == [500, 1]
 
 
-def test_an_error_carries_the_people_with_their_values() -> None:
-    """What was read before an error has the column too."""
+def test_a_partial_frame_has_the_values() -> None:
+    """An error's partial frame has the column with the values."""
 
     def reply(request: Received) -> Reply:
         if request.json["person_titles"] == ["CTO"]:

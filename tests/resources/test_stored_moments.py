@@ -1,4 +1,4 @@
-"""Searches from the cache: the pages of a frame belong together, and it says since when."""
+"""Searches from the cache: a frame's pages belong together and have a date."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SEARCH: dict[str, Any] = {"limit": None, "progress": False}
 
 
 class People:
-    """The people of a scripted service, which may change between two searches."""
+    """A scripted service's people, who may change between searches."""
 
     def __init__(self) -> None:
         self.ids = list(range(1, WHOLE + 1))
         self.is_lost = False
 
     def reply(self, request: Received) -> Reply:
-        """Give the page that is asked for."""
+        """Return the requested page."""
         if self.is_lost:
             return json({}, 500)
         page, size = request.json["page"], request.json["page_size"]
@@ -45,34 +45,34 @@ class People:
 
 @pytest.fixture
 def people() -> People:
-    """Give people who can be changed."""
+    """Return people who can be changed."""
     return People()
 
 
 @pytest.fixture
 def service(people: People, tmp_path: Path) -> Iterator[Service]:
-    """Serve them, with a client that has a cache connected."""
+    """Start the service and connect a client with a cache."""
     with scripted(people.reply) as running, warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)  # of the limit
+        warnings.simplefilter("ignore", OutreachWarning)  # the limit's warning
         with connected(running, cache=tmp_path / "cache", max_wait=0):
             yield running
 
 
 def asked(service: Service) -> list[int]:
-    """Return which pages were asked for since the last time."""
+    """Return the pages requested since the last call."""
     pages = sorted(request.json["page"] for request in service.requests)
     service.requests.clear()
     return pages
 
 
 def moments(folder: Path) -> set[float]:
-    """Return when the stored pages expire."""
+    """Return the expiry times of the stored pages."""
     with closing(sqlite3.connect(folder / "cache")) as connection:
         return {moment for (moment,) in connection.execute("SELECT expires FROM answers")}
 
 
 def age_pages(folder: Path, seconds: float, *, limit: int = -1) -> None:
-    """Make the stored pages, or those that were stored first, so much older."""
+    """Make the stored pages, or the first ones, older."""
     with closing(sqlite3.connect(folder / "cache")) as connection:
         rows = connection.execute("SELECT key FROM answers ORDER BY rowid LIMIT ?", [limit])
         keys = [key for (key,) in rows]
@@ -83,7 +83,7 @@ def age_pages(folder: Path, seconds: float, *, limit: int = -1) -> None:
 
 
 def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -> None:
-    """A search that is repeated comes from the cache as a whole, or from the service as a whole."""
+    """A repeated search is read completely from the cache or completely from the service."""
     of.search_people(**SEARCH)
     assert len(moments(tmp_path)) == 1
     assert len(asked(service)) == 8
@@ -92,8 +92,8 @@ def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -
     assert len(asked(service)) == 8
 
 
-def test_pages_of_a_clock_that_is_ahead_are_read_anew(service: Service, tmp_path: Path) -> None:
-    """Pages that expire later than a lifetime from now are not served, and are replaced."""
+def test_pages_with_a_future_date_are_read_again(service: Service, tmp_path: Path) -> None:
+    """Pages that expire later than one lifetime from now are ignored and replaced."""
     of.search_people(**SEARCH)
     asked(service)
     age_pages(tmp_path, -31_536_000)
@@ -103,8 +103,8 @@ def test_pages_of_a_clock_that_is_ahead_are_read_anew(service: Service, tmp_path
     assert asked(service) == []
 
 
-def test_pages_from_before_the_first_one_do_not_count(service: Service, people: People) -> None:
-    """After a part was read anew, what was stored before it never stands behind it in a frame."""
+def test_pages_older_than_the_first_are_ignored(service: Service, people: People) -> None:
+    """After the first pages are refreshed, older stored pages are not combined with them."""
     of.search_people(**SEARCH)
     people.ids[200:] = people.ids[:199:-1]
     of.search_people(limit=200, refresh=True)
@@ -112,10 +112,10 @@ def test_pages_from_before_the_first_one_do_not_count(service: Service, people: 
 
 
 @pytest.mark.parametrize("at_once", [1, 200])
-def test_a_larger_limit_goes_on_behind_what_is_stored(
+def test_a_larger_limit_continues_after_stored_pages(
     at_once: int, service: Service, tmp_path: Path
 ) -> None:
-    """Only the last stored page is asked for again, and what is added expires with the rest."""
+    """A larger limit requests the last stored page and later ones; all pages expire together."""
     of.search_people(limit=at_once, page_size=100)
     asked(service)
     assert len(of.search_people(**SEARCH, page_size=100)) == WHOLE
@@ -128,10 +128,10 @@ def test_a_larger_limit_goes_on_behind_what_is_stored(
 @pytest.mark.parametrize(
     "change", ["one more before", "one less before", "another order", "one more behind"]
 )
-def test_a_larger_limit_reads_all_anew_where_people_changed(
+def test_a_larger_limit_reads_changed_people_again(
     change: str, service: Service, people: People
 ) -> None:
-    """Where the last stored page has other people, or their count is another, none is mixed in."""
+    """If the last stored page or the total has changed, a larger limit reads all pages again."""
     of.search_people(limit=200)
     people.ids = {
         "one more before": [1000, *people.ids],
@@ -144,8 +144,8 @@ def test_a_larger_limit_reads_all_anew_where_people_changed(
     assert asked(service) == [1, 2, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_stored_people_are_there_when_the_service_is_not(service: Service, people: People) -> None:
-    """A search that cannot go on has the stored people in its error; a shorter one is whole."""
+def test_stored_people_survive_a_failed_service(service: Service, people: People) -> None:
+    """If the service fails, the error has the stored people, and a shorter search succeeds."""
     of.search_people(limit=200)
     people.is_lost = True
     with pytest.raises(of.OutreachError, match="page 3 of 8") as caught:
@@ -156,10 +156,10 @@ def test_stored_people_are_there_when_the_service_is_not(service: Service, peopl
 
 
 @pytest.mark.parametrize("options", [{}, {"split_by": "person_titles"}], ids=["whole", "split"])
-def test_a_frame_says_when_its_people_came(
+def test_a_frame_has_its_fetch_time(
     options: dict[str, Any], service: Service, tmp_path: Path
 ) -> None:
-    """`fetched_at` of a frame from the cache is when its first page came from the service."""
+    """`fetched_at` of a cached frame is the time when the service returned its first page."""
     search: dict[str, Any] = {"limit": 50, "person_titles": ["a"], **options}
     first = of.search_people(**search)
     assert of.search_people(**search).attrs["fetched_at"] == first.attrs["fetched_at"]
@@ -168,8 +168,8 @@ def test_a_frame_says_when_its_people_came(
     assert datetime.fromisoformat(first.attrs["fetched_at"]) - stored == timedelta(seconds=600)
 
 
-def test_pages_that_the_service_only_claims_are_not_looked_for(tmp_path: Path) -> None:
-    """A search of any claimed length goes on from the cache at once."""
+def test_claimed_pages_are_not_looked_up(tmp_path: Path) -> None:
+    """A cached search resumes at once, whatever total the service claims."""
     script = service_of(300, total=10**9, total_pages=10**9)
     with scripted(script) as service, warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
@@ -181,7 +181,7 @@ def test_pages_that_the_service_only_claims_are_not_looked_for(tmp_path: Path) -
 def test_searches_at_the_same_time_share_a_file(
     service: Service, people: People, tmp_path: Path
 ) -> None:
-    """Clients that read and renew one search at once all get it whole, and so do those after."""
+    """Clients that refresh one search at the same time all get it whole, and later ones do too."""
     clients = [Client(service.url, "token", cache=tmp_path / "cache") for _ in range(3)]
 
     def search(number: int) -> list[int]:

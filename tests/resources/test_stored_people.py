@@ -1,4 +1,4 @@
-"""Searches from the cache: page by page, as tables, and the same frames as from the service."""
+"""Searches from the cache: the stored pages give the same frames as the service."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ THERE = 730
 
 
 def rows(path: Path) -> list[tuple[str, bytes]]:
-    """Return what the cache's file holds."""
+    """Return the rows of the cache file."""
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute("SELECT key, value FROM answers ORDER BY key").fetchall()
 
 
 def test_a_search_from_the_cache_is_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The second frame has the same values, dtypes and attributes, and costs no request."""
+    """The cached frame has the same values, dtypes and attributes, without a request."""
     path = tmp_path / "cache"
     with of.connect(sandbox.url, sandbox.api_key, cache=None):
         plain = of.search_people(limit=None)
     with of.connect(sandbox.url, sandbox.api_key, cache=path):
         first = of.search_people(limit=None)
     with scripted(lambda _: json({}, 500)) as broken:
-        # The same account at the same address, whose service is gone.
+        # The same account and address, but the service is stopped.
         proxies = {"http": broken.url}
         with Client(sandbox.url, sandbox.api_key, cache=path, proxies=proxies) as cut_off:
             again = of.search_people(limit=None, client=cut_off)
@@ -65,10 +65,8 @@ def test_a_search_from_the_cache_is_the_same(sandbox: Sandbox, tmp_path: Path) -
     ],
     ids=str,
 )
-def test_pages_serve_every_search_that_has_them(
-    options: dict[str, Any], asked: int, tmp_path: Path
-) -> None:
-    """A stored page counts whatever the limit, the workers and the split; nothing else does."""
+def test_stored_pages_are_reused(options: dict[str, Any], asked: int, tmp_path: Path) -> None:
+    """Stored pages are reused for any limit, workers or split, and for no other change."""
     search = {"limit": None, "progress": False, "person_titles": ["a"]}
     connection = {
         name: options.pop(name) for name in ("workers", "network_name") if name in options
@@ -80,15 +78,15 @@ def test_pages_serve_every_search_that_has_them(
         token = options.pop("token", "token")
         with of.connect(service.url, token, cache=tmp_path / "cache", **connection):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", OutreachWarning)  # of the limit
+                warnings.simplefilter("ignore", OutreachWarning)  # the limit's warning
                 found = of.search_people(**{**search, **options})
         assert len(service.requests) - before == asked
     assert numbers(found) == list(range(1, len(found) + 1))
     assert len(found) == (options.get("limit") or THERE)
 
 
-def test_damaged_pages_are_asked_for_alone(tmp_path: Path) -> None:
-    """Where some pages behind the first are damaged, only these are read anew."""
+def test_only_damaged_pages_are_requested_again(tmp_path: Path) -> None:
+    """If some pages after the first are damaged, only these are requested again."""
     path = tmp_path / "cache"
     with scripted(service_of(3_000)) as service:
         with connected(service, cache=path):
@@ -106,8 +104,8 @@ def test_damaged_pages_are_asked_for_alone(tmp_path: Path) -> None:
         assert len(service.requests) - before == 10
 
 
-def test_what_was_stored_before_a_failure_is_read(tmp_path: Path) -> None:
-    """A page that cannot be had keeps the stored ones before it, in the error's frame too."""
+def test_pages_stored_before_a_failure_are_read(tmp_path: Path) -> None:
+    """If a page cannot be read, the error's partial frame has the stored pages before it."""
     lost: set[int] = set()
     script = service_of(2_500)
 
@@ -126,8 +124,8 @@ def test_what_was_stored_before_a_failure_is_read(tmp_path: Path) -> None:
     assert numbers(caught.value.partial) == list(range(1, 2_101))
 
 
-def test_errors_and_fields_unknown_come_from_the_cache_too(tmp_path: Path) -> None:
-    """`_errors`, further columns and values that fit nowhere are the same the second time."""
+def test_errors_and_undocumented_fields_are_cached(tmp_path: Path) -> None:
+    """`_errors`, undocumented columns and raw values are the same from the cache."""
     people = [
         {**person(1), "zz": 1, "company": {"followers": "many"}, "about": 5},
         {**person(2), "zz": [{"a": None}]},
@@ -150,12 +148,10 @@ def test_errors_and_fields_unknown_come_from_the_cache_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "odd", [{"zz": 1}, {"about": 5}, {"experiences": [{"new": 1}]}], ids=lambda odd: next(iter(odd))
 )
-def test_a_page_from_the_cache_has_nothing_of_its_neighbours(
-    odd: dict[str, Any], tmp_path: Path
-) -> None:
-    """A shorter search has no column, and no type, that only a page beyond its limit needs."""
+def test_a_cached_page_is_independent_of_its_batch(odd: dict[str, Any], tmp_path: Path) -> None:
+    """A shorter search has no column or type that only a page beyond its limit needs."""
     people = [person(number) for number in range(80)]
-    people[69] |= odd  # on the last page of those from 4 to 7, which are read as one
+    people[69] |= odd  # on the last page of the batch from 4 to 7
     people[75] |= odd
 
     def reply(request: Received) -> Reply:
@@ -164,7 +160,7 @@ def test_a_page_from_the_cache_has_nothing_of_its_neighbours(
 
     search = {"page_size": 10, "progress": False}
     with scripted(reply) as service, warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)  # of the limit
+        warnings.simplefilter("ignore", OutreachWarning)  # the limit's warning
         with connected(service, cache=tmp_path / "cache", workers=1):
             whole = of.search_people(limit=None, **search)
             before = len(service.requests)
@@ -177,8 +173,8 @@ def test_a_page_from_the_cache_has_nothing_of_its_neighbours(
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\0people-1", None])
-def test_entries_that_are_no_pages_are_misses(damage: Any, tmp_path: Path) -> None:
-    """A row that is whole but holds no page is asked for again and written anew."""
+def test_invalid_cache_entries_are_misses(damage: Any, tmp_path: Path) -> None:
+    """A complete cache row without a page is requested again and replaced."""
     path = tmp_path / "cache"
     with scripted(service_of(3)) as service:
         with connected(service, cache=path) as client:

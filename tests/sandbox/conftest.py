@@ -1,4 +1,4 @@
-"""What the sandbox's tests share: one small sandbox for each module, and a session with it."""
+"""Fixtures of the sandbox's tests: one small sandbox per module, and a session with it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.sandbox.http import PEOPLE, Api
 
 @pytest.fixture(scope="module")
 def module_api() -> Iterator[Api]:
-    """Start a small sandbox for this module, and a session with it."""
+    """Start a small sandbox and a session for this module."""
     with serve(people=PEOPLE, seed=3) as running, Api(running) as session:
         yield session
 
 
 @pytest.fixture
 def api(module_api: Api) -> Iterator[Api]:
-    """Return the module's session; the sandbox behaves well again afterwards."""
+    """Return the module's session, and remove all faults after each test."""
     yield module_api
     module_api.sandbox.faults = ()
 

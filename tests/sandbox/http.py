@@ -1,4 +1,4 @@
-"""What the sandbox's tests share: plain requests, and bytes on a socket where requests is too kind.
+"""Helpers of the sandbox's tests: requests, and sockets for bytes that requests cannot send.
 
 >>> with serve(people=60) as sandbox, Api(sandbox) as api:
 ...     api.get("/mailboxes").status_code
@@ -21,7 +21,7 @@ Query = Mapping[str, object]
 
 
 class Api:
-    """A session with the sandbox's token and nothing else of the machine's settings."""
+    """A session with the sandbox's token that ignores the machine's proxy settings."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
@@ -34,11 +34,11 @@ class Api:
         return self.session.request(method, self.sandbox.url + path, timeout=20, **options)
 
     def get(self, path: str, query: Query | None = None) -> requests.Response:
-        """Read."""
+        """Send a GET request."""
         return self.send("GET", path, params=query)
 
     def search(self, body: object = None, **fields: object) -> requests.Response:
-        """Search people by fields, or by any body."""
+        """Search people by fields or with any body."""
         return self.send("POST", "/people/search", json=fields if body is None else body)
 
     def add(self, sequence_id: str, leads: object, **more: object) -> requests.Response:
@@ -46,7 +46,7 @@ class Api:
         return self.send("POST", f"/sequences/{sequence_id}/leads", json={"leads": leads, **more})
 
     def pages(self, path: str, query: Query | None = None) -> Iterator[dict[str, Any]]:
-        """Follow the next links from the first page to the last."""
+        """Yield all pages by following the next links."""
         page = self.get(path, query).json()
         yield page
         while "next" in page["_links"]:
@@ -61,7 +61,7 @@ class Api:
 
 
 def refused(response: requests.Response, status: int) -> bool:
-    """Whether this is a refusal in the standard error format."""
+    """Return whether the response is an error with this status in the standard format."""
     error = response.json()["error"]
     return (
         response.status_code == status
@@ -72,7 +72,7 @@ def refused(response: requests.Response, status: int) -> bool:
 
 
 def head(sandbox: Sandbox, method: str, path: str, *headers: str) -> bytes:
-    """Write the head of a request, with the token."""
+    """Return the head of a request with the token."""
     lines = (
         f"{method} {path} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -89,7 +89,7 @@ def connect(sandbox: Sandbox) -> socket.socket:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """Read until the other side closes."""
+    """Read until the other side closes the connection."""
     received = b""
     while part := connection.recv(65_536):
         received += part

@@ -1,4 +1,4 @@
-"""What happens to added leads in the sandbox as days go by."""
+"""Events of added leads in the sandbox as days pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEADS = [{"email": f"lead{number}@example.com"} for number in range(120)]
 
 @pytest.fixture
 def own() -> Iterator[Api]:
-    """Start a sandbox for this test, whose days go by."""
+    """Start a sandbox for this test, whose clock the test advances."""
     with serve(people=PEOPLE, seed=3) as sandbox, Api(sandbox) as api:
         yield api
 
@@ -48,12 +48,12 @@ def activity(api: Api, lead: dict[str, Any]) -> list[Event]:
 
 
 def counts(api: Api, leads: list[dict[str, Any]]) -> Counter[str]:
-    """Count the events of leads by type."""
+    """Count leads' events by type."""
     return Counter(event["event_type"] for lead in leads for event in activity(api, lead))
 
 
 def moments(sandbox: Sandbox, steps: tuple[int, ...]) -> list[list[tuple[str, timedelta]]]:
-    """Return the type of each lead's events, and their time since the lead's email."""
+    """Return the type and the time since the email of each lead's events."""
     with Api(sandbox) as api:
         add(api, LEADS[:40])
         for days in steps:
@@ -69,8 +69,8 @@ def moments(sandbox: Sandbox, steps: tuple[int, ...]) -> list[list[tuple[str, ti
         return found
 
 
-def test_an_added_lead_is_a_contact_at_once(own: Api) -> None:
-    """Its contact has what was sent, no activity and an id that works; nobody else has one."""
+def test_an_added_lead_is_a_contact(own: Api) -> None:
+    """An added lead becomes a contact at once, with the sent fields, no activity and a valid id."""
     sent = {
         "email": "Anna.Larsen@example.com",
         "profnet_url": "profnet.example/in/anna-große",
@@ -90,8 +90,8 @@ def test_an_added_lead_is_a_contact_at_once(own: Api) -> None:
     assert refused(own.get("/contacts/email/bo@example.com"), 404)
 
 
-def test_events_follow_as_days_go_by(own: Api) -> None:
-    """Nothing happens before a day went by; then events are dated within the days that did."""
+def test_events_occur_as_days_pass(own: Api) -> None:
+    """No events occur before days pass, and then all events are dated within these days."""
     before = datetime.now(UTC).replace(microsecond=0)
     sequence_id = add(own, LEADS)
     after = datetime.now(UTC)
@@ -114,14 +114,14 @@ def test_events_follow_as_days_go_by(own: Api) -> None:
         assert {event["sequence_name"] for event in events} == {"CFO outreach DACH"}
         assert found["last_contacted_at"] == events[-1]["event_at"]
         total.update(kinds)
-    # Within four standard deviations of the rates.
+    # The shares are within four standard deviations of the rates.
     assert total["email_sent"] == 120
     assert 38 < total["email_opened"] < 82
     assert 11 < total["email_replied"] < 49
 
 
 def test_events_depend_on_the_seed_and_the_lead_only() -> None:
-    """The same seed gives the same events however the days go by, another seed gives others."""
+    """The same seed gives the same events, however the days are split; other seeds give others."""
     found = []
     for seed, steps in ((3, (30,)), (3, (1, 2, 3, 4, 20)), (4, (30,))):
         with serve(people=PEOPLE, seed=seed) as sandbox:
@@ -133,8 +133,8 @@ def test_events_depend_on_the_seed_and_the_lead_only() -> None:
     assert found[2] != found[0]
 
 
-def test_rates_are_those_of_the_sequence_from_then_on(own: Api) -> None:
-    """Rates of 0 and 1 are exact, belong to one sequence, and do not change the past."""
+def test_rates_apply_to_later_events_of_a_sequence(own: Api) -> None:
+    """Rates of 0 and 1 are exact, apply to one sequence, and do not change past events."""
     groups = LEADS[:30], LEADS[30:60]
     ids = add(own, groups[0]), add(own, groups[1], "accepts_any")
     own.sandbox.set_response_rates(ids[0], open_rate=1, reply_rate=0)
@@ -151,14 +151,14 @@ def test_rates_are_those_of_the_sequence_from_then_on(own: Api) -> None:
 
 
 def test_a_paused_sequence_sends_nothing(own: Api) -> None:
-    """Its leads are contacts without activity."""
+    """Leads of a paused sequence are contacts without activity."""
     add(own, LEADS[:5], "paused")
     own.sandbox.advance(30)
     assert counts(own, LEADS[:5]) == {}
 
 
-def test_a_contact_keeps_what_it_has(own: Api) -> None:
-    """Events of a known contact, and of a second sequence, join those before, newest first."""
+def test_a_contact_keeps_its_earlier_events(own: Api) -> None:
+    """New events of a known contact are added before its earlier events, newest first."""
     contacts = own.get("/contacts", {"ids[]": own.sandbox.contact_ids[:20]}).json()["contacts"]
     emails = [{"email": one["email"]} for one in contacts if one["email"]]
     known = next(one for one in emails if len(activity(own, one)) > 1)
@@ -182,7 +182,7 @@ def test_a_contact_keeps_what_it_has(own: Api) -> None:
 
 
 def test_a_file_keeps_events_and_rates(tmp_path: Path) -> None:
-    """After a restart, contacts have their events, and the rates still apply."""
+    """After a restart from a file, contacts have their events and the rates still apply."""
     db = tmp_path / "world.db"
     with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
         sequence_id = add(api, LEADS[:5])
@@ -196,7 +196,7 @@ def test_a_file_keeps_events_and_rates(tmp_path: Path) -> None:
 
 
 def test_rates_are_checked(sandbox: Sandbox) -> None:
-    """A rate out of range, an unknown sequence and a stopped sandbox are refused."""
+    """A rate out of range, an unknown sequence and a stopped sandbox are errors."""
     sequence_id = sandbox.sequence_ids["needs_email"]
     for rate in (-0.01, 1.01, float("nan"), "5%"):
         rates: dict[str, Any] = {"open_rate": rate}

@@ -1,4 +1,4 @@
-"""The sandbox against its own description: a foreign tool sends what fits it, and what does not."""
+"""Test the sandbox with Schemathesis, which generates requests from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.sandbox.http import Api
 
 pytestmark = pytest.mark.long
 
-# Operations that refuse (400) what a schema cannot: a cursor that names nothing, or no id at all.
+# Operations with status 400 for requests that fit the schema: unknown cursors, or no ids.
 STRICTER = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.GET_LEAD_LIST, spec.GET_CONTACTS)
 
 
 def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]:
-    """Say what to send: values of this world too, where a path or a query needs them."""
+    """Return the settings, with ids of this world for paths and queries."""
     sandbox = api.sandbox
     contacts = api.get("/contacts", {"ids[]": sandbox.contact_ids[:20]}).json()["contacts"]
     mailboxes = [mailbox["id"] for mailbox in api.get("/mailboxes").json()["mailboxes"]]
@@ -30,7 +30,7 @@ def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]
         (spec.GET_LEAD_LIST, "path.id"): sandbox.lead_list_ids,
         (spec.UPDATE_MAILBOX, "path.id"): mailboxes,
     }
-    # Beyond what a schema can say: an id that names nothing, and a sequence's own needs.
+    # A schema cannot express unknown ids and a sequence's required fields.
     accepted = ["200", "404", "422"]
     operations = [
         {
@@ -62,7 +62,7 @@ def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]
 
 
 def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[str]:
-    """Send what the tool makes of the served description, and yield what it finds wrong."""
+    """Send requests generated from the served document, and yield the failures."""
     import schemathesis
     from schemathesis import engine
     from schemathesis.config import SchemathesisConfig
@@ -84,7 +84,7 @@ def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[st
                 if check.failure_info is not None:
                     failure = check.failure_info.failure
                     yield f"{check.name}: {failure.message}\n{check.failure_info.code_sample}"
-    # What was never met proves nothing.
+    # Fail if a status never occurred, because then it was not tested.
     wanted = {(endpoint.label, status) for endpoint in spec.ENDPOINTS for status in (200, 400)}
     wanted -= {(spec.GET_CONTACT_BY_EMAIL.label, 400)}
     wanted |= {(spec.ADD_LEADS.label, 422)}
@@ -92,15 +92,15 @@ def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[st
         yield f"never met: {wanted - met}"
 
 
-def test_a_foreign_tool_finds_nothing_wrong(api: Api) -> None:
-    """No response to a thousand requests, good and bad, is a server's error or not as described."""
+def test_schemathesis_finds_no_failure(api: Api) -> None:
+    """A thousand valid and invalid requests cause no server error or undocumented response."""
     phases = {"examples": False, "coverage": True, "fuzzing": True, "stateful": False}
     assert list(failures(api, phases, examples=5)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_foreign_tool_finds_nothing_wrong_for_long(api: Api) -> None:
-    """Neither do 500 requests more of each operation, and what their responses lead to."""
+def test_schemathesis_finds_no_failure_in_long_runs(api: Api) -> None:
+    """500 more requests per operation, with follow-up requests, cause no failure."""
     phases = {"examples": True, "coverage": True, "fuzzing": True, "stateful": True}
     assert list(failures(api, phases, examples=500)) == []

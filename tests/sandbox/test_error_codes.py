@@ -1,4 +1,4 @@
-"""The codes of the sandbox's errors, which a foreign client may tell apart."""
+"""The codes of the sandbox's errors, by which clients can distinguish them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.sandbox.http import Api
 
 
 def test_each_status_has_its_code(api: Api) -> None:
-    """An error's code is the documented one of its status, or the general one."""
+    """An error's code is the documented code of its status, or the general code."""
 
     def with_token(token: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"}

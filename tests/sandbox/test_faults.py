@@ -1,4 +1,4 @@
-"""The sandbox's faults, as they show on the wire."""
+"""The sandbox's faults, as clients receive them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 
 def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:
-    """Read everything that comes over the wire: the head and the body."""
+    """Read the response's bytes: the head and the body."""
     with connect(sandbox) as connection:
         connection.sendall(head(sandbox, "GET", path, "Connection: close"))
         first, _, body = everything(connection).partition(b"\r\n\r\n")
@@ -29,37 +29,37 @@ def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:
 
 
 class TestWhen:
-    """Which requests a fault strikes."""
+    """The requests that a fault affects."""
 
     def statuses(self, api: Api, requests_: int = 6) -> list[int]:
-        """Read the statuses of several equal requests."""
+        """Return the statuses of several equal requests."""
         return [api.get("/mailboxes").status_code for _ in range(requests_)]
 
-    def test_good_behaviour(self, api: Api) -> None:
-        """Without faults the service behaves well."""
+    def test_without_faults(self, api: Api) -> None:
+        """Without faults all responses are successful."""
         assert api.sandbox.faults == ()
         assert self.statuses(api) == [200] * 6
 
     def test_always(self, api: Api) -> None:
-        """A fault by its mere name strikes every request, until the faults are replaced."""
+        """A fault named without options affects every request until the faults are replaced."""
         api.sandbox.faults = "server_error"
         assert self.statuses(api) == [500] * 6
         api.sandbox.faults = None
         assert self.statuses(api) == [200] * 6
 
     def test_after_and_times(self, api: Api) -> None:
-        """A fault begins after some requests, and is over after some strikes."""
+        """A fault starts after `after` requests and ends after `times` affected ones."""
         api.sandbox.faults = [{"kind": "unavailable", "after": 2, "times": 3}]
         assert self.statuses(api) == [200, 200, 503, 503, 503, 200]
 
     def test_endpoint(self, api: Api) -> None:
-        """A fault of one endpoint counts and strikes that endpoint's requests only."""
+        """A fault of one endpoint counts and affects only that endpoint's requests."""
         api.sandbox.faults = [Fault("rate_limit", endpoint="search_people", after=1)]
         assert self.statuses(api) == [200] * 6
         assert [api.search().status_code for _ in range(3)] == [200, 429, 429]
 
     def test_probability(self, api: Api) -> None:
-        """A fault that is not certain strikes some requests, the same ones every time."""
+        """A fault with a probability affects some requests, the same ones in each run."""
         seen = []
         for _ in range(2):
             api.sandbox.faults = Fault("server_error", probability=0.5)
@@ -70,21 +70,21 @@ class TestWhen:
         assert self.statuses(api) == [200] * 6
 
     def test_several(self, api: Api) -> None:
-        """Several faults strike one request together."""
+        """Several faults can affect one request."""
         api.sandbox.faults = ["retry_after", {"kind": "errors", "endpoint": "search_people"}]
         response = api.search()
         assert response.headers["Retry-After"] == "1"
         assert response.json()["_errors"]
 
     def test_token_comes_first(self, api: Api) -> None:
-        """A request with a wrong token uses no fault up."""
+        """A request with a wrong token does not count for a fault."""
         api.sandbox.faults = [Fault("server_error", times=1)]
         wrong = api.send("GET", "/mailboxes", headers={"Authorization": "Bearer wrong"})
         assert wrong.status_code == 401
         assert self.statuses(api, 2) == [500, 200]
 
     def test_from_the_start(self) -> None:
-        """Faults given to `serve` are active from the first request."""
+        """Faults passed to `serve` are active from the first request."""
         with serve(people=20, faults=["token_revoked"]) as sandbox, Api(sandbox) as api:
             assert api.get("/mailboxes").status_code == 401
             assert sandbox.faults == (Fault("token_revoked"),)
@@ -105,7 +105,7 @@ class TestWhen:
         ],
     )
     def test_unknown(self, api: Api, wrong: str | Mapping[str, Any], said: str) -> None:
-        """A fault that there is not is a ValueError that says what there is."""
+        """An unknown fault is a ValueError that lists the known ones."""
         api.sandbox.faults = [Fault("rate_limit")]
         with pytest.raises(ValueError, match=said):
             api.sandbox.faults = [wrong]
@@ -130,7 +130,7 @@ class TestRefusals:
         ],
     )
     def test_status(self, api: Api, kind: str, status: int) -> None:
-        """The response has the status and the standard error format, and nothing is done."""
+        """The response has the status and the standard error format, and changes nothing."""
         sequence_id = api.sandbox.sequence_ids["accepts_any"]
         api.sandbox.faults = kind
         response = api.add(sequence_id, [{"email": "refused@example.com"}])
@@ -154,20 +154,20 @@ class TestRefusals:
     def test_retry_after(
         self, api: Api, kind: str, asked: float | str | None, sent: str | None
     ) -> None:
-        """The time to wait is in Retry-After, a text as it was given."""
+        """Retry-After contains the passed text."""
         api.sandbox.faults = Fault(kind, retry_after=asked)
         assert api.get("/mailboxes").headers.get("Retry-After") == sent
 
     @pytest.mark.parametrize("kind", ["rate_limit_date", "retry_after_date"])
     def test_retry_after_date(self, api: Api, kind: str) -> None:
-        """The time to wait is an HTTP date, never earlier than asked for."""
+        """Retry-After can be an HTTP date, which is never earlier than the delay."""
         api.sandbox.faults = Fault(kind, retry_after=30)
         before = time.time()
         until = parsedate_to_datetime(api.get("/mailboxes").headers["Retry-After"]).timestamp()
         assert before + 30 <= until <= time.time() + 31
 
     def test_retry_after_on_a_good_response(self, api: Api) -> None:
-        """A good response stays what it is, and asks the client to wait."""
+        """A successful response is unchanged, but asks the client to wait."""
         good = api.get("/sequences").json()
         api.sandbox.faults = Fault("retry_after", retry_after=3)
         response = api.get("/sequences")
@@ -176,13 +176,13 @@ class TestRefusals:
 
 
 class TestConnections:
-    """Faults of the way between the service and its client."""
+    """Faults of the connection between service and client."""
 
     @pytest.mark.parametrize(
         ("kind", "stored"), [("drop_before_commit", 0), ("drop_after_commit", 1)]
     )
     def test_dropped(self, api: Api, kind: str, stored: int) -> None:
-        """The connection breaks without a response; the lead is stored in one case only."""
+        """The connection breaks without a response, and only one kind of fault stores the lead."""
         sequence_id = api.sandbox.sequence_ids["conditional_email"]
         before = len(api.sandbox.leads(sequence_id))
         api.sandbox.faults = Fault(kind, times=1)
@@ -195,14 +195,14 @@ class TestConnections:
 
     @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit"])
     def test_dropped_without_a_byte(self, api: Api, kind: str) -> None:
-        """Not one byte of a response is sent before the connection breaks."""
+        """The connection breaks before the first byte of a response."""
         api.sandbox.faults = kind
         with connect(api.sandbox) as connection:
             connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
             assert everything(connection) == b""
 
     def test_truncated(self, api: Api) -> None:
-        """The body is cut: less comes than Content-Length says."""
+        """The body is shorter than Content-Length."""
         whole = api.get("/mailboxes").content
         api.sandbox.faults = "truncated_body"
         first, body = raw(api.sandbox)
@@ -212,7 +212,7 @@ class TestConnections:
             api.get("/mailboxes")
 
     def test_truncated_gzip(self, api: Api) -> None:
-        """The compressed body ends early, while its length is as announced."""
+        """The compressed body is incomplete, although its length equals Content-Length."""
         whole = api.get("/mailboxes").content
         api.sandbox.faults = "truncated_gzip"
         first, body = raw(api.sandbox)
@@ -223,7 +223,7 @@ class TestConnections:
             gzip.decompress(body)
 
     def test_slow(self, api: Api) -> None:
-        """The body comes byte by byte with pauses, and is whole in the end."""
+        """The body is sent byte by byte with pauses, and is complete."""
         path = f"/contacts?ids[]={api.sandbox.contact_ids[0]}"
         whole = api.get(path).content
         api.sandbox.faults = Fault("slow_body", delay=0.0002)
@@ -236,7 +236,7 @@ class TestConnections:
         assert b"".join(parts).partition(b"\r\n\r\n")[2] == whole
 
     def test_slow_responses_leave_others_alone(self, api: Api) -> None:
-        """While one body is trickling, other requests are served."""
+        """Other requests are served during a slow response."""
         api.sandbox.faults = Fault("slow_body", endpoint="list_mailboxes", delay=30)
         with connect(api.sandbox) as connection:
             connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
@@ -244,7 +244,7 @@ class TestConnections:
             assert api.get("/sequences").status_code == 200
 
     def test_connection_is_kept_otherwise(self, api: Api) -> None:
-        """A fault that only changes the response leaves the connection open for the next."""
+        """A fault that only changes the response keeps the connection open."""
         api.sandbox.faults = Fault("rate_limit", times=1)
         host = api.sandbox.url.removeprefix("http://")
         connection = http.client.HTTPConnection(host, timeout=20)
@@ -261,14 +261,14 @@ class TestConnections:
 
 
 class TestResponses:
-    """Faults of what a response says."""
+    """Faults that change a response's content."""
 
     def lists(self, sandbox: Sandbox) -> list[str]:
-        """Name the path of each list."""
+        """Return the path of each list."""
         return ["/sequences", "/mailboxes", f"/lead-lists/{sandbox.lead_list_ids[0]}"]
 
     def test_repeated_next_link(self, api: Api) -> None:
-        """The next link of every page leads to the page itself, on the last page too."""
+        """The next link of every page, also the last one, leads to the page itself."""
         api.sandbox.faults = "repeated_next_link"
         for path in self.lists(api.sandbox):
             for size in (5, 20):
@@ -277,14 +277,14 @@ class TestResponses:
                 assert api.get(page["_links"]["next"]["href"]).json() == page
 
     def test_foreign_next_link(self, api: Api) -> None:
-        """The next link of every page leads to another host, or wherever the fault says."""
+        """The next link of every page leads to another host, or to the fault's URL."""
         for href in ("http://foreign.example/sequences", "//other.example/x"):
             api.sandbox.faults = Fault("foreign_next_link", href=href)
             for path in self.lists(api.sandbox):
                 assert api.get(path).json()["_links"]["next"] == {"href": href}
 
     def test_page_drift(self, api: Api) -> None:
-        """Somebody moves to the next page: one person appears twice and one is missed."""
+        """A person moves to the next page, so that one person is repeated and another is missed."""
 
         def ids() -> list[str]:
             return [
@@ -305,7 +305,7 @@ class TestResponses:
             assert [each for each in everybody if seen.count(each) == 2] == [everybody[14]]
 
     def test_errors(self, api: Api) -> None:
-        """A good response says that something went wrong, beside what it said already."""
+        """A successful response has additional errors."""
         lists = [f"/lead-lists/{each}" for each in api.sandbox.lead_list_ids]
         good = [api.get(path).json() for path in lists]
         api.sandbox.faults = "errors"
@@ -318,7 +318,7 @@ class TestResponses:
         assert response["_errors"]
 
     def test_refusals_stay_as_they_are(self, api: Api) -> None:
-        """Faults that change a good response leave an error as it is."""
+        """Faults that change a successful response do not change an error."""
         api.sandbox.faults = ["errors", "repeated_next_link", "foreign_next_link", "page_drift"]
         assert api.search(page=0).status_code == 400
         assert api.get("/mailboxes", {"page[size]": 21}).status_code == 400
@@ -326,8 +326,8 @@ class TestResponses:
 
 
 @pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_every_kind_is_said_and_shows(api: Api, kind: str) -> None:
-    """Every kind has its sentence, and changes what a client sees of some endpoint."""
+def test_every_kind_has_a_description_and_an_effect(api: Api, kind: str) -> None:
+    """Every kind of fault has a description and changes the response of some endpoint."""
     assert FAULT_KINDS[kind]
     for path in (f"/lead-lists/{api.sandbox.lead_list_ids[0]}", "search"):
         seen = []
@@ -348,7 +348,7 @@ def _outcome(api: Api, path: str) -> tuple[object, ...]:
 
 
 def test_endpoint_names() -> None:
-    """A fault can be given for every endpoint of the interface."""
+    """A fault can be set for every endpoint of the interface."""
     assert [Fault("rate_limit", endpoint=each.name).endpoint for each in spec.ENDPOINTS] == [
         each.name for each in spec.ENDPOINTS
     ]

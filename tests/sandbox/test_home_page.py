@@ -1,4 +1,4 @@
-"""The sandbox's page, and the requests to try: what they show, and that they work."""
+"""The sandbox's page, and its example requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sandbox.http import PEOPLE, Api
 
 
 def page(sandbox: Sandbox) -> str:
-    """Return the page's HTML, asked for without a token."""
+    """Return the page's HTML, requested without a token."""
     response = requests.get(f"{sandbox.url}/", timeout=20)
     assert response.status_code == 200
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -26,7 +26,7 @@ def page(sandbox: Sandbox) -> str:
 
 
 def send(line: str) -> requests.Response:
-    """Send what a line for a shell sends."""
+    """Send the request of a shell command."""
     program, *words = shlex.split(line)
     assert program == "curl"
     url, options = words.pop(), iter(words)
@@ -47,7 +47,7 @@ def send(line: str) -> requests.Response:
 
 
 def test_every_request_to_try_works(api: Api) -> None:
-    """There is a line for each operation, with the token in it, and each is responded with 200."""
+    """Each operation has a command with the token, and its response has status 200."""
     lines = api.sandbox.curl()
     assert list(lines) == [endpoint.name for endpoint in spec.ENDPOINTS]
     for endpoint in spec.ENDPOINTS:
@@ -57,7 +57,7 @@ def test_every_request_to_try_works(api: Api) -> None:
 
 
 def test_the_page_shows_every_operation(api: Api) -> None:
-    """The page has each operation, its parameters, and the line to try, with no token."""
+    """The page shows each operation with its parameters and command, without the token."""
     html = page(api.sandbox)
     shown = [unescape(line) for line in re.findall(r"<pre>(curl .*?)</pre>", html)]
     assert shown == list(api.sandbox.curl("$OUTREACH_API_KEY").values())
@@ -68,8 +68,8 @@ def test_the_page_shows_every_operation(api: Api) -> None:
     assert api.sandbox.api_key not in html
 
 
-def test_the_page_shows_what_is_in_the_world(api: Api) -> None:
-    """People are counted, and sequences and lead lists are there with their ids."""
+def test_the_page_shows_the_world(api: Api) -> None:
+    """The page counts people and lists sequences and lead lists with their ids."""
     sandbox = api.sandbox
     html = page(sandbox)
     assert f">{PEOPLE:,}</td><td>people in people search</td>" in html
@@ -80,7 +80,7 @@ def test_the_page_shows_what_is_in_the_world(api: Api) -> None:
 
 
 def test_leads_are_counted_and_not_shown(api: Api) -> None:
-    """Of leads that were added the page shows how many there are, and nothing else."""
+    """The page shows the number of added leads, but no lead."""
     before = re.search(r">([\d,]+)</td><td>leads in sequences", page(api.sandbox))
     email = "somebody.unusual@person.example"
     assert api.add(api.sandbox.sequence_ids["accepts_any"], [{"email": email}]).ok
@@ -92,15 +92,15 @@ def test_leads_are_counted_and_not_shown(api: Api) -> None:
     assert email not in html
 
 
-def test_faults_in_force_are_named(api: Api) -> None:
-    """The page says which faults are active, and they do not affect it."""
+def test_active_faults_are_named(api: Api) -> None:
+    """The page names the active faults, which do not affect it."""
     assert "No fault is active." in page(api.sandbox)
     api.sandbox.faults = ["server_error", "slow_body"]
     assert "Active faults: server_error, slow_body." in page(api.sandbox)
 
 
-def test_nothing_comes_from_elsewhere(api: Api) -> None:
-    """The page has no scripts, pictures or styles of others, and forbids a browser to get any."""
+def test_the_page_loads_nothing_external(api: Api) -> None:
+    """The page has no external scripts, pictures or styles, and its policy forbids them."""
     html = page(api.sandbox)
     assert not re.search(r"<(script|link|img|iframe|object|form)\b|\ssrc=|url\(|@import", html)
     assert re.findall(r'href="([^"]*)"', html) == ["/openapi.json"]
@@ -109,7 +109,7 @@ def test_nothing_comes_from_elsewhere(api: Api) -> None:
 
 
 def test_markup_in_names_is_text(tmp_path: Path) -> None:
-    """A name that looks like HTML is shown as it is."""
+    """HTML in names is escaped."""
     db = tmp_path / "world.sqlite"
     with serve(people=20, db=db):
         pass
@@ -122,10 +122,10 @@ def test_markup_in_names_is_text(tmp_path: Path) -> None:
 
 
 class TestTokens:
-    """A token that somebody chose."""
+    """Tokens chosen by the caller."""
 
     def test_survives_a_restart(self, tmp_path: Path) -> None:
-        """With a file and a token of one's own, the same request goes on after a restart."""
+        """With a file and a chosen token the same request works after a restart."""
         lines = []
         for _ in range(2):
             with serve(people=20, db=tmp_path / "world.sqlite", api_key="my-own.key~1=") as sandbox:
@@ -135,8 +135,8 @@ class TestTokens:
         assert lines[0] == lines[1]
 
     @pytest.mark.parametrize("key", ["", " ", "a b", "key\n", "schlüssel", "'; ls", "$HOME"])
-    def test_is_refused_where_it_cannot_be_one(self, key: str) -> None:
-        """What cannot stand in the header, or would need quotes in a shell, is refused unshown."""
+    def test_invalid_tokens_are_an_error(self, key: str) -> None:
+        """A token invalid in a header or shell command is an error that does not show it."""
         with pytest.raises(ValueError, match="Use letters, digits and") as caught:
             serve(people=20, api_key=key)
         assert not key.strip() or key not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The sandbox's way of adding leads: what it refuses, what it skips, and what it holds after."""
+"""Adding leads in the sandbox: rejected requests, skipped leads and stored leads."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SKIPPED_LISTS = [
 
 @pytest.fixture
 def open_id(sandbox: Sandbox) -> str:
-    """Return the id of a sequence that takes any lead."""
+    """Return the id of a sequence that accepts any lead."""
     return sandbox.sequence_ids["accepts_any"]
 
 
 def new_lead(**more: object) -> Lead:
-    """Make a lead that nobody knows yet."""
+    """Return a lead that is not in the world yet."""
     number = next(NUMBERS)
     return {
         "email": f"lead{number}@example.com",
@@ -39,17 +39,17 @@ def new_lead(**more: object) -> Lead:
 
 
 def reference(lead: Lead) -> Lead:
-    """Make what the result lists show of a lead."""
+    """Return a lead as the result lists show it."""
     return {name: lead.get(name) for name in spec.LEAD_IDENTIFIERS}
 
 
 def identifiers(sandbox: Sandbox, sequence_id: str) -> list[Lead]:
-    """Read the identifiers of the leads that the database holds."""
+    """Return the identifiers of the stored leads."""
     return [reference(lead) for lead in sandbox.leads(sequence_id)]
 
 
 def lists(result: dict[str, Any]) -> dict[str, Any]:
-    """Read the lists of a result that hold anything."""
+    """Return the lists of a result that are not empty."""
     return {name: value for name, value in result.items() if isinstance(value, list) and value}
 
 
@@ -57,7 +57,7 @@ NINES = {f"field_{number}": "x" for number in range(spec.MAX_DATA_FIELDS)}
 
 
 class TestMalformed:
-    """Requests that are malformed in themselves: 400, and nothing is stored."""
+    """Malformed requests return status 400 and store nothing."""
 
     BODIES: tuple[dict[str, Any], ...] = (
         {},
@@ -129,7 +129,7 @@ class TestMalformed:
 
     @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:70])
     def test_bodies(self, api: Api, open_id: str, body: object) -> None:
-        """A body of another form is refused."""
+        """A malformed body is rejected."""
         before = api.sandbox.leads(open_id)
         response = api.send("POST", f"/sequences/{open_id}/leads", json=body)
         assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
@@ -137,7 +137,7 @@ class TestMalformed:
 
     @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: repr(member)[:70])
     def test_leads(self, api: Api, open_id: str, member: Lead) -> None:
-        """One lead of another form refuses the whole request, and the good leads stay out too."""
+        """One malformed lead rejects the whole request, and no lead is stored."""
         before = api.sandbox.leads(open_id)
         response = api.add(open_id, [new_lead(), new_lead(**member), new_lead()])
         assert response.status_code == 400
@@ -145,7 +145,7 @@ class TestMalformed:
         assert api.sandbox.leads(open_id) == before
 
     def test_too_many(self, api: Api, open_id: str) -> None:
-        """250 leads are taken, 251 are refused."""
+        """250 leads are accepted, and 251 are rejected."""
         before = api.sandbox.leads(open_id)
         leads = [new_lead() for _ in range(spec.MAX_LEADS_PER_REQUEST + 1)]
         assert api.add(open_id, leads).status_code == 400
@@ -168,18 +168,18 @@ class TestMalformed:
         ids=lambda member: repr(member)[:70],
     )
     def test_within_the_limits(self, api: Api, open_id: str, member: Lead) -> None:
-        """What just keeps the limits is taken, and stored as it was sent."""
+        """Values at the limits are accepted and stored unchanged."""
         lead = new_lead(**member)
         response = api.add(open_id, [lead])
         assert response.status_code == 200
         assert api.sandbox.leads(open_id)[-1] == {**reference(lead), "data": lead.get("data", {})}
 
 
-class TestImpossible:
-    """Requests that are well formed and cannot be completed: 422, and nothing is stored."""
+class TestUnprocessable:
+    """Well-formed requests that cannot be completed return status 422 and store nothing."""
 
     def codes(self, api: Api, shows: str, leads: list[Lead], **more: object) -> list[str]:
-        """Send leads, and read the error codes of the response; no leads are stored then."""
+        """Return the error codes of a response, after checking that no leads are stored."""
         sequence_id = api.sandbox.sequence_ids[shows]
         before = api.sandbox.leads(sequence_id)
         response = api.add(sequence_id, leads, **more)
@@ -195,11 +195,11 @@ class TestImpossible:
 
     @pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
     def test_every_code(self, api: Api, code: str) -> None:
-        """Every code has a sequence that leads to it, and to it alone."""
+        """Every error code has a sequence that causes only this code."""
         assert self.codes(api, code, [new_lead()]) == [code]
 
     def test_several_at_once(self, api: Api) -> None:
-        """All reasons are said together."""
+        """A response has all error codes that apply."""
         assert self.codes(api, "several_errors", [new_lead()]) == [
             "invalid_sequence_status",
             "missing_feature_dialer",
@@ -209,7 +209,7 @@ class TestImpossible:
 
     @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
     def test_statuses(self, api: Api, status: str) -> None:
-        """Exactly active and paused sequences take leads."""
+        """Only active and paused sequences accept leads."""
         plain = [
             each["id"]
             for page in api.pages("/sequences", {"status": status})
@@ -225,7 +225,7 @@ class TestImpossible:
                 assert codes == ["invalid_sequence_status"]
 
     def test_fields_of_leads(self, api: Api) -> None:
-        """One lead without a field that the sequence needs is enough; an empty field is none."""
+        """One lead without a field that the sequence requires is an error; empty means missing."""
         full = {"first_name": "Anna", "company_name": "Brightforge"}
         good = new_lead(data=full)
         for data in ({}, {"first_name": "Anna"}, {**full, "company_name": ""}):
@@ -243,19 +243,19 @@ class TestImpossible:
         ],
     )
     def test_email_stages(self, api: Api, shows: str, expected: list[str]) -> None:
-        """Email stages without conditional logic need every lead's email, others do not."""
+        """Email stages without conditional logic require every lead's email, and others do not."""
         assert self.codes(api, shows, [new_lead(), new_lead(email=None)]) == expected
         assert self.codes(api, shows, [new_lead()]) == []
 
     def test_limit_of_leads(self, api: Api) -> None:
-        """A sequence takes leads up to the account's limit, and none beyond."""
+        """A sequence accepts leads up to the account's limit."""
         leads = [new_lead() for _ in range(11)]
         assert self.codes(api, "nearly_full", leads) == ["max_leads_threshold_reached"]
         assert self.codes(api, "nearly_full", leads[:10]) == []
         assert self.codes(api, "nearly_full", leads[10:]) == ["max_leads_threshold_reached"]
 
     def test_custom_mailboxes(self, api: Api) -> None:
-        """Custom mailboxes have to be connected and active, whatever the sequence's own are."""
+        """Custom mailboxes must be connected and active, even if the sequence has valid ones."""
         boxes = [box for page in api.pages("/mailboxes") for box in page["mailboxes"]]
         by_status = {box["status"]: box["email"] for box in boxes}
         good = by_status["active"]
@@ -271,16 +271,16 @@ class TestImpossible:
 
     @pytest.mark.parametrize("distribution", [{}, {"leads_distribution": "sequence_senders"}])
     def test_ignored_mailboxes(self, api: Api, distribution: dict[str, str]) -> None:
-        """Mailboxes without `custom_mailboxes` are ignored, unknown ones too."""
+        """Mailboxes without `custom_mailboxes` are ignored, even unknown ones."""
         settings = {**distribution, "mailboxes": ["nobody@example.com"]}
         assert self.codes(api, "accepts_any", [new_lead()], settings=settings) == []
 
 
 class TestResult:
-    """Where each lead ends."""
+    """The outcome of each lead."""
 
     def known(self, sandbox: Sandbox) -> dict[str, list[Lead]]:
-        """Leads with both identifiers that the checks know, but for those already here."""
+        """Return the leads with both identifiers by the check that skips them."""
         known = {
             "in_exclusion_list_and_skipped": sandbox.exclusion_list,
             "recently_contacted_and_skipped": sandbox.recently_contacted,
@@ -292,7 +292,7 @@ class TestResult:
         }
 
     def test_added(self, api: Api, open_id: str) -> None:
-        """New leads are added in order, and the result has every field of the interface."""
+        """New leads are added in order, and the result has all documented fields."""
         leads = [new_lead(), new_lead(email=None), new_lead(profnet_url=None)]
         result = api.add(open_id, leads).json()
         assert list(result) == [field.name for field in spec.ADD_LEADS_RESULT]
@@ -302,7 +302,7 @@ class TestResult:
 
     @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
     def test_skipped(self, api: Api, open_id: str, name: str) -> None:
-        """A lead that a check knows ends in the check's list, with its identifiers as sent."""
+        """A lead that a check skips is in the check's list, with its identifiers unchanged."""
         known = self.known(api.sandbox)[name][0]
         for sent in (
             known,
@@ -320,7 +320,7 @@ class TestResult:
     @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
     @pytest.mark.parametrize("override", [field.name for field in spec.OVERRIDES])
     def test_overrides(self, api: Api, sandbox: Sandbox, name: str, override: str) -> None:
-        """An override lets its own check pass and no other."""
+        """An override disables only its own check."""
         sequence_id = sandbox.sequence_ids["needs_email"]
         place = [field.name for field in spec.OVERRIDES].index(override)
         known = self.known(sandbox)[name][1 + place]
@@ -330,8 +330,8 @@ class TestResult:
         else:
             assert (result["total_added_to_sequence"], lists(result)) == (0, {name: [known]})
 
-    def test_already_here(self, api: Api, open_id: str) -> None:
-        """A lead that is here by either identifier is skipped, whatever the overrides say."""
+    def test_already_in_the_sequence(self, api: Api, open_id: str) -> None:
+        """A lead already in the sequence, by either identifier, is skipped despite overrides."""
         lead = new_lead(data={"first_name": "Anna"})
         api.add(open_id, [lead])
         stored = api.sandbox.leads(open_id)
@@ -346,7 +346,7 @@ class TestResult:
         assert api.sandbox.leads(open_id) == stored
 
     def test_leads_in_other_sequences(self, api: Api, sandbox: Sandbox) -> None:
-        """What one active or paused sequence has taken, another skips unless overridden."""
+        """Other sequences skip a lead of an active or paused sequence unless overridden."""
         lead = new_lead()
         api.add(sandbox.sequence_ids["paused"], [lead])
         open_id = sandbox.sequence_ids["conditional_email"]
@@ -359,7 +359,7 @@ class TestResult:
         )
 
     def test_first_check_wins(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
-        """A lead that several checks know is in one list only: the first in the result's order."""
+        """A lead that several checks skip is only in the first list of the result."""
         known = self.known(sandbox)
         mixed = {
             "email": known[SKIPPED_LISTS[1]][-1]["email"],
@@ -370,7 +370,7 @@ class TestResult:
         assert lists(api.add(open_id, [passing]).json()) == {SKIPPED_LISTS[1]: [mixed]}
 
     def test_duplicates(self, api: Api, open_id: str) -> None:
-        """Of leads that share an identifier the first is added, and the value is listed once."""
+        """The first of leads with the same identifier is added, and the value is listed once."""
         first, other, third = new_lead(), new_lead(), new_lead(profnet_url=None)
         leads = [
             first,
@@ -389,7 +389,7 @@ class TestResult:
         assert identifiers(api.sandbox, open_id)[-2:] == [first, third]
 
     def test_duplicate_of_a_skipped_lead(self, api: Api, open_id: str) -> None:
-        """A duplicate stays one when its first is skipped, even if it has the override."""
+        """A duplicate of a skipped lead is listed as a duplicate, even with an override."""
         known = self.known(api.sandbox)["in_exclusion_list_and_skipped"][0]
         leads = [known, {**known, "overrides": {"ignore_exclusion_list": True}}]
         result = api.add(open_id, leads).json()
@@ -401,7 +401,7 @@ class TestResult:
         }
 
     def test_everything_at_once(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
-        """The counts of a mixed request add up to its total."""
+        """The counts of a request with all outcomes add up to its total."""
         known = self.known(sandbox)
         twice = new_lead()
         here = new_lead()
@@ -414,7 +414,7 @@ class TestResult:
 
 
 def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: str) -> None:
-    """The same leads sent sixteen times at once are added once, and skipped fifteen times."""
+    """The same leads sent 16 times in parallel are added once and skipped 15 times."""
     before = len(sandbox.leads(open_id))
     leads = [new_lead() for _ in range(40)]
 
@@ -429,7 +429,7 @@ def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: 
 
 
 def test_largest_request() -> None:
-    """The largest request within the interface's limits is not too large for the sandbox."""
+    """The sandbox accepts the largest request within the interface's limits."""
     data = {
         f"f{number}".ljust(spec.MAX_DATA_NAME_LENGTH, "_"): "\N{ROCKET}"
         * spec.MAX_DATA_VALUE_LENGTH

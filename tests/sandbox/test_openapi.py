@@ -1,4 +1,4 @@
-"""The interface's OpenAPI document: kept, served, true to `spec` and to what the sandbox does."""
+"""The OpenAPI document is up to date, is served, and agrees with `spec` and the sandbox."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
 def operation(endpoint: spec.Endpoint) -> dict[str, Any]:
-    """Return what the document says of an endpoint."""
+    """Return an endpoint's operation in the document."""
     return DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
 
 
 def problems(value: object, schema: dict[str, Any]) -> list[str]:
-    """Say what of a value is not as a schema of the document says."""
+    """Return the errors of a value against a schema of the document."""
     from jsonschema_rs import Draft202012Validator
 
     whole = {**schema, "components": DOCUMENT["components"]}
@@ -37,7 +37,7 @@ def problems(value: object, schema: dict[str, Any]) -> list[str]:
 
 
 def described(endpoint: spec.Endpoint, response: requests.Response) -> bool:
-    """Whether a response is one that the document has."""
+    """Return whether the document describes a response."""
     said = operation(endpoint)["responses"][str(response.status_code)]
     if "$ref" in said:
         said = DOCUMENT["components"]["responses"][said["$ref"].rpartition("/")[2]]
@@ -45,7 +45,7 @@ def described(endpoint: spec.Endpoint, response: requests.Response) -> bool:
 
 
 def places(inside: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of the document, but for what stands in its examples."""
+    """Yield all objects of the document except those in examples."""
     if isinstance(inside, dict):
         yield inside
         for name, inner in inside.items():
@@ -56,28 +56,28 @@ def places(inside: Any) -> Iterator[dict[str, Any]]:
             yield from places(inner)
 
 
-def test_the_kept_document_is_the_one_that_is_made() -> None:
+def test_the_stored_document_is_up_to_date() -> None:
     """`data/openapi.json` is what `python -m outreach_frames.sandbox.openapi` writes."""
     assert json.loads(KEPT.read_text(encoding="utf-8")) == DOCUMENT
 
 
 def test_it_is_served_without_a_token(sandbox: Sandbox) -> None:
-    """The sandbox serves the kept file, byte for byte, to whoever asks for it."""
+    """The sandbox serves the stored file unchanged, without a token."""
     response = requests.get(f"{sandbox.url}/openapi.json", timeout=20)
     assert response.content == KEPT.read_bytes()
     assert response.headers["Content-Type"] == "application/json"
 
 
-def test_every_example_is_as_its_schema_says() -> None:
-    """Each example, of parameters, bodies and responses, is valid."""
+def test_every_example_fits_its_schema() -> None:
+    """All examples of parameters, bodies and responses fit their schemas."""
     found = [place for place in places(DOCUMENT) if {"schema", "example"} <= set(place)]
     assert len(found) > 2 * len(spec.ENDPOINTS)
     for place in found:
         assert problems(place["example"], place["schema"]) == []
 
 
-def test_schemas_notice_what_is_wrong() -> None:
-    """A response with a wrong type, or without what it must have, is not valid."""
+def test_schemas_reject_invalid_responses() -> None:
+    """A response with a wrong type or a missing required field does not fit its schema."""
     person = {"object": "person_search_result", "results": [{"id": 7}], "_pagination": {}}
     schema = {"$ref": "#/components/schemas/PeopleSearchResult"}
     assert problems(person, schema) == ["['results', 0, 'id']: 7 is not of type \"string\""]
@@ -85,8 +85,8 @@ def test_schemas_notice_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_an_operation_is_that_of_spec(endpoint: spec.Endpoint) -> None:
-    """Each operation has spec's parameters, body, result and errors, and the sandbox's own."""
+def test_operations_agree_with_spec(endpoint: spec.Endpoint) -> None:
+    """Each operation has the parameters, body, result and errors of spec and of the sandbox."""
     said = operation(endpoint)
     assert said["operationId"] == endpoint.name
     parameters = [(each["in"], each["name"]) for each in said.get("parameters", ())]
@@ -100,8 +100,8 @@ def test_an_operation_is_that_of_spec(endpoint: spec.Endpoint) -> None:
     assert set(said["responses"]) == allowed | ({"413"} if endpoint.body else set())
 
 
-def test_limits_and_lists_are_in_it() -> None:
-    """What `spec` knows of limits, lists and patterns is where a generated client looks for it."""
+def test_schemas_have_the_limits_and_lists() -> None:
+    """The schemas contain the limits, lists and patterns of `spec`."""
     assert SCHEMAS["AddLeads"]["properties"]["leads"]["maxItems"] == spec.MAX_LEADS_PER_REQUEST
     data = SCHEMAS["Lead"]["properties"]["data"]
     assert data["maxProperties"] == spec.MAX_DATA_FIELDS
@@ -115,8 +115,8 @@ def test_limits_and_lists_are_in_it() -> None:
     assert "enum" not in errors["properties"]["error_code"]
 
 
-def test_what_is_not_documented_is_marked() -> None:
-    """Each description of something undocumented has the sandbox's choice."""
+def test_undocumented_behaviour_is_described() -> None:
+    """Each description of undocumented behaviour explains the sandbox's choice."""
     marked = [place for place in places(DOCUMENT) if CHOICE in place]
     open_places = [
         place for place in places(DOCUMENT) if "not documented" in str(place.get("description"))
@@ -146,16 +146,16 @@ def test_what_is_not_documented_is_marked() -> None:
         ({"email": "a@b.example", "overrides": {"ignore_all": True}}, False),
     ],
 )
-def test_a_lead_fits_where_the_service_takes_it(api: Api, lead: dict[str, Any], fits: bool) -> None:
-    """What the document says of leads is what the service takes."""
+def test_a_lead_fits_if_the_service_accepts_it(api: Api, lead: dict[str, Any], fits: bool) -> None:
+    """The schema accepts exactly the leads that the service accepts."""
     assert (problems({"leads": [lead]}, {"$ref": "#/components/schemas/AddLeads"}) == []) == fits
     response = api.add(api.sandbox.sequence_ids["accepts_any"], [lead])
     assert (response.status_code == 200) == fits
     assert described(spec.ADD_LEADS, response)
 
 
-def test_the_whole_world_is_as_it_says(api: Api) -> None:
-    """Everybody, all contacts, sequences, mailboxes and lead lists fit the document."""
+def test_the_whole_world_fits_the_document(api: Api) -> None:
+    """All people, contacts, sequences, mailboxes and lead lists fit the document."""
     ids = api.sandbox.contact_ids
     for start in range(0, len(ids), spec.MAX_CONTACT_IDS):
         page = {"ids[]": ids[start : start + spec.MAX_CONTACT_IDS]}
@@ -167,8 +167,8 @@ def test_the_whole_world_is_as_it_says(api: Api) -> None:
     assert described(spec.SEARCH_PEOPLE, api.search(page_size=100))
 
 
-def test_it_says_which_fields_of_a_company_are_null_here() -> None:
-    """Of a company exactly those fields may be null that are null for some, and marked so."""
+def test_null_fields_of_a_company_are_marked() -> None:
+    """Fields of a company are marked nullable exactly if they are null for some companies."""
     bodies = [json.loads(body) for _, body in companies(seed=3, count=200)]
     for name, objects in (
         ("Company", bodies),

@@ -1,4 +1,4 @@
-"""The sandbox's world as days go by."""
+"""Changes of the sandbox's world as days pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Person = dict[str, Any]
 
 
 def everybody(sandbox: Sandbox, **filters: Any) -> list[Person]:
-    """Return everybody whom a search finds, page after page."""
+    """Return all people of a search, page by page."""
     found: list[Person] = []
     with Api(sandbox) as api:
         while True:
@@ -33,8 +33,8 @@ def everybody(sandbox: Sandbox, **filters: Any) -> list[Person]:
                 return found
 
 
-def test_time_goes_by_by_seed() -> None:
-    """The same seed and days give the same people; other days other ones."""
+def test_the_seed_determines_the_changes() -> None:
+    """The same seed and days give the same people, and other days give others."""
     worlds = []
     for days in ((30, 30), (30, 30), (60,)):
         with serve(people=PEOPLE, seed=5) as sandbox:
@@ -45,8 +45,8 @@ def test_time_goes_by_by_seed() -> None:
     assert worlds[0] != worlds[2]
 
 
-def test_who_stays_is_the_same_person() -> None:
-    """Some leave, some join, the others keep id, URL, name and order; few of them change jobs."""
+def test_remaining_people_keep_their_identity() -> None:
+    """Some people leave, some join, few change jobs; the others keep id, URL, name and order."""
     with serve(people=PEOPLE, seed=5) as sandbox:
         before = everybody(sandbox)
         sandbox.advance()
@@ -67,8 +67,8 @@ def test_who_stays_is_the_same_person() -> None:
     assert 0 < moved < PEOPLE / 10
 
 
-def test_a_year_later_the_world_is_still_in_order() -> None:
-    """Careers, counts, sizes and addresses fit together after twelve months, one by one."""
+def test_a_year_later_the_world_is_consistent() -> None:
+    """After twelve months careers, counts, sizes and addresses are still consistent."""
     with serve(people=PEOPLE, seed=7) as sandbox:
         for _ in range(12):
             sandbox.advance(days=30)
@@ -93,8 +93,8 @@ def test_a_year_later_the_world_is_still_in_order() -> None:
             assert older["start_date"] < older["end_date"] < newer["start_date"]
 
 
-def test_searches_find_people_as_they_are_then() -> None:
-    """A mover is found by the new title and company; who left is found by nothing."""
+def test_searches_find_the_changed_people() -> None:
+    """Searches find movers by their new title and company, and do not find people who left."""
     with serve(people=PEOPLE, seed=5) as sandbox:
         before = {person["id"]: person for person in everybody(sandbox)}
         sandbox.advance(days=90)
@@ -118,8 +118,8 @@ def test_searches_find_people_as_they_are_then() -> None:
             assert sizes <= {size}
 
 
-def test_a_world_in_a_file_stays_as_it_is_then(tmp_path: Path) -> None:
-    """After a stop, the file has the later world, and time goes on from there."""
+def test_a_file_keeps_the_later_world(tmp_path: Path) -> None:
+    """A file keeps the later world after a stop, and time continues from there."""
     db = tmp_path / "world.db"
     with serve(people=PEOPLE, seed=5, db=db) as sandbox:
         sandbox.advance(days=30)
@@ -132,15 +132,15 @@ def test_a_world_in_a_file_stays_as_it_is_then(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("days", [0, -1, 3651, 1.5, True, "30"])
 def test_days_are_a_whole_number(days: Any) -> None:
-    """What is no number of days is refused, and nothing changes."""
+    """An invalid number of days is an error and changes nothing."""
     with serve(people=5) as sandbox:
         with pytest.raises(ValueError, match="days must be a whole number from 1 to 3,650"):
             sandbox.advance(days=days)
         assert sandbox.today == date(2026, 11, 2)
 
 
-def test_a_world_of_one_goes_on() -> None:
-    """Nobody is left alone to leave, and a stopped sandbox says that it is stopped."""
+def test_the_last_person_never_leaves() -> None:
+    """The last person never leaves, and advancing a stopped sandbox is an error."""
     with serve(people=1) as sandbox:
         sandbox.advance(days=3650)
         assert len(everybody(sandbox)) >= 1
@@ -148,8 +148,8 @@ def test_a_world_of_one_goes_on() -> None:
         sandbox.advance()
 
 
-def test_it_is_within_reach_of_the_client() -> None:
-    """An analyst moves the sandbox of a connection on, and a comparison shows what happened."""
+def test_a_client_can_advance_its_sandbox() -> None:
+    """`client.sandbox` can be advanced, and comparing people then shows the changes."""
     with of.connect("sandbox", cache=None) as client:
         before = of.search_people(person_seniorities=["vp", "director", "manager"])
         client.sandbox.advance(days=30)

@@ -1,4 +1,4 @@
-"""The sandbox as a process: starting, stopping, its file, and being killed."""
+"""The sandbox's process: starting, stopping, its file, and kills."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ pytestmark = pytest.mark.long
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in an interpreter of its own, where every warning is shown."""
+    """Run a script in a new interpreter that shows all warnings."""
     command = [sys.executable, "-X", "dev", "-W", "always", "-c", textwrap.dedent(code), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 class TestStarting:
-    """`serve` and what it refuses."""
+    """`serve` and its errors."""
 
-    def test_no_token_twice(self) -> None:
-        """Nobody can tell the token from the seed: it is another one each time."""
+    def test_each_token_is_new(self) -> None:
+        """Each start has a new random token, independent of the seed."""
         with serve(people=20) as one, serve(people=20) as other:
             assert one.api_key != other.api_key
             assert min(len(one.api_key), len(other.api_key)) >= 24
 
     def test_loopback_only(self) -> None:
-        """The service listens on loopback, on the port that its address says."""
+        """The service listens only on loopback, on the port of its address."""
         with serve(people=20) as sandbox, connect(sandbox) as connection:
             assert connection.getpeername()[0] == "127.0.0.1"
             assert sandbox.url == f"http://127.0.0.1:{connection.getpeername()[1]}"
 
     def test_repr_hides_the_token(self) -> None:
-        """The object shows where it is, and not its token."""
+        """The repr shows the address and hides the token."""
         with serve(people=20) as sandbox:
             assert sandbox.url in repr(sandbox)
             assert sandbox.api_key not in repr(sandbox)
 
     def test_taken_port(self) -> None:
-        """A port that is taken is an OSError that names it and says what to do."""
+        """A port in use is an OSError that names the port and says what to do."""
         with serve(people=20) as sandbox:
             port = int(sandbox.url.rpartition(":")[2])
             with pytest.raises(OSError, match=f"port {port} .*port=0"):
                 serve(port=port, people=20)
 
     def test_same_port_again(self) -> None:
-        """A port can be taken again right after the sandbox there has stopped."""
+        """A port can be used again right after its sandbox has stopped."""
         with serve(people=20) as sandbox, Api(sandbox) as api:
             api.get("/mailboxes")
             port = int(sandbox.url.rpartition(":")[2])
@@ -68,20 +68,20 @@ class TestStarting:
             assert sandbox.url.endswith(f":{port}")
 
     @pytest.mark.parametrize("port", [-1, 65_536])
-    def test_no_port(self, port: int) -> None:
-        """A number that is not a port is an OSError too."""
+    def test_an_invalid_port(self, port: int) -> None:
+        """An invalid port number is an OSError too."""
         with pytest.raises(OSError, match=f"port {port} "):
             serve(port=port, people=20)
 
     @pytest.mark.parametrize("people", [0, -5])
     def test_no_people(self, people: int) -> None:
-        """A world without people is refused."""
+        """A world without people is an error."""
         with pytest.raises(ValueError, match="people must be at least 1"):
             serve(people=people)
 
     @pytest.mark.parametrize("people", [1, 2, 7])
     def test_few_people(self, people: int) -> None:
-        """A world of very few people has everything that a large one has, as far as it goes."""
+        """A world of very few people has the same parts as a large one."""
         with serve(people=people) as sandbox, Api(sandbox) as api:
             assert len(sandbox.contact_ids) == people
             assert len(sandbox.school_ids) <= 2 * people
@@ -92,7 +92,7 @@ class TestStarting:
 
     @pytest.mark.parametrize("seed", [0, 1])
     def test_two_at_once(self, seed: int) -> None:
-        """Two sandboxes in one process know nothing of each other, be their worlds the same."""
+        """Two sandboxes in one process are independent, even with the same world."""
         lead = [{"email": "a@b.example"}]
         with serve(people=20) as one, serve(people=20, seed=seed) as other, Api(one) as api:
             sequence_id = one.sequence_ids["accepts_any"]
@@ -131,10 +131,10 @@ class TestStarting:
 
 
 class TestStopping:
-    """`stop`, a `with` block, and the end of the interpreter."""
+    """`stop`, `with` blocks, and the interpreter's exit."""
 
     def test_with_open_connections(self) -> None:
-        """Connections that are idle, half a request or half a response do not hold it up."""
+        """Idle connections, partial requests and partial responses do not delay stopping."""
         before = set(threading.enumerate())
         with serve(people=20, faults=[Fault("slow_body", times=1, delay=60)]) as sandbox:
             slow, half, idle = connect(sandbox), connect(sandbox), connect(sandbox)
@@ -151,13 +151,13 @@ class TestStopping:
         assert set(threading.enumerate()) <= before
 
     def read_to_the_end(self, connection: socket.socket) -> None:
-        """Read until the other side is gone, which may show as a reset or as an end."""
+        """Read until the other side closes or resets the connection."""
         while connection.recv(65_536):
             pass
         raise ConnectionResetError
 
-    def test_without_a_word(self) -> None:
-        """Neither broken HTTP nor stopping in the middle of a response leaves a log entry."""
+    def test_nothing_is_logged(self) -> None:
+        """Neither broken HTTP nor stopping during a response writes a log entry."""
         done = run(
             """
             import socket
@@ -179,7 +179,7 @@ class TestStopping:
         assert (done.stderr, done.returncode) == ("", 0)
 
     def test_twice(self) -> None:
-        """Stopping twice does nothing the second time, and leads cannot be read any more."""
+        """A second stop does nothing, and leads can no longer be read."""
         sandbox = serve(people=20)
         sandbox.stop()
         sandbox.stop()
@@ -189,7 +189,7 @@ class TestStopping:
             sandbox.leads("any")
 
     def test_end_of_the_interpreter(self, tmp_path: Path) -> None:
-        """A sandbox that nobody stopped ends with the interpreter, and closes its file."""
+        """A sandbox that was not stopped ends with the interpreter and closes its file."""
         done = run(
             """
             import socket, sys
@@ -207,10 +207,10 @@ class TestStopping:
 
 
 class TestFile:
-    """A world in a file."""
+    """Worlds stored in a file."""
 
     def test_world_and_leads_stay(self, tmp_path: Path) -> None:
-        """A file is made if missing, and found again with what was added to it."""
+        """A missing file is created, and the next start finds its world and leads."""
         db = tmp_path / "world.db"
         with serve(people=40, seed=2, db=db) as sandbox, Api(sandbox) as api:
             sequence_id = sandbox.sequence_ids["accepts_any"]
@@ -227,8 +227,8 @@ class TestFile:
             again = api.add(sequence_id, [{"email": "A@B.example"}]).json()
             assert len(again["already_in_sequence_and_skipped"]) == 1
 
-    def test_only_its_owner_reads_it(self, tmp_path: Path) -> None:
-        """Neither the file nor those beside it can be read by others, one from earlier neither."""
+    def test_only_the_owner_can_read_it(self, tmp_path: Path) -> None:
+        """Only the owner can read the file and its side files, even if the mode was changed."""
         db = tmp_path / "world.db"
         for _ in range(2):
             with serve(people=20, db=db) as sandbox, Api(sandbox) as api:
@@ -239,7 +239,7 @@ class TestFile:
             db.chmod(0o644)
 
     def test_same_world_in_memory(self, tmp_path: Path) -> None:
-        """A world in a file is the same as one in memory of the same seed."""
+        """A world in a file equals a world in memory with the same seed."""
         shown = []
         for db in (None, tmp_path / "world.db"):
             with serve(people=40, seed=2, db=db) as sandbox, Api(sandbox) as api:
@@ -248,7 +248,7 @@ class TestFile:
 
     @pytest.mark.parametrize(("people", "seed"), [(41, 2), (40, 3)])
     def test_another_world(self, tmp_path: Path, people: int, seed: int) -> None:
-        """A file that holds another world is refused, and says which it holds."""
+        """A file with another world is an error that describes that world."""
         db = tmp_path / "world.db"
         serve(people=40, seed=2, db=db).stop()
         with pytest.raises(ValueError, match=r"people=40, seed=2, not"):
@@ -257,7 +257,7 @@ class TestFile:
 
     @pytest.mark.parametrize("content", ["text", "database"])
     def test_foreign_file(self, tmp_path: Path, content: str) -> None:
-        """A file that is something else is refused, and left as it is."""
+        """A file that is not a sandbox database is an error and stays unchanged."""
         db = tmp_path / "notes.db"
         if content == "text":
             db.write_text("my notes " * 200)
@@ -271,7 +271,7 @@ class TestFile:
 
     @pytest.mark.parametrize("change", ["UPDATE world SET format = 0", "DELETE FROM world"])
     def test_another_version(self, tmp_path: Path, change: str) -> None:
-        """A world with other tables than this version's is refused, and left as it is."""
+        """A world with another version's tables is an error and stays unchanged."""
         db = tmp_path / "world.db"
         serve(people=20, db=db).stop()
         with closing(sqlite3.connect(db)) as connection, connection:
@@ -282,15 +282,15 @@ class TestFile:
         assert db.read_bytes() == before
 
     @pytest.mark.parametrize("name", ["no folder/world.db", "file/world.db", "folder"])
-    def test_no_place_for_a_file(self, tmp_path: Path, name: str) -> None:
-        """A path that no file can have is an OSError that names it and says what to do."""
+    def test_an_impossible_path(self, tmp_path: Path, name: str) -> None:
+        """An impossible path is an OSError that names it and says what to do."""
         (tmp_path / "file").touch()
         (tmp_path / "folder").mkdir()
         with pytest.raises(OSError, match=f"cannot store its world in .*{name}.* can be written"):
             serve(people=20, db=tmp_path / name)
 
     def test_world_that_cannot_be_opened(self, tmp_path: Path) -> None:
-        """A world in a place that is out of reach is an OSError, not called something else."""
+        """A world that cannot be opened is an OSError, not an error about its content."""
         db = tmp_path / "world.db"
         serve(people=20, db=db).stop()
         (tmp_path / "world.db-wal").mkdir()
@@ -298,7 +298,7 @@ class TestFile:
             serve(people=20, db=db)
 
     def test_never_older(self, tmp_path: Path) -> None:
-        """A mailbox that was changed later than the clock says does not become older."""
+        """`updated_at` of a mailbox never goes back, even if the clock does."""
         db = tmp_path / "world.db"
         serve(people=20, db=db).stop()
         with closing(sqlite3.connect(db)) as connection, connection:
@@ -310,21 +310,21 @@ class TestFile:
         assert after == {**mailbox, "daily_email_limit": 7}
 
     def test_pages_of_the_file(self, tmp_path: Path) -> None:
-        """The file has pages of 16 KB: in the usual ones people of 2 KB leave much room unused."""
+        """The file has pages of 16 KB, because people of 2 KB waste space in smaller pages."""
         db = tmp_path / "world.db"
         serve(people=20, db=db).stop()
         with closing(sqlite3.connect(db)) as connection:
             assert connection.execute("PRAGMA page_size").fetchone() == (16_384,)
 
     def test_empty_file(self, tmp_path: Path) -> None:
-        """An empty file, as a temporary file is at first, gets a world."""
+        """An empty file, such as a new temporary file, gets a world."""
         db = tmp_path / "world.db"
         db.touch()
         serve(people=20, db=db).stop()
         assert db.stat().st_size > 0
 
     def test_half_made_world(self, tmp_path: Path) -> None:
-        """A world whose making was killed does not count, and is made again."""
+        """A world whose creation was killed is created again."""
         db = tmp_path / "world.db"
         code = (
             "import sys; from outreach_frames.sandbox import serve; serve(0, 9000, db=sys.argv[1])"
@@ -352,7 +352,7 @@ SERVE = """
 
 
 def test_killed_while_adding(tmp_path: Path) -> None:
-    """Killed at any moment, the database holds each request's leads entirely or not at all."""
+    """After a kill at any moment, each request's leads are stored completely or not at all."""
     db = tmp_path / "world.db"
     serve(people=40, db=db).stop()
     numbers = count()
@@ -378,7 +378,7 @@ def test_killed_while_adding(tmp_path: Path) -> None:
 
 
 def _add_request(url: str, token: str, number: int, acknowledged: set[str]) -> bool:
-    """Add 250 leads; False if the service is gone."""
+    """Add 250 leads; return False if the service has stopped."""
     request = str(number)
     leads = [
         {"email": f"{place}.{request}@example.com", "data": {"request": request}}
@@ -395,7 +395,7 @@ def _add_request(url: str, token: str, number: int, acknowledged: set[str]) -> b
 
 
 def test_leads_can_be_read_while_requests_come(tmp_path: Path) -> None:
-    """The database can be looked into from other threads while it is being written to."""
+    """Other threads can read the database during writes."""
     with serve(people=20, db=tmp_path / "world.db") as sandbox:
         sequence_id = sandbox.sequence_ids["accepts_any"]
         writer = threading.Thread(target=_add_forty, args=(sandbox, sequence_id))

@@ -27,7 +27,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def _conforms(value: object, field: spec.Field) -> bool:
-    """Whether a value is what the interface says of a field."""
+    """Return whether a value fits a field's documented type."""
     if value is None:
         return field.nullable
     inner: list[Any] = value if isinstance(value, list) else [value]
@@ -54,7 +54,7 @@ class TestSequences:
     """GET /sequences."""
 
     def all(self, api: Api, **query: str) -> list[dict[str, Any]]:
-        """Read all sequences that the filters let through, in small pages."""
+        """Return all sequences that match the filters, read in small pages."""
         return [
             each
             for page in api.pages("/sequences", {**query, "page[size]": 3})
@@ -62,7 +62,7 @@ class TestSequences:
         ]
 
     def test_fields(self, api: Api) -> None:
-        """There are more than 40, by several users, each with the interface's fields."""
+        """There are more than 40 sequences of several users, with the documented fields."""
         found = self.all(api)
         assert len(found) > 40
         assert len({each["created_by_user_id"] for each in found}) == 6
@@ -72,33 +72,33 @@ class TestSequences:
 
     @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
     def test_status(self, api: Api, status: str) -> None:
-        """Every status is there, and its filter gives exactly the sequences of it."""
+        """Every status occurs, and its filter returns exactly the sequences with it."""
         found = self.all(api, status=status)
         assert len(found) >= 2
         assert found == [each for each in self.all(api) if each["status"] == status]
 
     @pytest.mark.parametrize("text", ["nordics", "NORDICS", "rdic"])
     def test_name(self, api: Api, text: str) -> None:
-        """A name is found by any part of it, in either case."""
+        """A name is found by any part of it, in any case."""
         found = self.all(api, name=text)
         assert found
         assert found == [each for each in self.all(api) if text.lower() in each["name"].lower()]
 
     @pytest.mark.parametrize("text", ["%", "_", "' OR 1=1 --", "C%Os", "\\"])
     def test_name_is_literal(self, api: Api, text: str) -> None:
-        """Signs that databases give a meaning to have none."""
+        """Wildcards of databases match only themselves."""
         assert self.all(api, name=text) == []
 
     @pytest.mark.parametrize("name", ["created_by_user_id", "created_by_user_email"])
     def test_creator(self, api: Api, name: str) -> None:
-        """Sequences are found by who created them; an unknown user created none."""
+        """Sequences are found by their creators, and an unknown user has none."""
         found = self.all(api)
         for value in {each[name] for each in found}:
             assert self.all(api, **{name: value}) == [e for e in found if e[name] == value]
         assert self.all(api, **{name: "nobody@example.com"}) == []
 
     def test_filters_together(self, api: Api) -> None:
-        """Filters given together all have to fit, and the next links keep them."""
+        """Filters are combined with AND, and the next links keep them."""
         email = self.all(api, status="active")[0]["created_by_user_email"].upper()
         found = self.all(api, status="active", created_by_user_email=email, name="a")
         assert found
@@ -107,11 +107,11 @@ class TestSequences:
 
     @pytest.mark.parametrize("status", ["", "ACTIVE", "running"])
     def test_unknown_status(self, api: Api, status: str) -> None:
-        """A status that there is not is refused."""
+        """An unknown status is rejected."""
         assert refused(api.get("/sequences", {"status": status}), 400)
 
     def test_cursor_of_another_status(self, api: Api) -> None:
-        """A cursor holds its place when the filter leaves out what it names."""
+        """A cursor keeps its place even if the filter excludes its item."""
         ids = [each["id"] for each in self.all(api)]
         draft = self.all(api, status="draft")[1]["id"]
         page = api.get("/sequences", {"status": "active", "page[after]": draft}).json()
@@ -125,11 +125,11 @@ class TestMailboxes:
     """GET /mailboxes and PATCH /mailboxes/{id}."""
 
     def all(self, api: Api, **query: str) -> list[dict[str, Any]]:
-        """Read all mailboxes that the filters let through."""
+        """Return all mailboxes that match the filters."""
         return [each for page in api.pages("/mailboxes", query) for each in page["mailboxes"]]
 
     def test_fields(self, api: Api) -> None:
-        """There are more than 24, with the interface's fields, and a self link each."""
+        """There are more than 24 mailboxes, with the documented fields and a self link."""
         found = self.all(api)
         assert len(found) > 24
         assert len({each["email"] for each in found}) == len(found)
@@ -139,7 +139,7 @@ class TestMailboxes:
     @pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
     @pytest.mark.parametrize("provider", spec.EMAIL_PROVIDERS)
     def test_filters(self, api: Api, status: str, provider: str) -> None:
-        """Status and provider filter alone and together."""
+        """The filters by status and provider work alone and together."""
         found = self.all(api)
         both = [e for e in found if e["status"] == status and e["email_provider"] == provider]
         assert self.all(api, status=status, email_provider=provider) == both
@@ -148,7 +148,7 @@ class TestMailboxes:
         assert self.all(api, status=status)
 
     def test_user(self, api: Api) -> None:
-        """Mailboxes are found by their user's address, in either case."""
+        """Mailboxes are found by their user's address, in any case."""
         found = self.all(api)
         for email in {each["user"]["email"] for each in found}:
             expected = [each for each in found if each["user"]["email"] == email]
@@ -157,12 +157,12 @@ class TestMailboxes:
 
     @pytest.mark.parametrize("name", ["status", "email_provider"])
     def test_unknown_values(self, api: Api, name: str) -> None:
-        """A status or provider that there is not is refused."""
+        """An unknown status or provider is rejected."""
         assert refused(api.get("/mailboxes", {name: "carrier_pigeon"}), 400)
 
     @pytest.mark.parametrize("limit", [0, 37, 1000])
     def test_update(self, api: Api, limit: int) -> None:
-        """The response has the new limit, it is stored, and only `updated_at` changes beside it."""
+        """The response has the stored new limit, and only `updated_at` changes with it."""
         before = self.all(api)[3]
         path = f"/mailboxes/{before['id']}"
         response = api.send("PATCH", path, json={"daily_email_limit": limit})
@@ -188,7 +188,7 @@ class TestMailboxes:
         ],
     )
     def test_wrong_updates(self, api: Api, body: dict[str, Any]) -> None:
-        """Anything but a whole number within the bounds is refused and changes nothing."""
+        """A limit that is not an integer within the bounds is rejected and changes nothing."""
         before = self.all(api)[5]
         response = api.send("PATCH", f"/mailboxes/{before['id']}", json=body)
         assert refused(response, 400)
@@ -212,7 +212,7 @@ class TestContacts:
         ]
 
     def test_fields(self, api: Api) -> None:
-        """All contacts have the interface's fields, with a null here and there."""
+        """All contacts have the documented fields, and some values are null."""
         found = self.all(api)
         assert [each["id"] for each in found] == api.sandbox.contact_ids
         assert all(_fits(each, spec.CONTACT) for each in found)
@@ -221,15 +221,15 @@ class TestContacts:
             assert {each[name] is None for each in found} == {True, False}
         assert any(each["phone_numbers"] for each in found)
 
-    def test_order_is_the_accounts_own(self, api: Api) -> None:
-        """Contacts come in the account's order, each once, and unknown ids are left out."""
+    def test_contacts_are_in_the_accounts_order(self, api: Api) -> None:
+        """Contacts are in the account's order without repeats, and unknown ids are dropped."""
         ids = api.sandbox.contact_ids[:5]
         asked = [*reversed(ids), UNKNOWN_UUID, ids[0]]
         found = api.get("/contacts", {"ids[]": asked}).json()["contacts"]
         assert [each["id"] for each in found] == ids
 
     def test_at_most_twenty(self, api: Api) -> None:
-        """Twenty ids are read, one more and none at all are refused."""
+        """Twenty ids are accepted; 21 ids and no ids are rejected."""
         ids = api.sandbox.contact_ids
         twenty = api.get("/contacts", {"ids[]": ids[: spec.MAX_CONTACT_IDS]})
         assert len(twenty.json()["contacts"]) == spec.MAX_CONTACT_IDS
@@ -238,7 +238,7 @@ class TestContacts:
         assert refused(api.get("/contacts", {"ids": ids[:1]}), 400)
 
     def test_by_email(self, api: Api) -> None:
-        """Every address arrives as it is, in either case, and brings the recent activity."""
+        """Every address is found, in any case, and returns the recent activity."""
         found = [each for each in self.all(api) if each["email"]]
         assert {"+", "'", "/"} <= set("".join(each["email"] for each in found))
         activities = []
@@ -259,7 +259,7 @@ class TestContacts:
         "email", ["a?b@example.com", "a#b@example.com", "100%25@example.com", ""]
     )
     def test_unknown_addresses(self, api: Api, email: str) -> None:
-        """Signs that mean something in a URL are part of the address, which nobody has."""
+        """URL characters are part of the address, which is unknown."""
         assert refused(api.get(f"/contacts/email/{quote(email, safe='')}"), 404)
 
 
@@ -267,7 +267,7 @@ class TestLeadLists:
     """GET /lead-lists/{id}."""
 
     def test_every_type_and_status(self, api: Api) -> None:
-        """Every type and status is there, with the interface's fields; one list has errors."""
+        """Every type and status occurs with the documented fields, and one list has errors."""
         found = [api.get(f"/lead-lists/{each}").json() for each in api.sandbox.lead_list_ids]
         assert {each["type"] for each in found} == set(spec.LEAD_LIST_TYPES)
         assert {each["status"] for each in found} == set(spec.LEAD_LIST_STATUSES)
@@ -279,10 +279,10 @@ class TestLeadLists:
 
 
 class TestPeopleSearch:
-    """POST /people/search: the request and the frame of the response."""
+    """POST /people/search: request bodies, pages and errors."""
 
     def test_defaults(self, api: Api) -> None:
-        """An empty search gives the first five of all people."""
+        """An empty search returns the first five of all people."""
         response = api.search({}).json()
         assert response["object"] == "person_search_result"
         assert len(response["results"]) == spec.DEFAULT_SEARCH_PAGE_SIZE
@@ -296,7 +296,7 @@ class TestPeopleSearch:
 
     @pytest.mark.parametrize("page_size", [1, 7, 25, 100])
     def test_pages(self, api: Api, page_size: int) -> None:
-        """The pages hold everybody once, and a page after the last is empty."""
+        """The pages have everybody once, and a page after the last is empty."""
         first = api.search(page_size=page_size).json()
         pages = range(1, first["_pagination"]["total_pages"] + 1)
         ids = [
@@ -311,14 +311,14 @@ class TestPeopleSearch:
         assert (far.status_code, far.json()["results"]) == (200, [])
 
     def test_nobody(self, api: Api) -> None:
-        """A search that nobody matches has no results and no pages."""
+        """A search without matches has no results and no pages."""
         response = api.search(person_name="zzzzzz").json()
         assert response["results"] == []
         assert response["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
 
     @pytest.mark.parametrize("search_filter", spec.FILTERS, ids=lambda each: each.name)
     def test_types(self, api: Api, search_filter: spec.Filter) -> None:
-        """Every filter takes a value of its own type and no other."""
+        """Every filter accepts values of its own type only."""
         name = search_filter.name
         right: dict[str, object] = {
             "string": "Anna",
@@ -358,12 +358,12 @@ class TestPeopleSearch:
         ],
     )
     def test_wrong_bodies(self, api: Api, body: object) -> None:
-        """Pages out of range, true and false as numbers, and unknown fields are refused."""
+        """Pages out of range, booleans as numbers, and unknown fields are rejected."""
         assert refused(api.search(body), 400)
 
 
 def test_whole_numbers_may_be_written_with_a_point(api: Api) -> None:
-    """To JSON 2.0 is as whole a number as 2: of pages, and of a mailbox's limit."""
+    """A page number or limit of 2.0 is accepted, because JSON integers may be written so."""
     assert api.search(page=2.0, page_size=5.0).json() == api.search(page=2, page_size=5).json()
     mailbox = api.get("/mailboxes").json()["mailboxes"][0]
     response = api.send("PATCH", f"/mailboxes/{mailbox['id']}", json={"daily_email_limit": 77.0})
@@ -371,7 +371,7 @@ def test_whole_numbers_may_be_written_with_a_point(api: Api) -> None:
 
 
 def test_same_seed_same_account() -> None:
-    """Two sandboxes of one seed show the same account, and one of another seed another."""
+    """The same seed gives the same account, and another seed another account."""
     paths = ("/sequences", "/mailboxes")
     shown = []
     for seed in (5, 5, 6):
@@ -387,7 +387,7 @@ def test_same_seed_same_account() -> None:
 
 
 def test_sample_data_uses_reserved_domains(api: Api) -> None:
-    """No address in the account has a domain that somebody could own."""
+    """All addresses in the account have reserved domains, which nobody can own."""
     texts = [api.get("/mailboxes").text, api.get("/sequences", {"page[size]": 100}).text]
     texts += [api.get("/contacts", {"ids[]": api.sandbox.contact_ids[:20]}).text]
     domains = {found for text in texts for found in re.findall(r"@[\w.-]+\.(\w+)", text)}

@@ -1,4 +1,4 @@
-"""The sandbox's world is that of earlier versions, because tests and reports quote its numbers."""
+"""The sandbox's world does not change between versions, because tests and reports quote it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sandbox.http import Api
 
 pytestmark = pytest.mark.long
 
-# The first digits of what each part has; a version that changes one says so in the changelog.
+# The first digits of each part's hash; the changelog must mention every change of them.
 PARTS = {
     "people": "c437f1213ffa",
     "contacts": "a419ea1d76fa",
@@ -26,8 +26,8 @@ PARTS = {
 
 
 def test_a_seed_has_the_world_of_earlier_versions() -> None:
-    """People, contacts, mailboxes, sequences and lists of one seed stay the same, byte by byte."""
-    # More people than contacts, so that the contacts are all there are.
+    """People, contacts, mailboxes, sequences and lists of a seed never change."""
+    # Enough people for the maximum number of contacts.
     with serve(people=520, seed=3) as sandbox, Api(sandbox) as api:
 
         def texts(path: str, *queries: dict[str, object]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""People search of the sandbox: every filter of the interface, and its pages."""
+"""People search of the sandbox: its filters and pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Person = dict[str, Any]
 
 
 class World:
-    """A filled database, its index, and every person by the bytes that a search returns."""
+    """A filled database, its index, and every person by the bytes of the search result."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -31,30 +31,30 @@ class World:
         self.people: dict[bytes, Person] = {body: orjson.loads(body) for body in bodies}
 
     def found(self, filters: dict[str, object]) -> set[bytes]:
-        """Return everybody who matches."""
+        """Return all matching people."""
         total, bodies = self.index.search(filters, page=1, page_size=PEOPLE)
         assert total == len(bodies)
         return set(bodies)
 
     def total(self, filters: dict[str, object]) -> int:
-        """Return how many match."""
+        """Return the number of matching people."""
         return self.index.search(filters, page=1, page_size=1)[0]
 
     def column(self, sql: str) -> list[str]:
-        """Return the first column of a query."""
+        """Return the first column of an SQL query's result."""
         return [row[0] for row in self.connection.execute(sql)]
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    """Return one world for all tests: searching changes nothing."""
+    """Return one world for all tests, since searches change nothing."""
     with closing(sqlite3.connect(":memory:")) as connection:
         fill(connection, people=PEOPLE, seed=0)
         yield World(connection)
 
 
 def seen(*path: str) -> Callable[[World], list[str]]:
-    """Return two different values of a field that people of the world have."""
+    """Return two different values of a person's field."""
 
     def values(world: World) -> list[str]:
         found = []
@@ -69,11 +69,11 @@ def seen(*path: str) -> Callable[[World], list[str]]:
 
 
 def asked(sql: str) -> Callable[[World], list[str]]:
-    """Return the first two values of what the interface shows in no field."""
+    """Return the first two values of an SQL query, for filters on hidden fields."""
     return lambda world: world.column(sql)[:2]
 
 
-# For each including filter, values that the world has; no filter of spec may be missing.
+# Existing values for each including filter of spec.
 VALUES: dict[str, Callable[[World], list[str]]] = {
     "person_name": seen("last_name"),
     "person_titles": seen("title"),
@@ -106,14 +106,14 @@ VALUES: dict[str, Callable[[World], list[str]]] = {
 
 
 def given(world: World, name: str, values: list[str] | None = None) -> dict[str, object]:
-    """Return a search by one filter, with values of its JSON type."""
+    """Return a search with one filter and values of its JSON type."""
     search_filter = spec.FILTERS_BY_NAME[name]
     values = values or VALUES[search_filter.excludes or name](world)[:1]
     return {name: values[0] if search_filter.type == "string" else values}
 
 
 def names(**attributes: object) -> list[str]:
-    """Return the names of spec's filters with these attributes."""
+    """Return the names of spec's filters with certain attributes."""
     return [
         search_filter.name
         for search_filter in spec.FILTERS
@@ -130,7 +130,7 @@ WITH_VALUES = [name for name in names() if name not in names(type="boolean")]
 
 
 def test_every_filter_of_the_interface_has_a_rule() -> None:
-    """Rules, their opposites and the two switches are exactly the interface's filters."""
+    """The rules, their opposites and the two switches cover exactly the interface's filters."""
     assert {*RULES, *EXCLUDING, *SWITCHES} == set(names())
     assert set(SWITCHES) == set(names(type="boolean"))
     assert set(VALUES) == set(RULES)
@@ -138,13 +138,13 @@ def test_every_filter_of_the_interface_has_a_rule() -> None:
 
 @pytest.mark.parametrize("name", WITH_VALUES)
 def test_every_filter_narrows_the_search(world: World, name: str) -> None:
-    """A value that the world has gives some people and not all."""
+    """A value in the world matches some people and not all."""
     assert 0 < len(world.found(given(world, name))) < PEOPLE
 
 
 @pytest.mark.parametrize("name", EXCLUDING)
 def test_excluding_is_the_complement_of_including(world: World, name: str) -> None:
-    """What a filter finds and what its opposite finds are everybody, and nobody twice."""
+    """An including filter and its opposite split everybody into two groups."""
     values = VALUES[spec.FILTERS_BY_NAME[name].excludes](world)
     included = world.found({spec.FILTERS_BY_NAME[name].excludes: values})
     assert world.found({name: values}) == set(world.people) - included
@@ -152,7 +152,7 @@ def test_excluding_is_the_complement_of_including(world: World, name: str) -> No
 
 @pytest.mark.parametrize("name", names(type="array"))
 def test_several_values_mean_any_of_them(world: World, name: str) -> None:
-    """Two values find who matches either; two excluded ones leave who matches neither."""
+    """Two values match people with either, and two excluded values match people with neither."""
     excludes = spec.FILTERS_BY_NAME[name].excludes
     first, second = VALUES[excludes or name](world)
     apart = [world.found({name: [value]}) for value in (first, second)]
@@ -163,7 +163,7 @@ def test_several_values_mean_any_of_them(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_VALUES)
 def test_different_filters_mean_all_of_them(world: World, name: str) -> None:
-    """A filter together with another one finds who matches both."""
+    """Different filters match people who match all of them."""
     other: dict[str, object] = {"person_exclude_locations": ["France"], "company_focuses": ["b2b"]}
     other.pop(name, None)
     both = world.found({**other, **given(world, name)})
@@ -171,8 +171,8 @@ def test_different_filters_mean_all_of_them(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_VALUES)
-def test_letters_match_whatever_their_case(world: World, name: str) -> None:
-    """The same value in capitals finds the same people."""
+def test_letters_match_in_any_case(world: World, name: str) -> None:
+    """The same value in capitals matches the same people."""
     values = VALUES[spec.FILTERS_BY_NAME[name].excludes or name](world)[:1]
     upper = [value.upper() for value in values]
     assert world.found(given(world, name, upper)) == world.found(given(world, name, values))
@@ -180,13 +180,13 @@ def test_letters_match_whatever_their_case(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_VALUES)
 def test_special_characters_are_literal(world: World, name: str) -> None:
-    """What is a wildcard or a quote elsewhere matches itself alone, which nobody has."""
+    """Wildcards and quotes are literal and match nobody."""
     expected = PEOPLE if spec.FILTERS_BY_NAME[name].excludes else 0
     for value in ("%", "_", "%a%", "*", "'; DROP TABLE people; --", '"', "\0"):
         assert world.total(given(world, name, [value])) == expected, value
 
 
-# What a visible field says about a person, to be compared with what the search found.
+# Checks of visible fields, to compare with the search's results.
 VISIBLE: dict[str, Callable[[Person, str], bool]] = {
     "person_name": lambda person, value: value.casefold() in person["name"].casefold(),
     "person_titles": lambda person, value: value in person["title"],
@@ -207,15 +207,15 @@ VISIBLE: dict[str, Callable[[Person, str], bool]] = {
 
 
 @pytest.mark.parametrize("name", VISIBLE)
-def test_the_search_finds_what_the_fields_show(world: World, name: str) -> None:
-    """Exactly the people whose own fields fit are found."""
+def test_the_search_agrees_with_visible_fields(world: World, name: str) -> None:
+    """A search matches exactly the people whose visible fields match."""
     for value in VALUES[name](world):
         expected = {body for body, p in world.people.items() if VISIBLE[name](p, value)}
         assert world.found(given(world, name, [value])) == expected
 
 
 def test_accented_and_other_letters_are_found_in_any_case(world: World) -> None:
-    """Case is folded in every script, not in ASCII alone."""
+    """Case is ignored in every script, not only in ASCII."""
     words = [word for person in world.people.values() for word in person["name"].split()]
     for letter in "üßкŁ田":
         text = next(word for word in words if letter in word)
@@ -225,7 +225,7 @@ def test_accented_and_other_letters_are_found_in_any_case(world: World) -> None:
 
 
 def test_titles_match_in_part_or_exactly(world: World) -> None:
-    """The exact match finds the title alone, without it longer titles too."""
+    """Titles match in part, or as a whole with the exact match."""
     part = world.found({"person_titles": ["software engineer"]})
     exact = world.found({"person_titles": ["software engineer"], TITLE_EXACT: True})
     assert {world.people[body]["title"] for body in exact} == {"Software Engineer"}
@@ -233,8 +233,8 @@ def test_titles_match_in_part_or_exactly(world: World) -> None:
     assert world.found({"person_titles": ["software engineer"], TITLE_EXACT: False}) == part
 
 
-def test_a_domain_can_stand_for_its_whole_group(world: World) -> None:
-    """Parent and subsidiaries are found by any one's domain, and only when that is asked for."""
+def test_a_domain_can_match_its_whole_group(world: World) -> None:
+    """With the switch for groups, any member's domain matches the parent and all subsidiaries."""
     groups = """SELECT group_number FROM companies WHERE number IN (SELECT company FROM people)
         GROUP BY group_number HAVING count(*) > 2"""
     group = world.column(groups)[0]
@@ -248,27 +248,27 @@ def test_a_domain_can_stand_for_its_whole_group(world: World) -> None:
     assert whole == world.found({"company_domains": domains[-1:], WHOLE_GROUPS: True})
 
 
-def test_leaving_out_a_domain_leaves_out_no_other(world: World) -> None:
-    """The switch for groups has no effect on excluded domains."""
+def test_excluding_a_domain_excludes_no_other(world: World) -> None:
+    """The switch for groups does not affect excluded domains."""
     excluded: dict[str, object] = {"company_exclude_domains": VALUES["company_domains"](world)}
     assert world.found({**excluded, WHOLE_GROUPS: True}) == world.found(excluded)
 
 
 def test_switches_alone_change_nothing(world: World) -> None:
-    """A switch without the filter that it belongs to finds everybody."""
+    """A switch without its filter matches everybody."""
     assert world.found(dict.fromkeys(SWITCHES, True)) == set(world.people)
 
 
 def test_all_networks_are_the_networks_of_all_users(world: World) -> None:
-    """The special value finds whoever is connected with any user."""
+    """The special value matches people in any user's network."""
     emails = world.column("SELECT email FROM network_users")
     everyone = world.found({"profnet_networks": [spec.ALL_NETWORKS]})
     assert everyone == world.found({"profnet_networks": emails})
     assert 0 < len(everyone) < PEOPLE
 
 
-def test_companies_share_investors_with_others_not_with_themselves(world: World) -> None:
-    """Who is found works at another company that has an investor in common."""
+def test_companies_share_investors_with_other_companies(world: World) -> None:
+    """The filter matches people at other companies with a common investor."""
     (name,) = VALUES["company_shares_investors_with"](world)[:1]
     common = world.column(
         f"""SELECT DISTINCT other.company FROM company_investors AS other WHERE investor IN (
@@ -283,21 +283,21 @@ def test_companies_share_investors_with_others_not_with_themselves(world: World)
 
 @pytest.mark.parametrize("name", names(type="array"))
 def test_unknown_values_match_nobody(world: World, name: str) -> None:
-    """A value that nobody has finds nobody, and excludes nobody."""
+    """An unknown value matches nobody and excludes nobody."""
     expected = PEOPLE if spec.FILTERS_BY_NAME[name].excludes else 0
     assert world.total({name: ["nobody-has-this.test"]}) == expected
 
 
 @pytest.mark.parametrize("values", [[], [""]])
-def test_no_values_are_no_filter(world: World, values: list[str]) -> None:
-    """An empty list finds everybody, and so does an empty text, which every text contains."""
+def test_empty_values_are_ignored(world: World, values: list[str]) -> None:
+    """An empty list or text matches everybody."""
     for name in names(type="array"):
         assert world.total({name: values}) == PEOPLE
         assert world.total({name: [*values, "nobody"]}) == world.total({name: ["nobody"]})
 
 
-def test_what_the_interface_cannot_list(world: World) -> None:
-    """Every school, investor and network user that the index tells finds somebody."""
+def test_every_value_of_the_index_matches(world: World) -> None:
+    """Every school, investor and network user of the index matches somebody."""
     for name, school_id in world.index.school_ids().items():
         found = world.total({"education_company_ids": [school_id]})
         assert 0 < found <= world.total({"education_company_names": [name]})
@@ -320,7 +320,7 @@ SEARCHED = [name for name in names(type="array") if "instr" in RULES[_including(
 
 @pytest.mark.parametrize("name", names(type="array"))
 def test_many_values(world: World, name: str) -> None:
-    """Where texts are searched in a thousand values are the most, elsewhere there is no limit."""
+    """Filters that search in texts accept at most 1,000 values, and others have no limit."""
     known = VALUES[_including(name)](world)[:1]
     most = 999 if name in SEARCHED else 40_000
     many = [f"nobody-{number}" for number in range(most)]
@@ -332,7 +332,7 @@ def test_many_values(world: World, name: str) -> None:
 
 
 def test_many_exact_titles(world: World) -> None:
-    """Titles that are not searched in but compared have no limit."""
+    """Titles that match exactly have no limit."""
     many = [f"nobody-{number}" for number in range(40_000)]
     assert world.total({"person_titles": many, TITLE_EXACT: True}) == 0
 
@@ -342,7 +342,7 @@ def test_many_exact_titles(world: World) -> None:
 def test_pages_have_no_gaps_and_no_repeats(
     world: World, filters: dict[str, object], page_size: int
 ) -> None:
-    """All pages after each other are the whole result, in the same order."""
+    """The pages together are the whole result in the same order."""
     total, whole = world.index.search(filters, page=1, page_size=PEOPLE)
     pages: list[bytes] = []
     for page in range(1, -(-total // page_size) + 1):
@@ -355,22 +355,22 @@ def test_pages_have_no_gaps_and_no_repeats(
 
 
 def test_results_come_in_the_worlds_order(world: World) -> None:
-    """A filtered result keeps the order of the unfiltered one."""
+    """A filtered result has the order of the unfiltered one."""
     filters: dict[str, object] = {"person_locations": ["Germany", "Japan"]}
     _, bodies = world.index.search(filters, page=1, page_size=PEOPLE)
     found = set(bodies)
     assert bodies == [body for body in world.people if body in found]
 
 
-def test_remembered_searches_stay_apart(world: World) -> None:
-    """More searches than are remembered, asked for again and again, each keep their own result."""
+def test_cached_searches_are_independent(world: World) -> None:
+    """Each search keeps its own result, even with more searches than the cache holds."""
     searches = [given(world, name) for name in WITH_VALUES]
     fresh = [world.found(filters) for filters in searches]
     assert [world.found(filters) for filters in reversed(searches)] == fresh[::-1]
 
 
 def test_a_result_is_a_whole_person(world: World) -> None:
-    """Every result is JSON with exactly the interface's fields, the company included."""
+    """Every result is JSON with exactly the documented fields, also of the company."""
     for person in world.people.values():
         assert set(person) == {field.name for field in spec.PERSON}
         assert set(person["company"]) == {field.name for field in spec.COMPANY}

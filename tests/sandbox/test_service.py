@@ -1,4 +1,4 @@
-"""What holds for the whole of the sandbox: tokens, methods, bodies and pages."""
+"""Behaviour of all endpoints of the sandbox: tokens, methods, bodies and pages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _path(endpoint: spec.Endpoint) -> str:
 
 
 class TestEveryEndpoint:
-    """What holds for all of them."""
+    """Behaviour of every endpoint."""
 
     @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
     @pytest.mark.parametrize(
         "header", [None, "", "Bearer", "Bearer wrong", "Basic {key}", "{key}", "Bearer {key}x"]
     )
     def test_needs_the_token(self, api: Api, endpoint: spec.Endpoint, header: str | None) -> None:
-        """Every endpoint responds 401 to anything but the bearer header with the right token."""
+        """Every endpoint returns 401 without the bearer header and the right token."""
         value = header and header.format(key=api.sandbox.api_key)
         response = api.send(endpoint.method, _path(endpoint), headers={"Authorization": value})
         assert refused(response, 401)
@@ -36,7 +36,7 @@ class TestEveryEndpoint:
     @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
     @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "PUT", "DELETE"])
     def test_other_methods(self, api: Api, endpoint: spec.Endpoint, method: str) -> None:
-        """Another method than the endpoint's gets 405, which says which is right."""
+        """A wrong method returns 405 with the right methods in Allow."""
         if method == endpoint.method:
             assert api.send(method, _path(endpoint)).status_code != 405
             return
@@ -48,7 +48,7 @@ class TestEveryEndpoint:
         "path", ["/x", "/sequence", "/sequences/", "/sequences/x", "/people", "/mailboxes/x/y"]
     )
     def test_unknown_paths(self, api: Api, path: str) -> None:
-        """A path that the interface does not have is 404, one with a slash at its end too."""
+        """An undocumented path, or one with a trailing slash, returns 404."""
         assert refused(api.get(path), 404)
 
     @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ class TestEveryEndpoint:
         ],
     )
     def test_unknown_ids(self, api: Api, method: str, path: str, body: object) -> None:
-        """An id or address that names nothing is 404."""
+        """An unknown id or address returns 404."""
         assert refused(api.send(method, path, json=body), 404)
 
     @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
     def test_unknown_query_parameters(self, api: Api, endpoint: spec.Endpoint) -> None:
-        """A query parameter that the endpoint does not have is refused, not ignored."""
+        """An unknown query parameter is rejected, not ignored."""
         response = api.send(endpoint.method, _path(endpoint), params={"colour": "red"}, json={})
         assert refused(response, 400)
 
 
 class TestBodies:
-    """Bodies that nobody should send."""
+    """Invalid request bodies."""
 
     BODIES = (
         b"",
@@ -96,12 +96,12 @@ class TestBodies:
         ids=lambda each: each.name,
     )
     def test_no_json_object(self, api: Api, endpoint: spec.Endpoint, body: bytes) -> None:
-        """Anything but a JSON object is refused with 400, never with a 500."""
+        """A body that is not a JSON object returns 400, never 500."""
         path = endpoint.path.format(id=api.sandbox.sequence_ids["accepts_any"])
         assert refused(api.send(endpoint.method, path, data=body), 400)
 
     def test_too_large_by_its_header(self, sandbox: Sandbox) -> None:
-        """A body that says it has 200 MB is refused with 413 before any of it is sent."""
+        """A body of 200 MB by its Content-Length returns 413 before it is sent."""
         with connect(sandbox) as connection:
             connection.sendall(
                 head(
@@ -117,7 +117,7 @@ class TestBodies:
         assert b'"code":"content_too_large"' in response
 
     def test_too_large_in_chunks(self, sandbox: Sandbox) -> None:
-        """A chunked body is refused as soon as it has become too large, before it ends."""
+        """A chunked body returns 413 as soon as it is too large, before its end."""
         chunk = b"%x\r\n%s\r\n" % (1_000_000, b" " * 1_000_000)
         with connect(sandbox) as connection:
             connection.sendall(
@@ -129,16 +129,16 @@ class TestBodies:
         assert response.startswith(b"HTTP/1.1 413 ")
 
     def test_connection_survives_a_large_body(self, api: Api) -> None:
-        """After a body of 11 MB was refused the same connection serves the next request."""
+        """After a rejected body of 11 MB the same connection serves the next request."""
         assert refused(api.send("POST", "/people/search", data=b" " * 11_000_000), 413)
         assert api.search(page_size=1).status_code == 200
 
 
 class TestLists:
-    """Paging by cursor, wherever a list has pages."""
+    """Cursor paging of all lists."""
 
     def paths(self, sandbox: Sandbox) -> dict[str, tuple[str, str, int]]:
-        """Path, key and largest page of each list."""
+        """Return the path, key and maximum page size of each list."""
         longest = sandbox.lead_list_ids[0]
         return {
             "sequences": ("/sequences", spec.SEQUENCES_KEY, 100),
@@ -148,7 +148,7 @@ class TestLists:
 
     @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     def test_default_pages_leave_nothing_out(self, api: Api, name: str) -> None:
-        """Following the links from the start meets every item once, on more than one page."""
+        """The links from the first page lead to every item once, on more than one page."""
         path, key, largest = self.paths(api.sandbox)[name]
         pages = list(api.pages(path))
         ids = [item["id"] for page in pages for item in page[key]]
@@ -162,7 +162,7 @@ class TestLists:
     @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     @pytest.mark.parametrize("size", [1, 7, 20])
     def test_prev_leads_back(self, api: Api, name: str, size: int) -> None:
-        """The prev link of each page leads to the page before it, and the first has none."""
+        """The prev link of each page leads to the page before, and the first page has none."""
         path, key, _ = self.paths(api.sandbox)[name]
         pages = list(api.pages(path, {"page[size]": size}))
         assert "prev" not in pages[0]["_links"]
@@ -172,7 +172,7 @@ class TestLists:
 
     @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     def test_self_is_the_same_page(self, api: Api, name: str) -> None:
-        """The self link gives the same page again, and all links are relative."""
+        """The self link returns the same page, and all links are relative."""
         path, _, _ = self.paths(api.sandbox)[name]
         for page in api.pages(path, {"page[size]": 15}):
             assert api.get(page["_links"]["self"]["href"]).json() == page
@@ -183,7 +183,7 @@ class TestLists:
         "size", ["", "0", "-1", "many", "1.5", "1e1", "101", "9" * 5000, "٣", " 5"]
     )
     def test_wrong_page_sizes(self, api: Api, name: str, size: str) -> None:
-        """A page size that is not a number from 1 to the maximum is refused."""
+        """A page size that is not a number from 1 to the maximum is rejected."""
         path, _, largest = self.paths(api.sandbox)[name]
         assert refused(api.get(path, {"page[size]": size}), 400)
         assert refused(api.get(path, {"page[size]": largest + 1}), 400)
@@ -191,7 +191,7 @@ class TestLists:
 
     @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     def test_wrong_cursors(self, api: Api, name: str) -> None:
-        """A cursor that names nothing is refused, and so are two cursors, or one given twice."""
+        """Unknown cursors, two cursors, and a repeated cursor are rejected."""
         path, key, _ = self.paths(api.sandbox)[name]
         first = api.get(path).json()[key][0]["id"]
         assert refused(api.get(path, {"page[after]": "nothing"}), 400)
@@ -202,7 +202,7 @@ class TestLists:
 
     @pytest.mark.parametrize("name", ["mailboxes", "leads"])
     def test_before_is_the_nearest(self, api: Api, name: str) -> None:
-        """`page[before]` gives the items just before the cursor, in the list's order."""
+        """`page[before]` returns the items right before the cursor, in the list's order."""
         path, key, _ = self.paths(api.sandbox)[name]
         ids = [item["id"] for page in api.pages(path) for item in page[key]]
         page = api.get(path, {"page[before]": ids[12], "page[size]": 5}).json()
@@ -214,7 +214,7 @@ class TestLists:
 
     @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     def test_after_the_last(self, api: Api, name: str) -> None:
-        """After the last item comes an empty page that leads nowhere further."""
+        """After the last item there is an empty page without a next link."""
         path, key, _ = self.paths(api.sandbox)[name]
         last = list(api.pages(path))[-1][key][-1]["id"]
         page = api.get(path, {"page[after]": last}).json()
@@ -223,11 +223,11 @@ class TestLists:
 
 
 class TestHead:
-    """Whom and how much the service listens to."""
+    """Limits of a request's head: hosts, URL and headers."""
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9", "localhost", "LOCALHOST:80"])
     def test_hosts_of_this_machine(self, sandbox: Sandbox, host: str) -> None:
-        """The service can be asked under any name of this machine, and through another port."""
+        """The service accepts all names of this machine, with any port."""
         assert _status(sandbox, host) == 200
 
     @pytest.mark.parametrize(
@@ -262,14 +262,14 @@ class TestHead:
         ],
     )
     def test_foreign_hosts(self, sandbox: Sandbox, host: str) -> None:
-        """A name that somebody let point at this machine is refused with 421, token or not."""
+        """Any other host name returns 421, even with the token."""
         assert _status(sandbox, host) == 421
 
     @pytest.mark.parametrize(
         "hosts", [(), ("localhost", "localhost"), ("localhost", "evil"), ("evil", "localhost")]
     )
     def test_one_host(self, sandbox: Sandbox, hosts: tuple[str, ...]) -> None:
-        """A request that names no host, or two of them, is refused with 421."""
+        """A request without a Host header, or with two, returns 421."""
         lines = "".join(f"Host: {host}\r\n" for host in hosts)
         with connect(sandbox) as connection:
             connection.sendall(
@@ -279,15 +279,15 @@ class TestHead:
 
     @pytest.mark.parametrize("path", ["/mailboxes?x=", "/"])
     def test_long_url(self, api: Api, path: str) -> None:
-        """A URL of more than 16 KB is refused with 414."""
+        """A URL of more than 16 KB returns 414."""
         assert refused(api.get(path + "x" * 16_384), 414)
 
     def test_long_headers(self, api: Api) -> None:
-        """Headers of more than 64 KB are refused with 431."""
+        """Headers of more than 64 KB return 431."""
         assert refused(api.send("GET", "/mailboxes", headers={"X": "x" * 65_536}), 431)
 
     def test_endless_headers(self, sandbox: Sandbox) -> None:
-        """Headers that do not end are broken off instead of kept."""
+        """The service closes the connection if headers do not end."""
         with connect(sandbox) as connection:
             connection.sendall(head(sandbox, "GET", "/mailboxes").removesuffix(b"\r\n\r\n"))
             with suppress(ConnectionError):
@@ -295,8 +295,8 @@ class TestHead:
                     connection.sendall(b"\r\nX: " + b"x" * 100_000)
                 pytest.fail("100 MB of headers were taken")
 
-    def test_large_bodies_are_no_headers(self, sandbox: Sandbox) -> None:
-        """A body that comes in many parts, and the request after it, are as good as any."""
+    def test_a_body_in_many_parts(self, sandbox: Sandbox) -> None:
+        """A body in many parts is accepted, and so is the next request."""
         body = b'{"person_titles": ["' + b"x" * 200_000 + b'"]}'
         first = head(sandbox, "POST", "/people/search", f"Content-Length: {len(body)}")
         with connect(sandbox) as connection:
@@ -307,7 +307,7 @@ class TestHead:
 
 
 def _status(sandbox: Sandbox, host: str) -> int:
-    """Ask with the token under any name."""
+    """Return the status of a request with the token and any Host."""
     target = urlsplit(sandbox.url)
     connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=20)
     headers = {"Host": host, "Authorization": f"Bearer {sandbox.api_key}"}

@@ -1,4 +1,4 @@
-"""The sandbox's world: whole, consistent, varied, and the same for the same seed."""
+"""The sandbox's world is complete, consistent, varied, and fixed by its seed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 PEOPLE = 2_000
 Person = dict[str, Any]
 
-# Null here although the interface does not say so: companies without funding, cities without state.
+# Null in the sandbox but not documented as nullable: no funding, or a city without a state.
 NULL_IN_COMPANIES = {
     "company_total_funding",
     "company_latest_funding_stage",
@@ -51,31 +51,31 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture(scope="module")
 def people(connection: sqlite3.Connection) -> list[Person]:
-    """Return everybody, as a search returns them."""
+    """Return all people as search results."""
     _, bodies = PeopleIndex(connection).search({}, page=1, page_size=PEOPLE)
     return [orjson.loads(body) for body in bodies]
 
 
 @pytest.fixture(scope="module")
 def companies(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Return every company, with people in the world or without."""
+    """Return all companies, including those without people in the world."""
     return [orjson.loads(body) for (body,) in connection.execute("SELECT body FROM company_bodies")]
 
 
 def content(database: sqlite3.Connection) -> list[str]:
-    """Return all that a database holds."""
+    """Return the content of a database."""
     return list(database.iterdump())
 
 
 def made(people: int, seed: int) -> list[str]:
-    """Return all that a new database holds after a fill."""
+    """Return the content of a new database after filling it."""
     with closing(sqlite3.connect(":memory:")) as database:
         population.fill(database, people=people, seed=seed)
         return content(database)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    """Two fills from one seed differ in nothing, and two seeds share nobody."""
+    """Two fills with the same seed are equal, and two seeds have no people in common."""
     assert made(150, seed=7) == made(150, seed=7)
     with closing(sqlite3.connect(":memory:")) as one, closing(sqlite3.connect(":memory:")) as two:
         population.fill(one, people=150, seed=7)
@@ -96,7 +96,7 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def fits(value: Any, field: spec.Field, *, may_be_null: bool) -> bool:
-    """Say whether a value is what the interface says of its field."""
+    """Return whether a value fits its field's documented type."""
     if value is None:
         return may_be_null
     if isinstance(value, bool) != (field.type == "boolean"):
@@ -114,7 +114,7 @@ def fits(value: Any, field: spec.Field, *, may_be_null: bool) -> bool:
 
 
 def test_every_field_of_every_person_has_its_type(people: list[Person]) -> None:
-    """Each leaf of Person and Company is there in all people, with the interface's type."""
+    """All people have every field of Person and Company, with the documented type."""
     for path, field in spec.leaves(spec.PERSON):
         column = "_".join(path)
         may_be_null = field.nullable or column in NULL_IN_COMPANIES
@@ -134,7 +134,7 @@ def test_every_field_of_every_person_has_its_type(people: list[Person]) -> None:
     ids=lambda field: field.name,
 )
 def test_every_element_of_a_list_has_its_fields(people: list[Person], field: spec.Field) -> None:
-    """Jobs, educations and languages have the interface's fields, nullable ones at times."""
+    """Jobs, educations and languages have the documented fields, and some values are null."""
     elements = [element for person in people for element in person[field.name]]
     for element in elements:
         assert list(element) == [member.name for member in field.members]
@@ -146,7 +146,7 @@ def test_every_element_of_a_list_has_its_fields(people: list[Person], field: spe
 
 
 def test_headcounts_add_up(companies: list[dict[str, Any]]) -> None:
-    """Departments are exactly all employees, job functions exactly their department."""
+    """Departments add up to all employees, and job functions to their department."""
     for company in companies:
         departments = company["department_headcount"]
         assert list(departments) == list(spec.DEPARTMENTS)
@@ -160,14 +160,14 @@ def test_headcounts_add_up(companies: list[dict[str, Any]]) -> None:
 
 
 class Fixed(Random):
-    """Random numbers that are always the same one."""
+    """A random number generator that always returns the same number."""
 
     def __init__(self, number: float) -> None:
         super().__init__(0)
         self.number = number
 
     def random(self) -> float:
-        """Return that number."""
+        """Return the number."""
         return self.number
 
 
@@ -180,7 +180,7 @@ class Fixed(Random):
 @example(total=1, weights=[0.1] * 10 + [0.0], offset=0.0)
 @example(total=1, weights=[1.0, 1.5, 1.0], offset=1 - 2**-53)
 def test_shares_are_whole_and_complete(total: int, weights: list[float], offset: float) -> None:
-    """Whatever the weights, the parts are no less than nothing and add up; no weight, no part."""
+    """For any weights the parts are at least zero and add up; weight zero gives zero."""
     parts = shares(total, weights, Fixed(offset))
     assert sum(parts) == total
     assert all(part >= 0 for part in parts)
@@ -200,7 +200,7 @@ def test_shares_are_whole_and_complete(total: int, weights: list[float], offset:
 def test_an_industry_has_the_people_it_needs(
     companies: list[dict[str, Any]], industry: str, department: str
 ) -> None:
-    """The largest department of an industry is the one that it lives on."""
+    """The largest department of an industry is the expected one."""
     counts: Counter[str] = Counter()
     for company in companies:
         if company["industry"] == industry:
@@ -209,7 +209,7 @@ def test_an_industry_has_the_people_it_needs(
 
 
 def test_companies_are_consistent(companies: list[dict[str, Any]]) -> None:
-    """Size labels, funding, location and focus of a company do not contradict each other."""
+    """Size labels, funding, location and focus of a company are consistent."""
     for company in companies:
         low, high = SIZES[company["size"]]
         assert low <= company["estimated_number_of_employees"] <= high
@@ -227,7 +227,7 @@ def test_companies_are_consistent(companies: list[dict[str, Any]]) -> None:
 
 
 def test_most_companies_are_small_and_few_are_huge(companies: list[dict[str, Any]]) -> None:
-    """The sizes are spread as they are in the world: every label occurs, the small ones most."""
+    """Every size label occurs, and small companies are the most frequent."""
     sizes = Counter(company["size"] for company in companies)
     assert set(sizes) == set(spec.SUGGESTED_COMPANY_SIZES)
     small = sum(sizes[size] for size in spec.SUGGESTED_COMPANY_SIZES[:3])
@@ -236,7 +236,7 @@ def test_most_companies_are_small_and_few_are_huge(companies: list[dict[str, Any
 
 
 def test_larger_companies_of_an_industry_earn_more(companies: list[dict[str, Any]]) -> None:
-    """The revenue label follows the number of employees."""
+    """The revenue label grows with the number of employees."""
     software = [c for c in companies if c["industry"] == "Software Development"]
     smallest = {c["estimated_revenue"] for c in software if c["size"] == "1-10"}
     largest = {c["estimated_revenue"] for c in software if c["size"] == "1001-5000"}
@@ -246,7 +246,7 @@ def test_larger_companies_of_an_industry_earn_more(companies: list[dict[str, Any
 
 
 def test_careers_are_in_order(people: list[Person]) -> None:
-    """Jobs are newest first and never overlap; educations are over before the first job."""
+    """Jobs are newest first without overlaps, and educations end before the first job."""
     for person in people:
         jobs, educations = person["experiences"], person["educations"]
         assert [job["end_date"] is None for job in jobs] == [True] + [False] * (len(jobs) - 1)
@@ -259,7 +259,7 @@ def test_careers_are_in_order(people: list[Person]) -> None:
 
 
 def test_titles_of_leaders_are_titles(people: list[Person]) -> None:
-    """Whoever leads now did something before that has a name: nobody was Head of X Executive."""
+    """The earlier titles of leaders are real titles."""
     titles = {job["title"] for person in people for job in person["experiences"]}
     assert not {title for title in titles if "Executive" in title} - {
         "Chief Executive Officer",
@@ -269,7 +269,7 @@ def test_titles_of_leaders_are_titles(people: list[Person]) -> None:
 
 
 def test_the_first_job_is_the_current_one(people: list[Person]) -> None:
-    """It has the person's title, company and start, and the company existed by then."""
+    """The first job has the person's title, company and start, when the company existed."""
     for person in people:
         job, company = person["experiences"][0], person["company"]
         assert job["title"] == person["title"]
@@ -282,14 +282,14 @@ def test_the_first_job_is_the_current_one(people: list[Person]) -> None:
 def test_former_companies_are_companies_of_the_world(
     people: list[Person], companies: list[dict[str, Any]]
 ) -> None:
-    """Whoever worked elsewhere worked at a company that existed then."""
+    """Former employers are companies of the world that existed then."""
     founded = {company["profnet_url"]: company["founded_year"] for company in companies}
     for person in people:
         for job in person["experiences"]:
             assert int(job["start_date"][:4]) >= founded[job["company_profnet_url"]]
 
 
-def test_nobody_and_nothing_is_there_twice(
+def test_ids_and_addresses_are_unique(
     people: list[Person], companies: list[dict[str, Any]]
 ) -> None:
     """Ids and addresses are unique, and no company has more people than employees."""
@@ -303,7 +303,7 @@ def test_nobody_and_nothing_is_there_twice(
 
 
 def test_all_addresses_are_reserved_ones(people: list[Person]) -> None:
-    """No address in the world can belong to anybody."""
+    """All addresses in the world are reserved, so that they can belong to nobody."""
     for person in people:
         for host in re.findall(rb"https?://([^/\"]+)", orjson.dumps(person)):
             assert host.endswith(b".example")
@@ -312,14 +312,14 @@ def test_all_addresses_are_reserved_ones(people: list[Person]) -> None:
 
 @pytest.mark.parametrize("column", ["seniority", "department"])
 def test_roles_use_the_values_of_the_interface(connection: sqlite3.Connection, column: str) -> None:
-    """Every seniority and department that the specification suggests is somebody's."""
+    """Every seniority and department suggested in the specification occurs."""
     wanted = {"seniority": spec.SUGGESTED_SENIORITIES, "department": spec.DEPARTMENTS}
     rows = connection.execute(f"SELECT DISTINCT {column} FROM roles")
     assert {value for (value,) in rows} == set(wanted[column])
 
 
-def test_there_are_people_to_sell_to(connection: sqlite3.Connection) -> None:
-    """A usual search, directors and VPs of marketing and revenue, finds a table full."""
+def test_a_usual_search_matches_many_people(connection: sqlite3.Connection) -> None:
+    """A usual search for directors and VPs of marketing and revenue matches many people."""
     found, _ = PeopleIndex(connection).search(
         {
             "person_seniorities": ["director", "vp"],
@@ -332,7 +332,7 @@ def test_there_are_people_to_sell_to(connection: sqlite3.Connection) -> None:
 
 
 def test_job_functions_belong_to_their_departments(connection: sqlite3.Connection) -> None:
-    """Nobody has a job function of another department."""
+    """Each job function belongs to the person's department."""
     rows = connection.execute("SELECT DISTINCT department, job_function FROM roles").fetchall()
     assert len(rows) > 100
     assert all(function in spec.JOB_FUNCTIONS[department] for department, function in rows)
@@ -355,28 +355,28 @@ SPICES: dict[str, Callable[[Person], bool]] = {
 
 
 @pytest.mark.parametrize("spice", SPICES)
-def test_hostile_values_are_rare_and_there(people: list[Person], spice: str) -> None:
-    """What tables, files and pages must survive occurs in a world of the default size."""
+def test_difficult_values_occur(people: list[Person], spice: str) -> None:
+    """A world of the default size contains some values that are difficult for files and pages."""
     assert 0 < sum(SPICES[spice](person) for person in people) < PEOPLE / 20
 
 
 @pytest.mark.parametrize("script", ["CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"])
 def test_names_are_written_in_many_scripts(people: list[Person], script: str) -> None:
-    """Names beyond ASCII are common, and their addresses are ASCII all the same."""
+    """Names beyond ASCII are common, and their addresses are ASCII."""
     assert any(
         script in unicodedata.name(letter, "") for person in people for letter in person["name"]
     )
     assert all(person["profnet_url"].isascii() for person in people)
 
 
-def test_a_page_weighs_what_a_real_one_does(people: list[Person]) -> None:
-    """A person with company is some 7.5 KB of JSON."""
+def test_a_person_has_a_realistic_size(people: list[Person]) -> None:
+    """A person with a company has about 7.5 KB of JSON."""
     assert 6_500 < len(orjson.dumps(people)) / PEOPLE < 8_500
 
 
 @pytest.mark.parametrize("isolation_level", [None, "DEFERRED", "IMMEDIATE"])
-def test_a_fill_is_kept_whatever_the_connection(tmp_path: Path, isolation_level: Any) -> None:
-    """All is committed at the end, and tables of others are left alone."""
+def test_a_fill_is_committed(tmp_path: Path, isolation_level: Any) -> None:
+    """A fill commits everything, and leaves other tables unchanged."""
     path = tmp_path / "world.db"
     with closing(sqlite3.connect(path, isolation_level=isolation_level)) as database:
         database.execute("CREATE TABLE mine (number INTEGER)")
@@ -390,17 +390,17 @@ def test_a_fill_is_kept_whatever_the_connection(tmp_path: Path, isolation_level:
 
 @pytest.mark.parametrize("people", [1, 2, 5])
 def test_the_smallest_worlds_work(people: int) -> None:
-    """A handful of people is a world too."""
+    """A world can have only a few people."""
     with closing(sqlite3.connect(":memory:")) as database:
         population.fill(database, people=people, seed=3)
         total, found = PeopleIndex(database).search({}, page=1, page_size=10)
     assert total == len(found) == people
 
 
-def test_a_sample_is_of_different_people(
+def test_a_sample_has_different_people(
     connection: sqlite3.Connection, people: list[Person]
 ) -> None:
-    """The sample tells of people in the world, draws nobody twice, and repeats for a seed."""
+    """The sample has different people of the world and is the same for the same seed."""
     drawn = population.sample_people(connection, 50, seed=5)
     assert drawn == population.sample_people(connection, 50, seed=5)
     assert drawn != population.sample_people(connection, 50, seed=6)
@@ -414,7 +414,7 @@ def test_a_sample_is_of_different_people(
 
 
 def test_users_and_schools_come_from_the_seed() -> None:
-    """The account has six users of different addresses; schools have ids and invented names."""
+    """The account has six users with different addresses; schools have ids and invented names."""
     assert users(1) == users(1)
     assert users(1) != users(2)
     assert len({user.email for user in users(1)}) == len({user.id for user in users(1)}) == 6
@@ -422,8 +422,8 @@ def test_users_and_schools_come_from_the_seed() -> None:
     assert len({school.id for school in schools(1)}) == len(schools(1))
 
 
-def test_the_vocabulary_knows_the_interface_and_itself() -> None:
-    """Job functions in the word lists are the interface's, and every language has its code."""
+def test_the_word_lists_are_consistent() -> None:
+    """The word lists use the interface's job functions, and every language has its code."""
     known = set(spec.SUGGESTED_JOB_FUNCTIONS)
     assert set(vocabulary.SPECIALISTS) <= known
     assert set(vocabulary.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])

@@ -1,4 +1,4 @@
-"""Frames of other libraries as pandas frames: every value, in a search's dtypes, or an error."""
+"""Frames of other libraries become pandas frames with a search's dtypes, or raise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIDNIGHT = pd.Timestamp("2024-05-01")
 BERLIN = dt.timezone(dt.timedelta(hours=2))
 NAME = uuid.UUID(int=7)
 
-# A column of Polars with one value, and the dtype and value that it has in pandas.
+# Polars columns with one value, and the expected dtype and value in pandas.
 POLARS: list[tuple[Any, Any, str, Any]] = [
     (pl.String, "Zoë", "str", "Zoë"),
     (pl.Int8, -3, "Int64", -3),
@@ -60,7 +60,7 @@ POLARS: list[tuple[Any, Any, str, Any]] = [
         [{"a": "x", "b": ["y"]}],
     ),
 ]
-# The same of DuckDB, with the usual settings and where it keeps all types.
+# The same for DuckDB, with default settings and with lossless Arrow types.
 DUCKDB: list[tuple[str, str, Any]] = [
     ("'x'", "str", "x"),
     ("1::utinyint", "Int64", 1),
@@ -83,7 +83,7 @@ KEEPING_TYPES = (
 
 
 def assert_is(column: pd.Series[Any], dtype: str, value: Any) -> None:
-    """Check a column of one value and one that is missing."""
+    """Check a column with one value and one missing cell."""
     assert str(column.dtype) == dtype
     first, second = column.tolist()
     assert first == value
@@ -92,14 +92,14 @@ def assert_is(column: pd.Series[Any], dtype: str, value: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "value", "dtype", "expected"), POLARS, ids=lambda _: "")
 def test_types_of_polars(kind: Any, value: Any, dtype: str, expected: Any) -> None:
-    """Each type of Polars becomes the dtype that a search gives such values; missing is missing."""
+    """Each Polars type becomes the dtype of a search, and null becomes missing."""
     frame = as_frame(pl.DataFrame({"a": pl.Series([value, None], dtype=kind)}))
     assert_is(frame["a"], dtype, expected)
 
 
 @pytest.mark.parametrize("settings", [(), KEEPING_TYPES], ids=["usual", "keeping_types"])
 def test_types_of_duckdb(settings: tuple[str, ...]) -> None:
-    """Each type of DuckDB becomes such a dtype, whatever it is told to make of it in Arrow."""
+    """Each DuckDB type becomes the dtype of a search, whatever its Arrow settings."""
     with duckdb.connect() as connection:
         for setting in settings:
             connection.execute(setting)
@@ -126,20 +126,20 @@ def test_types_of_duckdb(settings: tuple[str, ...]) -> None:
     ids=["views", "views in lists", "large", "of one size"],
 )
 def test_lists_of_any_kind_keep_their_entries(values: pa.Array, expected: list[Any]) -> None:
-    """Lists arrive with all entries, also those that Arrow's own cast would empty."""
+    """Lists keep all entries, even if Arrow's cast would empty them."""
     column = as_frame(pa.table({"a": values}))["a"]
     assert pa.types.is_list(column.dtype.pyarrow_dtype)
     assert pa.array(column.array).to_pylist() == expected
 
 
-def test_a_number_that_is_none_is_missing() -> None:
-    """NaN of Polars is missing, as it is in a pandas frame."""
+def test_nan_is_missing() -> None:
+    """NaN in Polars becomes missing, as in a pandas frame."""
     frame = as_frame(pl.DataFrame({"a": [0.5, float("nan"), None]}))
     assert frame["a"].isna().tolist() == [False, True, True]
 
 
-def test_categories_in_parts_are_put_together() -> None:
-    """Parts with categories of their own become one column with all of them."""
+def test_categories_of_chunks_are_combined() -> None:
+    """Chunks with different categories become one column with all categories."""
     parts = [pa.array([name]).dictionary_encode() for name in ("x", "y")]
     frame = as_frame(pa.table({"a": pa.chunked_array(parts)}))
     assert frame["a"].tolist() == ["x", "y"]
@@ -147,8 +147,8 @@ def test_categories_in_parts_are_put_together() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
-def test_a_dictionary_may_have_gaps_and_an_entry_twice(kind: pa.DataType) -> None:
-    """What Arrow allows in a dictionary and pandas in no categories makes no table unreadable."""
+def test_a_dictionary_may_have_nulls_and_duplicates(kind: pa.DataType) -> None:
+    """An Arrow dictionary with nulls or duplicates is read, although pandas forbids both."""
     entries = pa.array(["y", None, "x", "y"], kind)
     given = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), entries, ordered=True)
     column = as_frame(pa.table({"a": given}))["a"]
@@ -157,8 +157,8 @@ def test_a_dictionary_may_have_gaps_and_an_entry_twice(kind: pa.DataType) -> Non
     assert column.cat.ordered
 
 
-def test_columns_of_one_name_stay_two() -> None:
-    """An Arrow table may have a name twice; the frame has both columns, as pandas would."""
+def test_duplicate_columns_are_kept() -> None:
+    """An Arrow table with a repeated name becomes a frame with both columns."""
     table = pa.Table.from_arrays([pa.array(["a@x.example"]), pa.array(["b"])], ["email"] * 2)
     frame = as_frame(table)
     assert frame.columns.tolist() == ["email", "email"]
@@ -166,16 +166,16 @@ def test_columns_of_one_name_stay_two() -> None:
         of.outreach(table).validate()
 
 
-def test_no_columns_and_no_rows_stay_so() -> None:
-    """Frames with nothing in them have as many rows and columns as before."""
+def test_empty_frames_keep_their_shape() -> None:
+    """Frames without rows or columns keep their shape."""
     assert as_frame(pl.DataFrame()).shape == (0, 0)
     empty = as_frame(pl.DataFrame(schema={"email": pl.String, "n": pl.Int64}))
     assert empty.dtypes.astype(str).to_dict() == {"email": "str", "n": "Int64"}
     assert as_frame(pa.table(pd.DataFrame(index=range(3)))).shape == (3, 0)
 
 
-def test_an_index_that_pandas_put_into_arrow_comes_back() -> None:
-    """A table that pandas made has its labels as its index again; row numbers are counted anew."""
+def test_the_index_of_pandas_is_restored() -> None:
+    """A table written by pandas gets its index labels back, and a range index starts at zero."""
     frame = pd.DataFrame({"n": pd.array([1, 2, 3], dtype="Int64")}, index=["x", "y", "z"])
     pd.testing.assert_frame_equal(as_frame(pa.table(frame[1:])), frame[1:])
     two = frame.assign(m=["a", "b", "c"]).set_index("m", append=True)
@@ -184,28 +184,28 @@ def test_an_index_that_pandas_put_into_arrow_comes_back() -> None:
     assert as_frame(pa.table(numbered).slice(1)).index.equals(pd.RangeIndex(2))
 
 
-def test_what_is_known_of_a_search_comes_with_an_arrow_table() -> None:
-    """The .attrs that pandas wrote into a table are those of the frame."""
+def test_attrs_of_an_arrow_table_are_kept() -> None:
+    """The frame has the .attrs that pandas stored in an Arrow table."""
     frame = pd.DataFrame({"id": ["1"]})
     frame.attrs = {"total": 7}
     assert as_frame(pa.table(frame)).attrs == {"total": 7}
 
 
 def test_a_pandas_frame_is_itself() -> None:
-    """Nothing is copied or changed where pandas' own frame is given, whatever its dtypes are."""
+    """A pandas frame is returned without a copy or change, whatever its dtypes."""
     frame = pd.DataFrame({"a": np.array([1], dtype="int8")}, index=["x"])
     assert as_frame(frame) is frame
 
 
 def test_a_record_batch_is_a_table_too() -> None:
-    """One batch is a frame."""
+    """A record batch becomes a frame."""
     assert as_frame(pa.RecordBatch.from_pydict({"a": [1]}))["a"].tolist() == [1]
 
 
 def test_a_relation_is_read_whole_after_some_rows_were_fetched() -> None:
-    """Where rows of a relation were looked at, the frame has them all the same."""
+    """A relation is read completely, even if some rows were fetched before."""
     relation = duckdb.sql("select i from range(5000) t(i)")
-    if hasattr(relation, "fetchone"):  # DuckDB 1 alone
+    if hasattr(relation, "fetchone"):  # only in DuckDB 1
         relation.fetchone()
     assert as_frame(relation)["i"].tolist() == list(range(5000))
 
@@ -253,8 +253,8 @@ NO_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", NO_FRAMES)
-def test_what_is_no_frame_is_told(name: str) -> None:
-    """Anything else, and what cannot be read, is an error that says what to give or to do."""
+def test_an_object_that_is_not_a_frame_is_an_error(name: str) -> None:
+    """An object that is not a frame, or cannot be read, is an error that says what to do."""
     make, message = NO_FRAMES[name]
     with pytest.raises(InvalidInputError, match=message) as caught:
         of.outreach(make())
@@ -280,7 +280,7 @@ COLUMNS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
 
 @st.composite
 def frames(draw: st.DrawFn) -> pd.DataFrame:
-    """Frames of any columns in the dtypes of a search, some of them with missing cells alone."""
+    """Draw frames with the dtypes of a search; some columns have only missing cells."""
     rows = draw(st.integers(0, 6))
     columns = {}
     for name in draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, unique=True)):
@@ -292,8 +292,10 @@ def frames(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @given(frames(), st.data())
-def test_any_frame_comes_back_as_it_was(frame: pd.DataFrame, data: st.DataObject) -> None:
-    """Every value, dtype and missing cell survives the way through a library, in parts too."""
+def test_any_frame_is_unchanged_after_a_round_trip(
+    frame: pd.DataFrame, data: st.DataObject
+) -> None:
+    """A frame is unchanged after a conversion to another library and back, also in chunks."""
     start = data.draw(st.integers(0, len(frame)))
     for make in LIBRARIES.values():
         pd.testing.assert_frame_equal(as_frame(make(frame)), frame)

@@ -1,4 +1,4 @@
-"""Frames of Arrow tables: whole numbers are those of pandas' own conversion."""
+"""Integers of Arrow tables are converted as pandas converts them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NUMBERS = st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=20)
     st.integers(0, 10),
     st.integers(0, 20),
 )
-def test_whole_numbers_are_those_of_pandas(
+def test_integers_equal_those_of_pandas(
     chunks: list[list[int | None]], start: int, rows: int
 ) -> None:
-    """Any part of a column, in one chunk or several, gives an array that can be changed."""
+    """Integers in one or several chunks become a writable array."""
     column = pa.chunked_array(chunks, pa.int64()).slice(start, rows)
     before = column.to_pylist()
     values = to_frame(pa.table({"n": column}), "numpy_nullable")["n"]

@@ -1,4 +1,4 @@
-"""Cells become the text that a person would write, whatever the column's dtype."""
+"""Cells become the text that a person would write, for any dtype."""
 
 from __future__ import annotations
 
@@ -111,28 +111,28 @@ STORED: list[tuple[list[Any], str | pd.api.extensions.ExtensionDtype, list[str |
 
 
 def texts(cells: pd.Series[Any]) -> list[str | None]:
-    """Write a column in which every cell is plain."""
+    """Return the texts of a column with unambiguous cells."""
     written = column_texts(cells)
     assert not written.unreadable
     return written.texts.to_pylist()
 
 
 @pytest.mark.parametrize(("cell", "text"), WRITTEN, ids=repr)
-def test_a_cell_becomes_what_a_person_writes(cell: object, text: str) -> None:
-    """A value in a column of anything is written plainly."""
+def test_a_cell_becomes_plain_text(cell: object, text: str) -> None:
+    """A value in an object column gets its plain text."""
     assert texts(pd.Series([cell, "beside"], dtype=object)) == [text, "beside"]
 
 
 @pytest.mark.parametrize("cell", MISSING, ids=repr)
-def test_a_missing_cell_is_no_text(cell: object) -> None:
-    """Every way to be missing or blank gives no text, beside text and beside a number."""
+def test_a_missing_cell_has_no_text(cell: object) -> None:
+    """A missing or blank cell has no text, in columns of text and of numbers."""
     assert texts(pd.Series([cell, "beside"], dtype=object)) == [None, "beside"]
     assert texts(pd.Series([cell, 5], dtype=object)) == [None, "5"]
 
 
 @pytest.mark.parametrize("cell", NOT_PLAIN, ids=lambda cell: type(cell).__name__)
-def test_what_has_no_one_way_to_be_written_is_said(cell: object) -> None:
-    """A cell that is not a plain value is named by its position, and the others are written."""
+def test_ambiguous_cells_are_reported(cell: object) -> None:
+    """A cell without an unambiguous text is reported by position, and others are written."""
     written = column_texts(pd.Series(["before", cell, "behind"], dtype=object))
     assert written.texts.to_pylist() == ["before", None, "behind"]
     assert list(written.unreadable) == [1]
@@ -142,7 +142,7 @@ def test_what_has_no_one_way_to_be_written_is_said(cell: object) -> None:
 def test_the_dtype_makes_no_difference(
     cells: list[Any], dtype: Any, expected: list[str | None]
 ) -> None:
-    """Each dtype's cells are written as the same cells in a column of objects are."""
+    """Each dtype's cells get the same texts as the same cells in an object column."""
     assert texts(pd.Series(cells, dtype=dtype)) == expected
 
 
@@ -151,14 +151,14 @@ def test_the_dtype_makes_no_difference(
     [pd.ArrowDtype(pa.binary()), pd.ArrowDtype(pa.list_(pa.binary())), "category", "object"],
     ids=str,
 )
-def test_bytes_are_no_text_in_any_column(dtype: Any) -> None:
-    """Bytes are never taken for text, and every row that has them is named."""
+def test_bytes_are_never_text(dtype: Any) -> None:
+    """Bytes are never read as text, and every row with bytes is reported."""
     cell = [b"x"] if "list" in str(dtype) else b"x"
     assert list(column_texts(pd.Series([cell, None, cell], dtype=dtype)).unreadable) == [0, 2]
 
 
 def arrow(values: list[Any], kind: pa.DataType) -> pd.Series[Any]:
-    """Make a column of any Arrow type; pandas itself cannot make some of them."""
+    """Return a column of any Arrow type, including types that pandas cannot create."""
     if isinstance(kind, pa.BaseExtensionType):
         storage = pa.array(values, kind.storage_type)
         array = pa.ExtensionArray.from_storage(kind, storage)
@@ -196,7 +196,7 @@ ARROW: list[tuple[Any, pa.DataType, str]] = [
 
 @pytest.mark.parametrize(("value", "kind", "text"), ARROW, ids=str)
 def test_every_type_of_arrow_is_written(value: Any, kind: pa.DataType, text: str) -> None:
-    """A column's Arrow type makes no difference to what its cells say; missing stays missing."""
+    """A column's Arrow type does not change the texts, and missing cells stay missing."""
     written = column_texts(arrow([value, None, value], kind))
     assert written.texts.to_pylist() == [text, None, text]
     assert not written.unreadable
@@ -214,19 +214,19 @@ def test_every_type_of_arrow_is_written(value: Any, kind: pa.DataType, text: str
     ],
     ids=str,
 )
-def test_what_has_no_one_text_is_named_in_every_type(value: Any, kind: pa.DataType) -> None:
-    """Bytes, lists, structs and durations are never guessed at, and every row of them is named."""
+def test_ambiguous_types_are_reported(value: Any, kind: pa.DataType) -> None:
+    """Bytes, lists, structs and durations have no text, and every row with one is reported."""
     assert list(column_texts(arrow([value, None, value], kind)).unreadable) == [0, 2]
 
 
-def test_a_category_that_is_no_value_is_named_in_every_row() -> None:
-    """Intervals, as pd.cut makes them, are named row by row."""
+def test_intervals_are_reported_in_every_row() -> None:
+    """Intervals, for example from pd.cut, are reported in every row."""
     assert set(column_texts(pd.cut(pd.Series([1, 9, 1]), 2)).unreadable) == {0, 1, 2}
 
 
 @given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
 def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
-    """Any text is written as it is in every dtype of text, unless it is blank."""
+    """Text that is not blank is unchanged in every text dtype."""
     expected = [cell if cell and cell.strip(BLANKS) else None for cell in cells]
     for dtype in ("object", "str", "string[python]", "string[pyarrow]", "category"):
         assert texts(pd.Series(cells, dtype=dtype)) == expected
@@ -234,7 +234,7 @@ def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
-    """A float reads back as itself, with no exponent and no `.0`."""
+    """A float's text has no exponent and no `.0`, and is read back as the same float."""
     (text,) = texts(pd.Series([number]))
     assert text is not None
     assert float(text) == number
@@ -254,20 +254,20 @@ def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
         ("a" * 300, "a" * 255),
     ],
 )
-def test_field_name_makes_a_name_that_the_service_takes(column: object, name: str) -> None:
-    """A column's name becomes a field name within the rules."""
+def test_field_name_returns_a_valid_name(column: object, name: str) -> None:
+    """A column's name becomes a valid field name."""
     assert field_name(column) == name
     assert is_field_name(name)
 
 
 @given(st.text())
-def test_field_name_takes_any_name_with_a_letter(column: str) -> None:
-    """Of any name with a Latin letter in it comes a name that the service takes."""
+def test_field_name_accepts_any_name_with_a_letter(column: str) -> None:
+    """Any name with a Latin letter becomes a valid field name."""
     assert is_field_name(field_name(f"{column}x"))
 
 
 @pytest.mark.parametrize("column", ["", "###", "Имя"])
-def test_a_name_with_nothing_to_keep_is_an_error_that_shows_the_way(column: str) -> None:
-    """Where no letter is left, the analyst is told how to name the field."""
+def test_a_name_without_letters_is_an_error(column: str) -> None:
+    """The error for a name without Latin letters says how to name the field."""
     with pytest.raises(InvalidInputError, match="data="):
         field_name(column)

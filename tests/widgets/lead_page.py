@@ -1,4 +1,4 @@
-"""AddToSequence as its page uses it, with no browser, and a service that it adds leads to."""
+"""A page of AddToSequence without a browser, and a service that accepts leads."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ SLOW = 0.3
 
 
 class Page:
-    """What a page does with a widget, and what it is told."""
+    """A page that sends a widget's events and records its messages."""
 
     def __init__(self, frame: pd.DataFrame, client: Client | None, **options: Any) -> None:
         self.widget = AddToSequence(frame, client, **options)
-        # The last message of each kind, and all of them.
+        # The last message of each kind, and the list of all messages.
         self.told: dict[str, dict[str, Any]] = {}
         self.messages: list[dict[str, Any]] = []
-        # Without a kernel there is nobody to send messages to.
+        # Without a kernel the widget's messages go to this page.
         self.widget.send = self._hear
 
     def _hear(self, content: dict[str, Any], _buffers: object = None) -> None:
-        # A message that is not JSON would not arrive.
+        # Jupyter can only send messages that are valid JSON.
         message = json.loads(json.dumps(content, allow_nan=False, ensure_ascii=False).encode())
         self.told[message["kind"]] = message
         self.messages.append(message)
 
     def click(self, action: str, **more: Any) -> None:
-        """Send what a click sends."""
+        """Send the event of a click."""
         self.widget._on_message(self.widget, {"action": action, **more}, [])
 
     async def idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until the widget is idle."""
         for _ in range(1000):
             if not self.widget.busy:
                 return
@@ -51,40 +51,40 @@ class Page:
         raise AssertionError(f"still busy: {self.widget.busy}")
 
     async def check(self, **part: Any) -> None:
-        """Choose, and check the rows."""
+        """Choose the sequence and options, and check the rows."""
         chosen = {**self.widget.value, "sequence_id": "s1", **part}
         self.click("check", value=chosen)
         await self.idle()
 
     def send(self, **more: Any) -> None:
-        """Click on the button that sends what is shown."""
+        """Click the button that sends the shown plan."""
         self.click("submit", plan=self.state["plan"], value=self.widget.value, **more)
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the page knows of what can be done."""
+        """Return the state that the page receives."""
         return self.widget.state
 
     @property
     def notices(self) -> str:
-        """All that the widget tells."""
+        """Return the text of all the widget's notices."""
         return " ".join(f"{one['text']} {' '.join(one['details'])}" for one in self.widget.notices)
 
     @property
     def statuses(self) -> list[str]:
-        """What became of each row."""
+        """Return the status of each row."""
         assert self.widget.report is not None
         return self.widget.report.rows["status"].tolist()
 
 
 def leads(rows: int) -> pd.DataFrame:
-    """Return leads of which each has an address."""
+    """Return this many leads, each with an email address."""
     return pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(rows)]})
 
 
 @contextmanager
 def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Service, Client]]:
-    """Serve three sequences; requests that add leads get the replies in turn, and then success."""
+    """Serve three sequences; reply to requests that add leads in turn, and then with success."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:
@@ -104,17 +104,17 @@ def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Servi
 
 
 def slow(received: Received) -> Reply:
-    """Respond, after a while, that all leads were added."""
+    """Respond after a delay that all leads were added."""
     return script.delayed(SLOW, added(received))
 
 
 def slowly_lost(_received: Received) -> Reply:
-    """Break the connection, after a while, with no response."""
+    """Break the connection after a delay, without a response."""
     return script.delayed(SLOW, script.hang_up())
 
 
 async def begun(service: Service, requests: int = 1) -> None:
-    """Wait until so many requests that add leads have arrived."""
+    """Wait until this many requests that add leads have arrived."""
     for _ in range(1000):
         if len(sent(service)) >= requests:
             return
@@ -123,5 +123,5 @@ async def begun(service: Service, requests: int = 1) -> None:
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    """Run a test on a loop, as a kernel has one."""
+    """Run a test on an event loop, like a kernel's."""
     asyncio.run(test)

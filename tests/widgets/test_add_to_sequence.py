@@ -1,4 +1,4 @@
-"""AddToSequence with no browser: what the page may send, and what the kernel makes of it."""
+"""AddToSequence without a browser: the page's events and the kernel's reactions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from tests.widgets.lead_page import (
 pytestmark = pytest.mark.long
 
 
-def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
-    """Clicks at once, later, and from another view send each row once."""
+def test_a_plan_is_sent_once_despite_several_clicks() -> None:
+    """Simultaneous, later and other views' clicks send each row only once."""
 
     async def test() -> None:
         page = Page(leads(3), client)
@@ -63,8 +63,8 @@ def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
 @pytest.mark.parametrize(
     "change", [{"email": None, "profnet_url": "url"}, {"sequence_id": "s2"}, {"data": {"a": "url"}}]
 )
-def test_a_plan_that_is_out_of_date_is_refused(change: dict[str, Any]) -> None:
-    """A click that meets another choice, in the page or in the kernel, sends nothing."""
+def test_an_outdated_plan_is_rejected(change: dict[str, Any]) -> None:
+    """A click on an outdated plan, in the page or in the kernel, sends nothing."""
 
     async def test() -> None:
         page = Page(leads(2).assign(url="profnet.example/in/a"), client)
@@ -88,8 +88,8 @@ def test_a_plan_that_is_out_of_date_is_refused(change: dict[str, Any]) -> None:
         assert sent(service) == []
 
 
-def test_what_is_sent_is_the_frame_of_the_plan() -> None:
-    """A frame that is changed after its rows were checked is sent as it was; it is not changed."""
+def test_the_checked_frame_is_sent() -> None:
+    """A frame changed after its check is sent in its checked state and not modified."""
     frame = leads(2)
 
     async def test() -> None:
@@ -106,8 +106,8 @@ def test_what_is_sent_is_the_frame_of_the_plan() -> None:
         assert sent(service) == [["lead0", "lead1"]]
 
 
-def test_cancel_then_only_the_rest() -> None:
-    """After Cancel only rows that never left can be sent, by their place, to that sequence."""
+def test_after_cancel_only_unsent_rows_are_sent() -> None:
+    """After Cancel only unsent rows can be sent, by position, and only to the same sequence."""
     frame = leads(CHUNK + 2)
 
     async def test() -> None:
@@ -141,8 +141,8 @@ def test_cancel_then_only_the_rest() -> None:
         assert len({name for chunk in sent(service) for name in chunk}) == CHUNK + 2
 
 
-def test_where_nothing_arrived_all_can_be_sent_elsewhere() -> None:
-    """A sequence that refuses everything leaves the frame free for another."""
+def test_rejected_rows_can_be_sent_to_another_sequence() -> None:
+    """If a sequence rejects all rows, the frame can be sent to another sequence."""
     refused = script.json({"validation_errors": [{"error_code": "x", "message": "no"}]}, 422)
 
     async def test() -> None:
@@ -165,8 +165,8 @@ def test_where_nothing_arrived_all_can_be_sent_elsewhere() -> None:
         ]
 
 
-def test_unknown_rows_are_sent_again_only_by_their_own_button() -> None:
-    """A plan never has rows that may have arrived; their button sends them once."""
+def test_unknown_rows_are_retried_only_by_their_button() -> None:
+    """A plan never contains rows that may have arrived; a separate button sends them once."""
 
     async def test() -> None:
         page = Page(leads(2), client)
@@ -187,8 +187,8 @@ def test_unknown_rows_are_sent_again_only_by_their_own_button() -> None:
         assert len(sent(service)) == 2
 
 
-def test_a_plan_of_the_rest_outlives_sending_unknown_rows_again() -> None:
-    """What their own button left unknown stays that when a plan from before it is sent."""
+def test_an_earlier_plan_skips_retried_rows() -> None:
+    """Rows that stay unknown after a retry are not sent by a plan from before the retry."""
     inactive = {"validation_errors": [{"error_code": "invalid_sequence_status", "message": "no"}]}
     turns = [script.hang_up(), script.json(inactive, 422), script.json({"error": "odd"}, 400)]
 
@@ -211,8 +211,8 @@ def test_a_plan_of_the_rest_outlives_sending_unknown_rows_again() -> None:
         run(test())
 
 
-def test_cancel_also_ends_sending_unknown_rows_of_a_later_run() -> None:
-    """After Cancel, nothing is sent once more of the rows that the run after this one left."""
+def test_cancel_ends_retries_of_later_runs() -> None:
+    """Cancel during a retry leaves the unknown rows of later runs unsent."""
     lost = script.hang_up()
 
     async def test() -> None:
@@ -237,8 +237,8 @@ def test_cancel_also_ends_sending_unknown_rows_of_a_later_run() -> None:
         assert len(sent(service)) == 3
 
 
-def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
-    """An error of that is told with all that it says, and stays with the report of all runs."""
+def test_an_error_of_a_retry_is_shown() -> None:
+    """An error during a retry is shown completely and kept in the report of all runs."""
     said = [{"error_code": code, "message": f"{code}!"} for code in ("missing_ai_credits", "odd")]
 
     async def test() -> None:
@@ -268,7 +268,7 @@ def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
 
 
 def test_cancel_and_abort_while_a_cell_runs() -> None:
-    """Both are heard in a thread of their own while the loop is busy; once it is over, neither."""
+    """Cancel and abort work in a separate thread during a cell, and have no effect afterwards."""
 
     async def test() -> None:
         page = Page(leads(2 * CHUNK), client)
@@ -288,8 +288,8 @@ def test_cancel_and_abort_while_a_cell_runs() -> None:
         assert len(sent(service)) == 1
 
 
-def test_who_was_there_already_is_there() -> None:
-    """Rows that the service skipped as they are in the sequence count as being there."""
+def test_rows_already_in_the_sequence_count() -> None:
+    """Rows skipped because they are already in the sequence count as present."""
 
     def there(received: Received) -> Reply:
         who = [{"email": lead["email"]} for lead in received.json["leads"]]
@@ -309,7 +309,7 @@ def test_who_was_there_already_is_there() -> None:
 
 
 def test_two_widgets_on_one_frame() -> None:
-    """A second widget cannot send at the same time, and later says who was sent to before."""
+    """A second widget cannot send at the same time, and later counts the leads sent before."""
 
     async def test() -> None:
         first, second = Page(leads(2), client), Page(leads(3), client)
@@ -333,8 +333,8 @@ def test_two_widgets_on_one_frame() -> None:
         assert [len(chunk) for chunk in sent(service)] == [2, 3]
 
 
-def test_two_widgets_that_were_checked_before_either_sent() -> None:
-    """What another widget sent since the rows were checked is said before it is sent again."""
+def test_two_widgets_with_earlier_checks() -> None:
+    """Rows sent by another widget since the check are reported before they are sent again."""
 
     async def test() -> None:
         first, second = Page(leads(2), client), Page(leads(2), client)
@@ -355,8 +355,8 @@ def test_two_widgets_that_were_checked_before_either_sent() -> None:
         assert len(sent(service)) == 2
 
 
-def test_another_connection_is_met_by_no_click() -> None:
-    """What was read, checked or sent with one connection never goes on with another unseen."""
+def test_a_new_connection_needs_a_new_check() -> None:
+    """Data read, checked or sent with one connection is never reused with another."""
 
     def connect(service: Service, token: str = TOKEN) -> None:
         connections.enter_context(of.connect(service.url, token, cache=None))
@@ -400,8 +400,8 @@ def test_another_connection_is_met_by_no_click() -> None:
         assert sent(other) == []
 
 
-def test_a_kernel_that_goes_down_sends_no_more() -> None:
-    """Once the loop has ended, the request under way is the last one."""
+def test_a_stopped_kernel_sends_no_more() -> None:
+    """After the event loop ends, no request follows the running one."""
     begun = threading.Event()
 
     def first(received: Received) -> Reply:
@@ -421,8 +421,8 @@ def test_a_kernel_that_goes_down_sends_no_more() -> None:
         assert len(sent(service)) == 1
 
 
-def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
-    """After an unexpected error nothing more is sent; after a known one sending goes on."""
+def test_a_run_without_a_report_ends_all_sending() -> None:
+    """An unexpected error ends all sending; after an expected error sending can continue."""
     value = read_value({"sequence_id": "s1", "email": "email"})
     with serving() as (_, client):
         sender = Sender(leads(2), lambda: "continue")
@@ -435,7 +435,7 @@ def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
 
 
 def test_a_journal(tmp_path: Path) -> None:
-    """With a journal another widget goes on where one was cancelled; without its file none does."""
+    """With a journal another widget resumes after Cancel; without its file no widget does."""
     path = tmp_path / "leads.journal"
 
     async def test() -> None:
@@ -464,8 +464,8 @@ def test_a_journal(tmp_path: Path) -> None:
         assert [len(chunk) for chunk in sent(service)] == [CHUNK, 1]
 
 
-def test_a_journal_that_cannot_be_used_is_refused_when_rows_are_checked() -> None:
-    """There is no plan without the journal that it is to be sent with."""
+def test_an_invalid_journal_is_an_error_at_the_check() -> None:
+    """An invalid journal is an error when rows are checked, and there is no plan."""
 
     async def test() -> None:
         page = Page(leads(1), client, journal="/")
@@ -481,16 +481,14 @@ def test_a_journal_that_cannot_be_used_is_refused_when_rows_are_checked() -> Non
 
 
 @pytest.mark.parametrize("journal", ["~nobody.at.all/j", "a\0b", "x" * 300, "", 5])
-def test_what_cannot_be_a_journal_is_refused(journal: Any) -> None:
-    """A path that there cannot be is an error where the widget is made."""
+def test_an_impossible_journal_path_is_an_error(journal: Any) -> None:
+    """An impossible journal path is an error when the widget is created."""
     with pytest.raises(InvalidInputError):
         Page(leads(1), None, journal=journal)
 
 
-def test_a_journal_stays_where_it_was_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A relative path leads to the working folder in which the widget was made."""
+def test_a_journals_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path is resolved in the working folder at the widget's creation."""
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
@@ -509,8 +507,8 @@ def test_a_journal_stays_where_it_was_named(
     assert list(folders[1].iterdir()) == []
 
 
-def test_what_cannot_be_checked_is_told() -> None:
-    """No sequence, one that takes none, wrong names and no identifier are told, with no plan."""
+def test_failed_checks_are_shown() -> None:
+    """A missing or closed sequence, wrong names and missing identifiers are errors."""
 
     async def test() -> None:
         page = Page(leads(1), client)
@@ -553,7 +551,7 @@ HOSTILE = pd.DataFrame(
     ],
 )
 def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
-    """Odd columns, labels and cells break nothing; every row is in the outcome."""
+    """Unusual columns, labels and cells cause no error, and every row has an outcome."""
 
     async def test() -> None:
         page = Page(frame, client)
@@ -572,13 +570,13 @@ def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
 
 
 def test_no_frame() -> None:
-    """Anything but a frame is refused at once."""
+    """An object that is not a frame is rejected at once."""
     with pytest.raises(InvalidInputError, match="takes a frame"):
         AddToSequence([])  # type: ignore[arg-type]
 
 
-def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
-    """What a saved notebook may hold has no lead and no token, and messages have no token."""
+def test_traits_contain_no_people_or_token(tmp_path: Path) -> None:
+    """The widget's traits contain no lead or token, and its messages contain no token."""
 
     async def test() -> None:
         page = Page(leads(2), client)
@@ -606,7 +604,7 @@ def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
 
 
 def test_filter_by_status() -> None:
-    """The table shows the first 500 rows, of one status where that is wished."""
+    """The table shows the first 500 rows, optionally of one status."""
     frame = leads(600)
     frame.loc[599, "email"] = "n/a"
 
@@ -627,7 +625,7 @@ def test_filter_by_status() -> None:
 
 
 def test_python_on_a_plan_and_a_click_send_once() -> None:
-    """A plan that was submitted in a cell is not sent by the button, nor unseen by the next."""
+    """A plan submitted in a cell is not sent by the button, and a later plan warns of it."""
 
     async def test() -> None:
         page = Page(leads(1), client)
@@ -650,7 +648,7 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
 
 
 def test_closing_the_widget_ends_the_sending() -> None:
-    """A widget that is closed sends nothing after the request under way."""
+    """A closed widget sends nothing after the running request."""
 
     async def test() -> None:
         page = Page(leads(2 * CHUNK), client)

@@ -1,4 +1,4 @@
-"""AddToSequence over several runs: notes, errors, columns, settings, and lost journals."""
+"""AddToSequence over several runs: notes, errors, columns, settings and lost journals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 
 def mails(service: Service) -> list[list[str]]:
-    """Return the addresses of each request that added leads."""
+    """Return the email addresses of each request that added leads."""
     return [
         [lead["email"] for lead in one.json["leads"]]
         for one in service.requests
@@ -34,7 +34,7 @@ REFUSED = script.json({"error": "odd"}, 400)
 
 
 def skipped(name: str) -> Callable[[Received], Reply]:
-    """Return what replies that all leads of a request are in a list of skipped ones."""
+    """Return a reply that puts all leads of a request in a list of skipped leads."""
 
     def reply(received: Received) -> Reply:
         leads = received.json["leads"]
@@ -43,8 +43,8 @@ def skipped(name: str) -> Callable[[Received], Reply]:
     return reply
 
 
-def test_notes_and_the_error_are_those_of_all_runs() -> None:
-    """What an earlier run noted stays, and there is an error as long as rows are open."""
+def test_notes_and_errors_are_kept_over_runs() -> None:
+    """Notes of earlier runs are kept, and the error stays while rows are unfinished."""
 
     async def test() -> None:
         page = Page(leads(CHUNK + 1), client)
@@ -84,7 +84,7 @@ def test_notes_and_the_error_are_those_of_all_runs() -> None:
 def test_whether_rows_have_arrived(
     reply: Reply | Callable[[Received], Reply], status: str, arrived: bool
 ) -> None:
-    """Only what certainly never reached the sequence leaves the frame free for another."""
+    """The frame can be sent to another sequence only if certainly no row has arrived."""
     frame = leads(3)
     frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
 
@@ -104,8 +104,8 @@ def test_whether_rows_have_arrived(
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_other_settings_for_the_rest(has_journal: bool, tmp_path: Path) -> None:
-    """They may change from run to run, but a journal is of one submission."""
+def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
+    """Settings may change between runs without a journal, but not with one."""
     journal = tmp_path / "leads.journal" if has_journal else None
 
     async def test() -> None:
@@ -131,7 +131,7 @@ def test_other_settings_for_the_rest(has_journal: bool, tmp_path: Path) -> None:
 
 
 def test_a_skipped_row_is_sent_with_its_override() -> None:
-    """What was skipped by a check of the service is sent where that check is now left out."""
+    """A row skipped by a check is sent if that check is overridden."""
     recently = skipped("recently_contacted_and_skipped")
 
     async def test() -> None:
@@ -155,7 +155,7 @@ def test_a_skipped_row_is_sent_with_its_override() -> None:
 
 
 def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
-    """After a run by another address they stay unknown, and their detail says why."""
+    """Unknown rows stay unknown after a run with another column, and their detail says why."""
     frame = leads(CHUNK + 1)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
     frame.loc[0, "home"] = frame.loc[0, "email"]
@@ -183,8 +183,8 @@ def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
         assert [len(request) for request in mails(service)] == [CHUNK, 1, 1, 1]
 
 
-def test_columns_of_a_run_that_nothing_came_of_link_nobody() -> None:
-    """Rows that only share an address that was refused for both are two people by another."""
+def test_rejected_columns_link_no_rows() -> None:
+    """Rows with the same rejected address are two people if another column distinguishes them."""
     frame = leads(CHUNK + 1)
     frame["home"] = [f"home{row % CHUNK}@example.com" for row in range(len(frame))]
 
@@ -202,8 +202,8 @@ def test_columns_of_a_run_that_nothing_came_of_link_nobody() -> None:
         run(test())
 
 
-def test_a_used_journal_that_is_gone_is_gone_for_every_sequence(tmp_path: Path) -> None:
-    """Even where nothing arrived, none is begun in its place."""
+def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> None:
+    """A missing journal is an error for every sequence, even if no row has arrived."""
     path = tmp_path / "leads.journal"
 
     async def test() -> None:
@@ -223,8 +223,8 @@ def test_a_used_journal_that_is_gone_is_gone_for_every_sequence(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_an_older_journal_is_refused(replaced: bool, tmp_path: Path) -> None:
-    """A widget that has used a journal accepts no earlier copy of it, at any click."""
+def test_an_older_journal_is_rejected(replaced: bool, tmp_path: Path) -> None:
+    """A widget that has used a journal rejects earlier copies of it, at every click."""
     path = tmp_path / "leads.journal"
 
     async def test() -> None:

@@ -1,4 +1,4 @@
-"""AddToSequence over several runs: what is shown meanwhile, and what is sent next."""
+"""AddToSequence over several runs: the shown table, and the rows sent next."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ pytestmark = pytest.mark.long
 
 
 def live_tables(page: Page) -> list[dict[str, Any]]:
-    """Return the tables that were shown while leads were being sent."""
+    """Return the tables shown during sending."""
     return [one for one in page.messages if one["kind"] == "outcome" and one["mode"] == "live"]
 
 
 def counts_of(table: dict[str, Any]) -> dict[str, int]:
-    """Return how many rows a table has of each status."""
+    """Return the number of rows of each status in a table."""
     return {status: count for status, count, *_ in table["summary"]}
 
 
-def test_the_table_of_a_second_run_has_all_rows_while_it_is_sent() -> None:
-    """What the first run settled stays as it is; the rest waits, is being sent, and is added."""
+def test_the_live_table_of_a_second_run_has_all_rows() -> None:
+    """Rows of the first run keep their outcome while the other rows wait, are sent and added."""
     shown = threading.Semaphore(0)
 
     def once_shown(received: Received) -> Reply:
@@ -81,7 +81,7 @@ def test_the_table_of_a_second_run_has_all_rows_while_it_is_sent() -> None:
 
 
 def test_attempts_of_several_runs_add_up() -> None:
-    """A row that was refused and then added was sent twice, one that was added at once, once."""
+    """A row that was rejected and then added has two attempts, and other added rows have one."""
     refused = script.json({"error": "odd"}, 400)
 
     async def test() -> None:
@@ -102,7 +102,7 @@ def test_attempts_of_several_runs_add_up() -> None:
 
 
 def test_progress_counts_every_status_of_a_kind() -> None:
-    """Rows that were skipped for different reasons are all counted while the rest is sent."""
+    """Rows skipped for different reasons are all counted during sending."""
 
     def mixed(received: Received) -> Reply:
         who = [{"email": lead["email"]} for lead in received.json["leads"]]
@@ -132,7 +132,7 @@ def test_progress_counts_every_status_of_a_kind() -> None:
 
 
 def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
-    """Saving writes three files; existing ones are named first, and replaced by a second click."""
+    """Saving writes three files; existing files are named and need a second click."""
     frame = leads(2)
     frame.loc[1, "email"] = "n/a"
     folder = tmp_path / "out"
@@ -161,8 +161,8 @@ def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
         run(test())
 
 
-def test_mailboxes_that_cannot_be_read_are_told() -> None:
-    """Sequences can be chosen all the same, and the error is told."""
+def test_unreadable_mailboxes_are_reported() -> None:
+    """Sequences can be chosen even if reading the mailboxes fails, and the error is shown."""
 
     def reply(received: Received) -> Reply:
         if received.path == "/mailboxes":
@@ -183,7 +183,7 @@ def test_mailboxes_that_cannot_be_read_are_told() -> None:
 
 
 def test_reading_can_be_cancelled() -> None:
-    """Cancel ends the reading of sequences; with nothing under way, clicks do nothing."""
+    """Cancel ends the reading of sequences, and clicks do nothing while the widget is idle."""
 
     async def test() -> None:
         page = Page(leads(1), client)
@@ -209,7 +209,7 @@ def test_reading_can_be_cancelled() -> None:
 
 
 def mails(service: Service) -> list[list[str]]:
-    """Return the addresses of each request that added leads."""
+    """Return the email addresses of each request that added leads."""
     return [
         [lead["email"] for lead in one.json["leads"]]
         for one in service.requests
@@ -226,7 +226,7 @@ def test_a_row_that_becomes_valid_by_other_columns_is_sent(
 ) -> None:
     """After rows have arrived, rows that were invalid are sent once other columns make them valid.
 
-    One that is the same person as an open row stands for both; none of the two is lost.
+    If such a row and an unfinished row are the same person, one lead is sent for both.
     """
     frame = leads(CHUNK + 3)
     frame["home"] = frame["email"]
@@ -257,11 +257,11 @@ def test_a_row_that_becomes_valid_by_other_columns_is_sent(
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_who_was_sent_is_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
-    """A settled row is not sent by its other address, nor is another row with its address."""
+def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
+    """A row that was sent is not sent by its other address, nor is another row with it."""
     frame = leads(CHUNK + 2)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
-    # The last row was added: its work address is the first row's home address.
+    # The last row was added; its work address is the first row's home address.
     frame.loc[0, "home"] = frame.loc[CHUNK + 1, "email"]
     frame.loc[1, "home"] = frame.loc[CHUNK + 1, "home"]
     journal = tmp_path / "leads.journal" if has_journal else None
@@ -283,8 +283,8 @@ def test_who_was_sent_is_not_sent_by_another_column(has_journal: bool, tmp_path:
         run(test())
 
 
-def test_the_live_table_has_what_was_learned_since_the_rows_were_checked() -> None:
-    """Unknown rows that were sent once more after the check are shown as they are now."""
+def test_the_live_table_has_later_outcomes() -> None:
+    """The live table shows the new outcomes of unknown rows that were retried after the check."""
 
     async def test() -> None:
         page = Page(leads(CHUNK + 2), client)
@@ -305,7 +305,7 @@ def test_the_live_table_has_what_was_learned_since_the_rows_were_checked() -> No
         run(test())
 
 
-def test_the_outcomes_of_a_second_run_are_those_of_the_report(tmp_path: Path) -> None:
+def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
 
     async def test() -> None:
@@ -334,7 +334,7 @@ def test_the_outcomes_of_a_second_run_are_those_of_the_report(tmp_path: Path) ->
 
 @pytest.mark.parametrize("has_journal", [False, True])
 def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: Path) -> None:
-    """Rows that one column links to a person who was sent are not sent by another column."""
+    """Rows linked by one column to a person sent before are not sent by another column."""
     frame = pd.DataFrame(
         {
             "email": ["a@example.com", "a2@example.com", "b@example.com"],
@@ -365,7 +365,7 @@ def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: 
 
 @pytest.mark.parametrize("has_journal", [False, True])
 def test_the_widget_asks_about_leads_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
-    """It counts them by person, whether or not it has a journal, and sends them on request."""
+    """The widget counts people that a cell has sent, and sends them only on request."""
     frame = pd.DataFrame({"email": ["a@example.com", "b@example.com"]})
     in_cell = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""The choice, the guesses and the code of adding leads, as tables; no browser, no service."""
+"""Choices, guesses and code of AddToSequence, without a browser or service."""
 
 from __future__ import annotations
 
@@ -60,32 +60,32 @@ def guessed(**columns: list[Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", EMAILS)
 def test_spellings_of_email(name: str) -> None:
-    """A column that is called an address is taken for one, whatever the spelling."""
+    """A column named like an email address is guessed in any spelling."""
     assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column == name
     assert guessed(**{"Name": [], name: []})["email"].column == name
 
 
 @pytest.mark.parametrize("name", NO_EMAILS)
-def test_what_is_only_about_email(name: str) -> None:
-    """A column about addresses, or with other people's, is not taken by its name."""
+def test_columns_about_email(name: str) -> None:
+    """A column about email, or with other people's addresses, is not guessed by its name."""
     assert guessed(**{"Name": WORDS, name: WORDS})["email"].column is None
     assert guessed(**{"E-Mail": ADDRESSES, name: ADDRESSES})["email"].column == "E-Mail"
 
 
 @pytest.mark.parametrize("name", URLS)
 def test_spellings_of_profile(name: str) -> None:
-    """A column that is called a profile's address is taken for one."""
+    """A column named like a profile URL is guessed."""
     assert guessed(**{"Name": WORDS, name: PROFILES})["profnet_url"].column == name
 
 
 @pytest.mark.parametrize("name", NO_URLS)
-def test_what_is_no_profile_of_a_person(name: str) -> None:
-    """Companies' profiles, pictures and other links are not taken."""
+def test_other_urls_are_not_profiles(name: str) -> None:
+    """Company profiles, pictures and other links are not guessed."""
     assert guessed(**{"Name": WORDS, name: PROFILES})["profnet_url"].column is None
 
 
 def test_names_of_the_network() -> None:
-    """What the service calls the network is a name of the column, too."""
+    """A column may be named after the service's name of the network."""
     frame = pd.DataFrame({"Othernet URL": PROFILES})
     columns = list(frame.columns)
     assert guess_columns(frame, columns)["profnet_url"].column is None
@@ -93,8 +93,8 @@ def test_names_of_the_network() -> None:
     assert found.column == "Othernet URL"
 
 
-def test_two_that_fit() -> None:
-    """Of two columns the cells decide; where they do not, none is taken, and it is said."""
+def test_two_matching_columns() -> None:
+    """If two columns match, their cells decide; if the cells are ambiguous, a note says so."""
     twins = guessed(**{"Work Email": ADDRESSES, "Private Email": ADDRESSES})["email"]
     assert twins.column is None
     assert "equally well: 'Work Email', 'Private Email'" in twins.note
@@ -110,20 +110,20 @@ def test_two_that_fit() -> None:
 
 
 def test_cells_that_look_different() -> None:
-    """A column whose cells are not addresses is not taken, and a note says so."""
+    """A column whose cells are not addresses is not guessed, and a note says so."""
     found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
     assert found.column is None
     assert "'Mail' do not match" in found.note
 
 
 @pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
-def test_other_people_are_not_taken_by_cells(name: str) -> None:
-    """A column of addresses that are somebody else's by its name is never guessed."""
+def test_other_peoples_addresses_are_not_guessed(name: str) -> None:
+    """A column of addresses whose name refers to other people is never guessed."""
     assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column is None
 
 
 def test_by_cells_alone() -> None:
-    """Where no name fits, the one column that is full of addresses is taken, and it is said."""
+    """If no name matches, the only column full of addresses is guessed, with a note."""
     found = guessed(Kontakt=ADDRESSES, Name=WORDS)["email"]
     assert found.column == "Kontakt"
     assert "the cells match" in found.note
@@ -137,7 +137,7 @@ COLUMNS = ["email", 'a "quoted"', "back\\slash", "new\nline", "Größe", "{x}", 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("long", [False, True])
 def test_code_does_the_same(column: str, long: bool) -> None:
-    """The code is Python that names exactly what was chosen, whatever the columns are called."""
+    """The code is valid Python with exactly the chosen columns, whatever their names."""
     value = read_value(
         {
             "sequence_id": "seq",
@@ -168,8 +168,8 @@ def test_code_does_the_same(column: str, long: bool) -> None:
     assert all(len(line) <= 100 for line in code.splitlines())
 
 
-def test_default_columns_are_named_where_they_are_not_meant() -> None:
-    """A default column that is there and not chosen is left out by name; no sequence, no code."""
+def test_unchosen_default_columns_are_disabled() -> None:
+    """The code disables an unchosen default column by name; without a sequence it is empty."""
     value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
     assert code_for(value, ["email", "profnet_url"]) == (
         'report = df.outreach.add_to_sequence("s", email=None)'
@@ -178,7 +178,7 @@ def test_default_columns_are_named_where_they_are_not_meant() -> None:
 
 
 def test_code_runs(sandbox: Sandbox, client: Client) -> None:
-    """The code sends what a plan of the choice sends."""
+    """The code sends the same leads as the plan of the choice."""
     df = pd.DataFrame({'E"Mail': ["code.runs@example.com"], "Ä": ["x"]})
     value = read_value(
         {
@@ -211,14 +211,14 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
         ({"mailbox": 1}, "mailbox takes text"),
     ],
 )
-def test_choices_that_make_no_sense(part: dict[str, Any], words: str) -> None:
-    """A part that does not exist, or is of another type, is refused."""
+def test_invalid_choices(part: dict[str, Any], words: str) -> None:
+    """An unknown part of a choice, or one of a wrong type, is rejected."""
     with pytest.raises(InvalidInputError, match=words):
         read_value(part)
 
 
-def test_only_what_is_on_is_an_override() -> None:
-    """An override that is off is left out, and mailboxes count only with their distribution."""
+def test_only_active_overrides_count() -> None:
+    """Overrides that are off are dropped, and mailboxes count only with their distribution."""
     value = read_value({"overrides": {spec.OVERRIDES[0].name: False}, "mailboxes": ["a@b.example"]})
     assert value["overrides"] == {}
     assert plan_arguments(value)["overrides"] is None
@@ -229,13 +229,13 @@ def test_only_what_is_on_is_an_override() -> None:
 
 
 def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Return a frame as of.sequences() does."""
+    """Return a frame like that of of.sequences()."""
     names = [field.name for field in spec.SEQUENCE if field.name != "_links"]
     return pd.DataFrame(rows, columns=names).astype({"created_at": "datetime64[ns, UTC]"})
 
 
 def test_sequences_by_status() -> None:
-    """Each state of the interface can be chosen or not; what nobody knows can, with a hint."""
+    """Documented statuses decide whether a sequence can be chosen; unknown ones give a hint."""
     states = [*spec.SEQUENCE_STATUSES, "sleeping", None]
     options = sequence_options(
         sequences_frame(
@@ -249,8 +249,8 @@ def test_sequences_by_status() -> None:
         assert bool(option["hint"]) == (status not in spec.SEQUENCE_STATUSES)
 
 
-def test_sequences_of_one_name() -> None:
-    """Two of one name are told apart by creator, date and id; without an id none can be chosen."""
+def test_sequences_with_the_same_name() -> None:
+    """Sequences with the same name are distinguished by creator, date and id, and need an id."""
     twin = {"name": "Twin", "status": "active", "created_by_user_email": "ada@example.org"}
     options = sequence_options(
         sequences_frame(
@@ -270,7 +270,7 @@ def test_sequences_of_one_name() -> None:
 
 
 def test_mailboxes() -> None:
-    """Only active ones can be chosen, each address once."""
+    """Only active mailboxes can be chosen, each address once."""
     states = [*spec.MAILBOX_STATUSES, None]
     frame = pd.DataFrame(
         {
@@ -286,7 +286,7 @@ def test_mailboxes() -> None:
 
 
 def test_columns_that_cannot_be_used() -> None:
-    """Labels that are not text, or occur twice, are reported and cannot be chosen."""
+    """Columns with labels that are not text, or are repeated, are reported and cannot be chosen."""
     options = column_options(["First Name", 7, "twice", "twice", "\ud800", "艳", ("a", "b")])
     assert [option["name"] for option in options] == ["First Name", None, None, None, "艳", None]
     assert [bool(option["problem"]) for option in options] == [False, True, True, True, False, True]
@@ -295,7 +295,7 @@ def test_columns_that_cannot_be_used() -> None:
 
 
 def test_problems_are_cut() -> None:
-    """The page gets the first problems, and how many there are."""
+    """The page receives the first problems and their total number."""
     plan = make_plan(pd.DataFrame({"email": ["n/a"] * PROBLEMS_SHOWN}), "s")
     content = plan_content(plan)
     assert len(content["problems"]) == PROBLEMS_SHOWN
@@ -304,7 +304,7 @@ def test_problems_are_cut() -> None:
 
 
 def test_a_plan_of_some_rows() -> None:
-    """A restricted plan sends no other row, and has the outcomes that it was given for them."""
+    """A restricted plan sends only its rows, and has the passed outcomes for the others."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
     whole = make_plan(frame, "s")
     outcomes = pd.DataFrame({"position": [0], "status": "added", "detail": "", "error_code": None})
@@ -315,7 +315,7 @@ def test_a_plan_of_some_rows() -> None:
 
 
 def test_persons_who_were_sent_before() -> None:
-    """They are known by account and sequence, while they are sent and after, by any row."""
+    """People sent before are known by account and sequence, during and after sending."""
     frame = pd.DataFrame(
         {"email": ["a@x.example", "b@x.example"], "profnet_url": ["https://x.example/in/a", None]}
     )

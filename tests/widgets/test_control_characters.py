@@ -1,4 +1,4 @@
-"""Control characters in what the service says: every widget shows them as visible text."""
+"""Every widget shows control characters in the service's texts as visible text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = {"validation_errors": [{"error_code": BAD, "message": BAD}]}
 
 
 def service(received: Received) -> Reply:
-    """Respond with control characters wherever a text may have some."""
+    """Respond with control characters in all texts."""
     if received.path == "/people/search":
         pagination = {"page": 1, "page_size": 1, "total": 1, "total_pages": 1}
         person = {"id": "p1", "name": BAD, "title": BAD, "company": {"name": BAD}}
@@ -48,21 +48,21 @@ def texts(content: Any) -> Iterator[str]:
 
 
 async def idle(widget: Panel) -> None:
-    """Wait until nothing is under way."""
+    """Wait until the widget is idle."""
     async with asyncio.timeout(20):
         while widget.busy:
             await asyncio.sleep(0.01)
 
 
 async def search(client: Client) -> PeopleSearch:
-    """Find somebody, and have the count fail or warn."""
+    """Find a person, and let the count fail or warn."""
     widget = PeopleSearch(client=client)
     widget.search()
     return widget
 
 
 async def limits(client: Client) -> MailboxLimits:
-    """Change a limit in vain."""
+    """Change a limit that the service rejects."""
     widget = MailboxLimits(client)
     await idle(widget)
     widget.edit({"m1": 5})
@@ -71,7 +71,7 @@ async def limits(client: Client) -> MailboxLimits:
 
 
 async def adding(client: Client) -> AddToSequence:
-    """Add a lead in vain."""
+    """Add a lead that the service rejects."""
     frame = pd.DataFrame({"email": ["ada@example.com"], BAD: ["x"]}, index=[BAD])
     widget = AddToSequence(frame, client)
     widget.reload()
@@ -84,7 +84,7 @@ async def adding(client: Client) -> AddToSequence:
 
 @pytest.mark.parametrize("use", [search, limits, adding])
 def test_control_characters_are_visible(use: Any) -> None:
-    """No message to the page has a raw one, whatever name, status, detail or error it is in."""
+    """No message to the page has a raw control character in a name, status, detail or error."""
     sent: list[Any] = []
 
     async def test() -> None:
@@ -92,7 +92,7 @@ def test_control_characters_are_visible(use: Any) -> None:
             with Client(scripted_service.url, "token", cache=None, backoff=0) as client:
                 widget = await use(client)
                 await idle(widget)
-                # Without a kernel there is nobody to send messages to.
+                # Record the messages, because there is no kernel.
                 widget.send = sent.append
                 widget._on_message(widget, {"action": "ready"}, [])
                 await idle(widget)
@@ -101,5 +101,5 @@ def test_control_characters_are_visible(use: Any) -> None:
     asyncio.run(test())
     shown = list(texts(sent))
     assert any(SEEN in text for text in shown)
-    # The name of a column is also what stands for it.
+    # A column's name is also its identifier.
     assert {text for text in shown if not text.replace("\n", "").isprintable()} <= {BAD}

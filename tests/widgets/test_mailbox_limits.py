@@ -1,4 +1,4 @@
-"""MailboxLimits without a browser: what changes, what it adds up to, its code, and its results."""
+"""MailboxLimits without a browser: changes, capacity, code and results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.long
 def mailbox(
     identity: str | None = "m1", limit: int | None = 40, status: str | None = "active"
 ) -> Mailbox:
-    """Return a mailbox with an address that goes with its id."""
+    """Return a mailbox with an address made from its id."""
     return Mailbox(identity, f"{identity}@example.com", "google", status, limit)
 
 
@@ -55,29 +55,29 @@ def mailbox(
         (40, {"m2": 60}, []),
     ],
 )
-def test_only_what_differs_is_a_change(
+def test_only_different_limits_are_changes(
     before: int | None, limits: dict[str, int], expected: list[tuple[int | None, int]]
 ) -> None:
-    """A limit that is as it was, or of a mailbox that is not there, is not a change."""
+    """An unchanged limit, or one of an unknown mailbox, is not a change."""
     changes = list_changes([mailbox(limit=before)], limits)
     assert [(one.before, one.after) for one in changes] == expected
 
 
 def test_a_mailbox_without_id_cannot_be_changed() -> None:
-    """Where the service gives no id, there is nothing to change."""
+    """A mailbox without an id cannot be changed."""
     assert list_changes([mailbox(None)], {"None": 60, "": 60}) == []
 
 
 @pytest.mark.parametrize("status", [*spec.MAILBOX_STATUSES, "warming", None])
 def test_only_active_mailboxes_count(status: str | None) -> None:
-    """The day's capacity is that of the active mailboxes, now and with the changes."""
+    """The daily capacity counts only active mailboxes, before and after the changes."""
     listed = [mailbox("m1", 40, "active"), mailbox("m2", 50, status)]
     counts = status == "active"
     assert capacity(listed, {"m2": 70}) == ((90, 110) if counts else (40, 40))
 
 
 def test_the_capacity_says_which_mailboxes_count() -> None:
-    """In words: the sums, how many count, how many do not, and how many have no limit."""
+    """The text has the sum before and after changes, and counts mailboxes left out of it."""
     listed = [
         mailbox("m1", 1000),
         mailbox("m2", None),
@@ -95,20 +95,20 @@ def test_the_capacity_says_which_mailboxes_count() -> None:
 
 @pytest.mark.parametrize("value", [True, 1.5, 60.0, "60", None, float("nan"), 2**63, -(2**63) - 1])
 def test_a_limit_is_a_whole_number(value: object) -> None:
-    """Anything but a whole number that a frame can hold is refused."""
+    """A limit that is not an integer in Int64's range is rejected."""
     with pytest.raises(InvalidInputError, match="daily limit"):
         check_new_limit(value)
 
 
 @pytest.mark.parametrize("value", [0, -5, 10**9])
 def test_no_bounds_are_invented(value: int) -> None:
-    """The interface gives no bounds, so a limit's size is the service's business."""
+    """The widget accepts any size of limit, because the interface documents no bounds."""
     assert check_new_limit(value) == value
 
 
 @given(identity=st.text(min_size=1), email=st.text(), limit=st.integers())
 def test_the_code_makes_the_change_and_nothing_else(identity: str, email: str, limit: int) -> None:
-    """Whatever an id or an address holds, the code is one call with that id and limit."""
+    """For any id or address the code is one call with that id and limit."""
     code = changes_code([Change(identity, email, None, limit)])
     assert len(code.splitlines()) == 3
     _, statement = ast.parse(code).body
@@ -119,7 +119,7 @@ def test_the_code_makes_the_change_and_nothing_else(identity: str, email: str, l
 
 
 def test_the_frames_have_the_same_dtypes_with_and_without_rows() -> None:
-    """Changes and results are frames with fixed columns and dtypes."""
+    """Changes and results have fixed columns and dtypes."""
     change = Change("m1", "ada@example.com", None, 60)
     result = Result(change, None, "unknown", "May have changed.")
     for dtypes, frames in (
@@ -131,7 +131,7 @@ def test_the_frames_have_the_same_dtypes_with_and_without_rows() -> None:
 
 
 def test_results_in_words() -> None:
-    """The summary counts every kind of result that there is."""
+    """The summary counts every kind of result."""
     kinds = ("changed", "changed", "differs", "failed", "unknown", "not_sent")
     change = Change("m1", "ada@example.com", None, 60)
     results = [Result(change, None, kind, "") for kind in kinds]
@@ -142,7 +142,7 @@ def test_results_in_words() -> None:
 
 
 def in_a_kernel(use: Callable[[], Awaitable[None]]) -> None:
-    """Use a widget on a running loop, as a kernel does."""
+    """Use a widget on a running event loop, like a kernel's."""
 
     async def with_a_limit() -> None:
         async with asyncio.timeout(30):
@@ -152,13 +152,13 @@ def in_a_kernel(use: Callable[[], Awaitable[None]]) -> None:
 
 
 async def idle(widget: MailboxLimits) -> None:
-    """Wait until nothing is under way."""
+    """Wait until the widget is idle."""
     while widget.busy:
         await asyncio.sleep(0.005)
 
 
 async def changed(widget: MailboxLimits, limits: dict[str, int]) -> pd.DataFrame:
-    """Change limits as the page does, with a click on the button; return the results."""
+    """Change limits and click the button as the page does; return the results."""
     await idle(widget)
     widget.edit(limits)
     widget.apply(widget.revision)
@@ -166,8 +166,8 @@ async def changed(widget: MailboxLimits, limits: dict[str, int]) -> pd.DataFrame
     return widget.results
 
 
-def test_the_service_has_the_limit_afterwards(client: Client) -> None:
-    """A change is in the service, in the frame and in the results, and no longer a change."""
+def test_a_sent_limit_is_in_the_service(client: Client) -> None:
+    """A sent change is in the service, the frame and the results, and is no longer pending."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -190,8 +190,8 @@ def test_the_service_has_the_limit_afterwards(client: Client) -> None:
     in_a_kernel(use)
 
 
-def test_the_mailboxes_can_be_asked_for_at_once(client: Client) -> None:
-    """`.mailboxes` in the cell that made the widget waits for them; new limits can be assigned."""
+def test_the_mailboxes_are_available_at_once(client: Client) -> None:
+    """`.mailboxes` in the cell that created the widget waits for them and accepts new limits."""
 
     async def use() -> None:
         widget = MailboxLimits()
@@ -206,8 +206,8 @@ def test_the_mailboxes_can_be_asked_for_at_once(client: Client) -> None:
     in_a_kernel(use)
 
 
-def test_a_revision_is_sent_once_and_only_as_it_was_shown(client: Client) -> None:
-    """A second click does nothing, and a click on what has changed since is told."""
+def test_shown_changes_are_sent_once(client: Client) -> None:
+    """A second click does nothing, and a click on an outdated list shows an error."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -243,7 +243,7 @@ def test_a_revision_is_sent_once_and_only_as_it_was_shown(client: Client) -> Non
 def test_a_failure_hides_no_other_result(
     sandbox: Sandbox, client: Client, kind: str, statuses: list[str], left: int
 ) -> None:
-    """Each mailbox has its own result; what was not done stays a change; a 401 stops the rest."""
+    """Each mailbox has its own result, unsent changes stay pending, and a 401 ends the run."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -262,7 +262,7 @@ def test_a_failure_hides_no_other_result(
 
 
 def slow_account(received: Received) -> Reply:
-    """Respond as an account with three mailboxes does that takes its time for changes."""
+    """Respond as an account with three mailboxes that delays changes."""
     if received.method == "GET":
         shown = [
             {"id": key, "daily_email_limit": 40, "status": "active"} for key in ("m1", "m2", "m3")
@@ -272,7 +272,7 @@ def slow_account(received: Received) -> Reply:
 
 
 def test_cancel_ends_one_run_and_not_the_next() -> None:
-    """Cancel finishes the change under way; what it left can be sent afterwards."""
+    """Cancel finishes the running change, and the other changes can be sent afterwards."""
     with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
 
         async def use() -> None:
@@ -295,7 +295,7 @@ def test_cancel_ends_one_run_and_not_the_next() -> None:
 
 
 def test_while_limits_are_sent_nothing_else_begins() -> None:
-    """Until all have a result, nothing is edited, taken back, sent or read."""
+    """During a run nothing can be edited, discarded, sent or read."""
     with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
 
         async def use() -> None:
@@ -317,7 +317,7 @@ def test_while_limits_are_sent_nothing_else_begins() -> None:
 
 
 def responding(limit: Any) -> Callable[[Received], Reply]:
-    """Return a service that replies to each change with a limit of its own."""
+    """Return a service that replies to each change with another limit."""
     one = {"id": "m1", "email": "ada@example.com", "daily_email_limit": 40, "status": "active"}
 
     def reply(received: Received) -> Reply:
@@ -332,8 +332,8 @@ def responding(limit: Any) -> Callable[[Received], Reply]:
     ("limit", "status", "reported"),
     [(60, "changed", [60]), (50, "differs", [50]), (None, "unknown", [40])],
 )
-def test_what_the_service_reports_counts(limit: int, status: str, reported: list[int]) -> None:
-    """A service that reports another limit, or none, is believed and told, not the request."""
+def test_the_reported_limit_is_shown(limit: int, status: str, reported: list[int]) -> None:
+    """If the service reports another limit, or none, the widget shows that limit and a note."""
     with scripted(responding(limit)) as service, of.connect(service.url, "token", cache=None):
 
         async def use() -> None:
@@ -349,8 +349,8 @@ def test_what_the_service_reports_counts(limit: int, status: str, reported: list
     ("status", "result", "words"),
     [(404, "failed", "Not changed"), (409, "unknown", "May have changed")],
 )
-def test_a_status_that_proves_no_refusal(status: int, result: str, words: str) -> None:
-    """Only a status that proves that nothing was done is shown as no change."""
+def test_an_ambiguous_status_is_unknown(status: int, result: str, words: str) -> None:
+    """Only a status that proves a rejection is shown as not changed."""
 
     def reply(received: Received) -> Reply:
         return responding(40)(received) if received.method == "GET" else json({}, status)
@@ -366,7 +366,7 @@ def test_a_status_that_proves_no_refusal(status: int, result: str, words: str) -
 
 
 def test_limits_go_to_the_account_they_were_read_from() -> None:
-    """After a new `connect` nothing is sent before the mailboxes are read from there, too."""
+    """After a new `connect` nothing is sent until the mailboxes are read again."""
     with (
         scripted(responding(60)) as first,
         scripted(responding(60)) as second,
@@ -393,7 +393,7 @@ def test_limits_go_to_the_account_they_were_read_from() -> None:
 
 
 def test_all_changes_of_a_run_go_to_one_account() -> None:
-    """Who connects elsewhere while limits are being sent changes none of that account."""
+    """All changes of a run go to one account, even after a new `connect`."""
 
     def reply(received: Received) -> Reply:
         one = {"id": received.path[-2:], "email": "ada@example.com", "status": "active"}
@@ -423,7 +423,7 @@ def test_all_changes_of_a_run_go_to_one_account() -> None:
 
 
 def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> None:
-    """A change that Python slips into `value` is sent only once the page has shown it."""
+    """An in-place change of `value` is sent only after the page has shown it."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -442,8 +442,8 @@ def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> 
     in_a_kernel(use)
 
 
-def test_mailboxes_that_went_are_told(client: Client) -> None:
-    """A new limit of a mailbox that is no longer there is told after a reload."""
+def test_a_removed_mailbox_is_reported(client: Client) -> None:
+    """After a reload a note names the new limit of a mailbox that no longer exists."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -458,14 +458,14 @@ def test_mailboxes_that_went_are_told(client: Client) -> None:
 
 
 def always_waiting(received: Received) -> Reply:
-    """Respond as an account with three mailboxes that has every change wait."""
+    """Respond as an account with three mailboxes that delays every change with a 429."""
     if received.method == "GET":
         return slow_account(received)
     return json({}, 429, {"Retry-After": "30"})
 
 
-def test_cancel_ends_a_wait_and_what_waited_is_not_sent() -> None:
-    """A change that waits for the service when Cancel comes was not sent, nor are those after."""
+def test_cancel_ends_a_wait() -> None:
+    """After Cancel during a wait, neither the waiting change nor later ones are sent."""
     with scripted(always_waiting) as service, of.connect(service.url, "token", cache=None):
 
         async def use() -> None:
@@ -488,7 +488,7 @@ def test_cancel_ends_a_wait_and_what_waited_is_not_sent() -> None:
 
 
 def test_cancel_ends_reading() -> None:
-    """Mailboxes that take long to read can be cancelled, and read again; nothing is changed."""
+    """Reading mailboxes can be cancelled and repeated, and changes nothing."""
     slow = iter([True])
 
     def reply(received: Received) -> Reply:
@@ -511,8 +511,8 @@ def test_cancel_ends_reading() -> None:
         in_a_kernel(use)
 
 
-def test_an_unexpected_error_is_told_at_each_mailbox() -> None:
-    """Where the run breaks, the change under way may have been made, and those after were not."""
+def test_an_unexpected_error_is_shown_per_mailbox() -> None:
+    """After an unexpected error the running change is unknown, and later ones are not sent."""
 
     class Broken(Client):
         def write(self, *arguments: Any, **options: Any) -> Any:
@@ -537,15 +537,15 @@ def test_an_unexpected_error_is_told_at_each_mailbox() -> None:
         in_a_kernel(use)
 
 
-def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
-    """A limit that is not a whole number is marked, and nothing is sent until it is mended."""
+def test_an_invalid_limit_is_marked(client: Client) -> None:
+    """A limit that is not an integer is marked, and nothing is sent until it is corrected."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
         await idle(widget)
         first, second = widget.mailboxes["id"].iloc[:2]
         told: list[dict[str, Any]] = []
-        # Without a kernel there is nobody to send messages to.
+        # Record the messages, because there is no kernel.
         widget.send = told.append
         widget.edit({first: "", second: 33, "nobody": 5})
         assert told[-1]["problems"] == {first: "Enter a whole number."}
@@ -565,8 +565,8 @@ def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
     in_a_kernel(use)
 
 
-def test_several_mailboxes_that_went_are_counted(client: Client) -> None:
-    """New limits of mailboxes that are no longer there are counted after a reload."""
+def test_removed_mailboxes_are_counted(client: Client) -> None:
+    """After a reload a note counts new limits of mailboxes that no longer exist."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)
@@ -580,7 +580,7 @@ def test_several_mailboxes_that_went_are_counted(client: Client) -> None:
 
 
 def test_no_token_and_no_address_is_in_the_state(sandbox: Sandbox, client: Client) -> None:
-    """What a saved notebook may keep of the widget has neither the token nor an address."""
+    """The state that notebooks save contains neither the token nor an address."""
 
     async def use() -> None:
         widget = MailboxLimits(client=client)

@@ -1,4 +1,4 @@
-"""PeopleSearch with no browser: what it counts, sends, finds and says."""
+"""PeopleSearch without a browser: counts, requests, results and messages."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ PATIENCE = 20
 
 
 def in_a_kernel(scenario: Callable[[], Awaitable[None]]) -> None:
-    """Run a scenario on a loop, as a notebook's kernel does."""
+    """Run a scenario on an event loop, like a notebook's kernel."""
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE * 2))
 
 
 async def until(predicate: Callable[[], object]) -> None:
-    """Let the loop run until something is so."""
+    """Run the loop until a condition is true."""
     async with asyncio.timeout(PATIENCE):
         while not predicate():
             await asyncio.sleep(0.01)
 
 
 def click(builder: PeopleSearch, action: str, **given: Any) -> None:
-    """Do what the page does when a button is clicked."""
+    """Send the event of a clicked button."""
     builder._handle_custom_msg({"action": action, **given}, [])
 
 
 def people(received: Received, total: int = 250) -> Reply:
-    """Respond to a search of so many people, page by page."""
+    """Respond to a search with this many people, page by page."""
     number, size = received.json["page"], received.json["page_size"]
     rows = range((number - 1) * size, min(number * size, total))
     pagination = {"page": number, "page_size": size, "total": total}
@@ -68,17 +68,17 @@ def searches(requests: list[Received]) -> list[Received]:
 
 
 def counted(builder: PeopleSearch) -> bool:
-    """Return whether no count is under way."""
+    """Return whether no count is running."""
     return builder.count["state"] != "counting"
 
 
 def texts(builder: PeopleSearch) -> str:
-    """Return all that the widget tells."""
+    """Return the text of all the widget's messages."""
     return " ".join(text for one in builder.notices for text in (one["text"], *one["details"]))
 
 
 def test_the_total_follows_the_filters(client: Client) -> None:
-    """The number of people is there from the start and after each change."""
+    """The number of people is shown at the start and after each change."""
 
     async def scenario() -> None:
         builder = PeopleSearch()
@@ -93,7 +93,7 @@ def test_the_total_follows_the_filters(client: Client) -> None:
 
 
 def test_it_works_in_a_plain_script(client: Client) -> None:
-    """With no loop the total and the results come all the same."""
+    """Without an event loop the widget counts and searches too."""
     builder = PeopleSearch({"person_seniorities": ["vp"]}, limit=None)
 
     async def wait(predicate: Callable[[], object]) -> None:
@@ -106,7 +106,7 @@ def test_it_works_in_a_plain_script(client: Client) -> None:
 
 
 def test_edits_in_a_row_are_counted_once() -> None:
-    """Five quick changes send one request, for the last of them."""
+    """Five quick changes send one request, for the last change."""
 
     async def scenario() -> None:
         with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -122,7 +122,7 @@ def test_edits_in_a_row_are_counted_once() -> None:
 
 
 def test_a_late_response_is_dropped() -> None:
-    """The count of earlier filters does not stand beside later ones."""
+    """A late count of earlier filters is not shown for the current ones."""
     late = threading.Event()
 
     def respond(received: Received) -> Reply:
@@ -155,8 +155,8 @@ def test_a_late_response_is_dropped() -> None:
         ({"person_name": "  "}, "blank"),
     ],
 )
-def test_what_cannot_be_used_is_marked(value: dict[str, Any], words: str) -> None:
-    """An unusable value is told at its field, and neither counted nor searched with."""
+def test_an_invalid_value_is_marked(value: dict[str, Any], words: str) -> None:
+    """An invalid value is marked at its field, and is neither counted nor searched."""
 
     async def scenario() -> None:
         with scripted([]) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -178,7 +178,7 @@ def test_what_cannot_be_used_is_marked(value: dict[str, Any], words: str) -> Non
 
 
 def test_a_clash_is_marked() -> None:
-    """A value in an including and its excluding filter is told, and searched with all the same."""
+    """A value in both an including and an excluding filter is marked and still searched."""
     value = {"company_names": ["Brightforge"], "company_exclude_names": ["Brightforge"]}
     builder = PeopleSearch(value)
     assert builder.marks["clashes"] == {"company_exclude_names": ["Brightforge"]}
@@ -186,21 +186,21 @@ def test_a_clash_is_marked() -> None:
 
 
 @pytest.mark.parametrize("filters", [{"person_title": ["CEO"]}, {"person_titles": []}, ["CEO"]])
-def test_wrong_filters_are_refused_at_once(filters: Any) -> None:
-    """A builder cannot begin with filters that a search would refuse."""
+def test_invalid_initial_filters_are_an_error(filters: Any) -> None:
+    """Invalid initial filters are an error."""
     with pytest.raises(InvalidInputError):
         PeopleSearch(filters)
 
 
 @pytest.mark.parametrize("given", [{"limit": 0}, {"headcount": "some"}, {"suggest_from": 5}])
-def test_wrong_settings_are_refused_at_once(given: dict[str, Any]) -> None:
-    """A builder cannot begin with a limit, headcount or suggestions that make no sense."""
+def test_invalid_settings_are_an_error(given: dict[str, Any]) -> None:
+    """An invalid limit, headcount or suggestions argument is an error."""
     with pytest.raises(InvalidInputError):
         PeopleSearch(**given)
 
 
 def test_a_wrong_assignment_changes_nothing() -> None:
-    """A value or limit that makes no sense is an error, and the one before stays."""
+    """An invalid value or limit is an error, and the previous one is kept."""
     builder = PeopleSearch({"person_titles": ["CEO"]}, limit=5)
     with pytest.raises(InvalidInputError):
         builder.value = {"person_titles": "CTO"}
@@ -211,7 +211,7 @@ def test_a_wrong_assignment_changes_nothing() -> None:
 
 @pytest.mark.parametrize("limit", [None, 120, 5])
 def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
-    """Search sends `.filters` and the paging, nothing else; the frame is `search_people`'s."""
+    """Search sends `.filters` and the paging fields only; its frame equals `search_people`'s."""
 
     async def scenario() -> None:
         with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -240,8 +240,8 @@ def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
     in_a_kernel(scenario)
 
 
-def test_the_page_is_searched_for_as_it_is() -> None:
-    """A click that overtakes the change before it searches with what the page shows."""
+def test_a_search_uses_the_filters_on_the_page() -> None:
+    """A click that arrives before the last change searches with the filters on the page."""
 
     async def scenario() -> None:
         with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -256,8 +256,8 @@ def test_the_page_is_searched_for_as_it_is() -> None:
     in_a_kernel(scenario)
 
 
-def test_what_comes_in_another_thread_is_done_on_the_loop(client: Client) -> None:
-    """Changes and clicks from a thread of the kernel's act on the loop, and are counted."""
+def test_events_of_other_threads_run_on_the_loop(client: Client) -> None:
+    """Changes and clicks from another thread run on the event loop and are counted."""
 
     async def scenario() -> None:
         builder = PeopleSearch(client=client)
@@ -274,8 +274,8 @@ def test_what_comes_in_another_thread_is_done_on_the_loop(client: Client) -> Non
     in_a_kernel(scenario)
 
 
-def test_nobody_found_is_told(client: Client) -> None:
-    """A search that nobody matches has an empty frame with all columns, and says so."""
+def test_an_empty_result_is_reported(client: Client) -> None:
+    """A search without matches has an empty frame with all columns, and a message says so."""
 
     async def scenario() -> None:
         builder = PeopleSearch({"person_name": "nobody is called so"}, client)
@@ -289,8 +289,8 @@ def test_nobody_found_is_told(client: Client) -> None:
         in_a_kernel(scenario)
 
 
-def test_a_misspelt_value_is_told_at_each_count_and_search() -> None:
-    """The loop stays free while a misspelt value is counted, and it is named each time."""
+def test_a_misspelt_value_is_named_each_time() -> None:
+    """A misspelt value is named at each count and search, without blocking the event loop."""
 
     def respond(received: Received) -> Reply:
         alone = received.json.get("person_seniorities") == ["directr"]
@@ -313,8 +313,8 @@ def test_a_misspelt_value_is_told_at_each_count_and_search() -> None:
     in_a_kernel(scenario)
 
 
-def test_search_says_what_was_left_out(client: Client) -> None:
-    """A limit below the total is told in the widget, with how many were read."""
+def test_a_limit_below_the_total_is_shown(client: Client) -> None:
+    """A message says if the limit is below the total, and how many people were read."""
 
     async def scenario() -> None:
         builder = PeopleSearch(client=client, limit=5)
@@ -327,8 +327,8 @@ def test_search_says_what_was_left_out(client: Client) -> None:
     in_a_kernel(scenario)
 
 
-def test_headcount_columns_are_as_asked_for(client: Client) -> None:
-    """`headcount` is what the results have and what the code says."""
+def test_headcount_columns_are_as_requested(client: Client) -> None:
+    """`headcount` is used by the results and by the code."""
 
     async def scenario() -> None:
         builder = PeopleSearch(client=client, limit=5, headcount="none")
@@ -341,7 +341,7 @@ def test_headcount_columns_are_as_asked_for(client: Client) -> None:
 
 
 def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
-    """While a count hangs, Search finds people and tells the total, which stays."""
+    """Search works while a count hangs, and its total stays."""
     late = threading.Event()
 
     def respond(received: Received) -> Reply:
@@ -365,8 +365,8 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
     in_a_kernel(scenario)
 
 
-def test_cancel_keeps_what_was_read() -> None:
-    """Cancel ends a search at once; the people read before are the results, and that is told."""
+def test_cancel_keeps_the_people_read_before() -> None:
+    """Cancel keeps the people read so far as results, and a message counts them."""
 
     def respond(received: Received) -> Reply:
         reply = people(received)
@@ -387,8 +387,8 @@ def test_cancel_keeps_what_was_read() -> None:
     in_a_kernel(scenario)
 
 
-def test_an_error_midway_keeps_what_was_read() -> None:
-    """When the service fails on a later page, its words are told, and how many were read."""
+def test_an_error_keeps_the_people_read_before() -> None:
+    """If the service fails on a later page, its error and the number of people are shown."""
 
     def respond(received: Received) -> Reply:
         return people(received) if received.json["page"] == 1 else json({}, 401)
@@ -404,8 +404,8 @@ def test_an_error_midway_keeps_what_was_read() -> None:
     in_a_kernel(scenario)
 
 
-def test_an_error_at_once_leaves_the_results_before() -> None:
-    """A search that reads nobody does not take the earlier results away, and says so."""
+def test_a_first_error_keeps_earlier_results() -> None:
+    """A search that fails at once keeps the earlier results, and a message says so."""
     refuse = False
 
     def respond(received: Received) -> Reply:
@@ -431,8 +431,8 @@ def test_an_error_at_once_leaves_the_results_before() -> None:
     in_a_kernel(scenario)
 
 
-def test_a_refused_token_is_told_with_the_total() -> None:
-    """What the service says to a count stands where the number would."""
+def test_a_rejected_token_is_shown_in_place_of_the_total() -> None:
+    """The service's error for a count is shown in place of the number."""
 
     async def scenario() -> None:
         with scripted(lambda _: json({}, 401)) as service:
@@ -446,8 +446,8 @@ def test_a_refused_token_is_told_with_the_total() -> None:
     in_a_kernel(scenario)
 
 
-def test_a_wait_is_told_at_once() -> None:
-    """While the service asks to wait, that is told; a change of filters ends the wait."""
+def test_a_wait_is_shown_at_once() -> None:
+    """A wait requested by the service is shown, and a change of filters ends it."""
 
     async def scenario() -> None:
         with scripted(lambda _: json({}, 429, {"Retry-After": "30"})) as service:
@@ -463,8 +463,8 @@ def test_a_wait_is_told_at_once() -> None:
     in_a_kernel(scenario)
 
 
-def test_a_wait_midway_is_told_until_it_is_over() -> None:
-    """Pages that come while another has to wait do not hide the wait; its end does."""
+def test_a_wait_is_shown_until_it_ends() -> None:
+    """The message about a wait stays until it ends, even if other pages arrive."""
     waits, is_over = iter([True]), threading.Event()
 
     def respond(received: Received) -> Reply:
@@ -491,10 +491,10 @@ def test_a_wait_midway_is_told_until_it_is_over() -> None:
     in_a_kernel(scenario)
 
 
-def test_with_no_connection_it_says_how_to_get_one(
+def test_a_missing_connection_is_explained(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A builder with no service says what to do, and counts once there is one."""
+    """A widget without a connection says what to do, and counts after connecting."""
     monkeypatch.setattr("outreach_frames.client.connect._default", None)
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
 
@@ -510,8 +510,8 @@ def test_with_no_connection_it_says_how_to_get_one(
     in_a_kernel(scenario)
 
 
-def test_messages_of_a_service_with_errors_are_told() -> None:
-    """`_errors` of a count stand with the number."""
+def test_errors_of_a_count_are_shown() -> None:
+    """`_errors` of a count are shown next to the number."""
 
     def respond(received: Received) -> Reply:
         pagination = {"page": 1, "page_size": 1, "total": 7, "total_pages": 7}
@@ -527,7 +527,7 @@ def test_messages_of_a_service_with_errors_are_told() -> None:
 
 
 def test_code_follows_value_and_limit() -> None:
-    """The code is always that of the current filters and limit."""
+    """The code always has the current filters and limit."""
     builder = PeopleSearch(limit=50)
     builder.value = ALL
     assert builder.code == search_code(ALL, 50)
@@ -538,7 +538,7 @@ def test_code_follows_value_and_limit() -> None:
 
 
 def test_code_names_the_client_that_was_given(client: Client) -> None:
-    """Code of a builder with a client of its own does not search with the last `connect`'s."""
+    """The code of a widget with its own client names that client."""
     of.connect("http://127.0.0.1:9", "t", cache=None).close()
     builder = PeopleSearch({"person_seniorities": ["vp"]}, client, limit=5)
     names: dict[str, Any] = {"of": of, "client": client}
@@ -549,8 +549,8 @@ def test_code_names_the_client_that_was_given(client: Client) -> None:
     assert bare.code == "people = of.search_people(\n    client=client,\n)"
 
 
-def test_a_preset_comes_back(tmp_path: Path) -> None:
-    """What is saved is loaded, by method and by button, in the format of `save_filters`."""
+def test_a_preset_is_loaded(tmp_path: Path) -> None:
+    """A saved preset can be loaded, by method or button, in the format of `save_filters`."""
     path = tmp_path / "all.json"
     builder = PeopleSearch(ALL)
     assert builder.save(path) == path
@@ -565,7 +565,7 @@ def test_a_preset_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_preset_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    """Saving over a file asks first."""
+    """Saving to an existing file asks before replacing it."""
     path = of.save_filters(tmp_path / "p.json", {"person_name": "Ada"})
     builder = PeopleSearch()
     click(builder, "save_preset", path=str(path), value={"person_name": "Bo"})
@@ -579,7 +579,7 @@ def test_a_preset_is_replaced_only_when_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"filters": {}}', None])
 def test_a_damaged_preset_changes_nothing(tmp_path: Path, content: str | None) -> None:
-    """A preset that cannot be used is told, and the filters stay."""
+    """An invalid preset shows an error, and the filters are kept."""
     path = tmp_path / "damaged.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
@@ -593,8 +593,8 @@ def test_a_damaged_preset_changes_nothing(tmp_path: Path, content: str | None) -
 @pytest.mark.parametrize(
     "path", ["", "  ", "no/such/folder/p.json", "x" * 300, ".", "~no-such-user/p.json"]
 )
-def test_a_preset_that_cannot_be_saved_is_told(path: str) -> None:
-    """A missing name, folder or place is an error in words when saving and when loading."""
+def test_a_failed_save_is_shown(path: str) -> None:
+    """A missing name, folder or file is an error when saving or loading."""
     builder = PeopleSearch()
     click(builder, "save_preset", path=path, value={})
     if builder.preset_to_replace:
@@ -607,15 +607,15 @@ def test_a_preset_that_cannot_be_saved_is_told(path: str) -> None:
 
 
 def test_unusable_filters_are_not_saved(tmp_path: Path) -> None:
-    """What cannot be searched with is told and makes no file."""
+    """Invalid filters show an error and are not saved."""
     builder = PeopleSearch()
     click(builder, "save_preset", path=str(tmp_path / "p.json"), value={"company_ids": ["x"]})
     assert "UUID" in texts(builder)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_of_people_or_tokens_is_in_the_state() -> None:
-    """The state, which a notebook may save, has no token, no person and no suggestion."""
+def test_the_state_contains_no_people_or_tokens() -> None:
+    """The state that notebooks save contains no token, person or suggestion."""
 
     async def scenario() -> None:
         with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -632,8 +632,8 @@ def test_nothing_of_people_or_tokens_is_in_the_state() -> None:
     in_a_kernel(scenario)
 
 
-def test_what_quotes_the_service_is_not_in_the_state() -> None:
-    """An error may quote a response that has people in it: the page is told, the state is not."""
+def test_quotes_of_the_service_are_not_in_the_state() -> None:
+    """An error that may quote people is sent to the page and not kept in the state."""
 
     async def scenario() -> None:
         broken = respond(b'{"results": [{"name": "Person 1"}')

@@ -1,4 +1,4 @@
-"""A people search that is being edited: its form, its body, its code, its suggestions."""
+"""The state of a people search: its form, request body, code and suggestions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EXCLUDING = [one for one in spec.FILTERS if one.excludes]
 
 
 def filters_of_any_kind() -> st.SearchStrategy[dict[str, Any]]:
-    """Return filters that a search takes, with any text where any text is allowed."""
+    """Draw valid filters, with any text in free-text fields."""
     text = st.text(min_size=1).filter(lambda one: bool(one.strip()))
     free = {"string": text, "boolean": st.booleans(), "array": st.lists(text, min_size=1)}
     values = {
@@ -58,12 +58,12 @@ def filters_of_any_kind() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def fields_of(form: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all fields of a form, in the order of the page."""
+    """Return all fields of a form in the page's order."""
     return [field for group in form["groups"] for row in group["rows"] for field in row]
 
 
 def test_the_form_has_every_filter_once() -> None:
-    """Each filter of the interface is one field of its group, under a label of its own."""
+    """Each filter is one field of its group with a unique label."""
     form = build_form()
     assert form["order"] == [one.name for one in spec.FILTERS]
     assert [group["name"] for group in form["groups"]] == list(spec.FILTER_GROUPS)
@@ -76,8 +76,8 @@ def test_the_form_has_every_filter_once() -> None:
     assert len(fields_of(form)) == len(spec.FILTERS)
 
 
-def test_a_field_says_what_the_interface_says() -> None:
-    """A field has its type, suggestions, format and closed list, and its name and note to read."""
+def test_a_field_has_its_filters_facts() -> None:
+    """A field has its filter's type, suggestions, format, closed list, name and note."""
     for one in spec.FILTERS:
         (field,) = [field for field in fields_of(build_form()) if field["name"] == one.name]
         assert (field["type"], field["format"], field["excludes"]) == (
@@ -92,7 +92,7 @@ def test_a_field_says_what_the_interface_says() -> None:
 
 
 def test_a_new_filter_appears_by_itself() -> None:
-    """A filter that is added to the interface, and a group that is new, are in the form."""
+    """A filter or group added to the interface appears in the form."""
     added = (
         spec.Filter("company_moods", "array", "company", values=("good", "bad")),
         spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
@@ -111,7 +111,7 @@ def test_a_new_filter_appears_by_itself() -> None:
 
 @pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
 def test_including_and_excluding_stand_side_by_side(one: spec.Filter) -> None:
-    """An excluding filter is in the row of the one that it is the opposite of."""
+    """An excluding filter is in the same row as its opposite."""
     rows = [row for group in build_form()["groups"] for row in group["rows"]]
     assert [[field["name"] for field in row] for row in rows if len(row) > 1].count(
         [one.excludes, one.name]
@@ -131,15 +131,15 @@ def test_including_and_excluding_stand_side_by_side(one: spec.Filter) -> None:
         ("company_investors", False),
     ],
 )
-def test_commas_belong_to_places_and_names(name: str, commas: bool) -> None:
-    """A comma ends a value, but not where values have commas; the field's title says which."""
+def test_values_of_some_fields_may_contain_commas(name: str, commas: bool) -> None:
+    """A comma ends a value except in fields whose values contain commas; titles say which."""
     (field,) = [field for field in fields_of(build_form()) if field["name"] == name]
     assert field["commas"] == commas
     assert ("Tab or comma" in field["title"]) == commas
 
 
 def test_empty_filters_are_absent() -> None:
-    """What is not filled in is not a filter; False is one."""
+    """Empty fields are not filters, but False is a filter."""
     for one in spec.FILTERS:
         assert tidy_filters({one.name: {"string": "", "array": []}.get(one.type)}) == {}
         assert tidy_filters({one.name: None}) == {}
@@ -148,14 +148,14 @@ def test_empty_filters_are_absent() -> None:
 
 
 def test_filters_are_in_the_interfaces_order() -> None:
-    """The order in which fields are filled in does not matter, and nothing else changes."""
+    """Filters are in the interface's order, however the fields were filled in."""
     backwards = dict(reversed(ALL.items()))
     assert list(tidy_filters(backwards)) == list(ALL)
     assert tidy_filters(backwards) == ALL
 
 
 def test_columns_and_numpys_booleans_become_plain() -> None:
-    """A value from a frame is a list of text or a boolean."""
+    """Columns and NumPy booleans become lists of text and plain booleans."""
     given = {"person_titles": pd.Series(["CEO"]), "person_title_exact_match": np.True_}
     tidied = tidy_filters(given)
     assert tidied == {"person_titles": ["CEO"], "person_title_exact_match": True}
@@ -172,22 +172,22 @@ def test_columns_and_numpys_booleans_become_plain() -> None:
         {"person_title_exact_match": "yes"},
     ],
 )
-def test_what_no_form_could_hold_is_refused(value: dict[str, Any]) -> None:
-    """A filter that does not exist or has another type is an error that names it."""
+def test_invalid_filters_are_an_error(value: dict[str, Any]) -> None:
+    """An unknown filter, or one of a wrong type, is an error that names it."""
     with pytest.raises(InvalidInputError, match=next(iter(value))):
         tidy_filters(value)
 
 
 def test_a_value_is_a_copy() -> None:
-    """What is changed in the given list afterwards does not change the filters."""
+    """Later changes of a passed list do not change the filters."""
     titles = ["CEO"]
     tidied = tidy_filters({"person_titles": titles})
     titles.append("CTO")
     assert tidied == {"person_titles": ["CEO"]}
 
 
-def test_problems_are_told_by_field() -> None:
-    """Every field that cannot be searched with has its own words; good ones have none."""
+def test_problems_are_reported_per_field() -> None:
+    """Every invalid field has its own message, and valid fields have none."""
     value = ALL | {
         "company_ids": ["Brightforge"],
         "company_domains": ["brightforge"],
@@ -201,19 +201,19 @@ def test_problems_are_told_by_field() -> None:
 
 @pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
 def test_included_and_excluded_at_once_is_a_clash(one: spec.Filter) -> None:
-    """A value in both is told, whatever its case; others are not."""
+    """A value that is both included and excluded is reported in any case."""
     value = {one.excludes: ["Alpha", "Beta"], one.name: ["alpha", "Gamma"]}
     assert find_clashes(value) == {one.name: ["alpha"]}
     assert find_clashes({one.name: ["alpha"]}) == {}
 
 
-def test_values_in_different_fields_are_no_clash() -> None:
-    """All filters set to the same text clash only where one excludes the other."""
+def test_values_in_different_fields_do_not_clash() -> None:
+    """The same text in all filters clashes only in pairs of opposite filters."""
     assert set(find_clashes(ALL)) == {one.name for one in EXCLUDING}
 
 
 def searched_with(code: str) -> dict[str, Any]:
-    """Run the code of a search, and return the arguments that it passes."""
+    """Run a search's code, and return the arguments that it passes."""
     recorder = SimpleNamespace(search_people=lambda **given: given)
     names: dict[str, Any] = {"of": recorder, "client": "the client"}
     exec(code, names)
@@ -221,7 +221,7 @@ def searched_with(code: str) -> dict[str, Any]:
 
 
 def test_every_filter_survives_code() -> None:
-    """The code of each filter passes just that filter, both values of a switch."""
+    """The code of each filter passes only that filter, also for both values of a switch."""
     for one in spec.FILTERS:
         values = [True, False] if one.type == "boolean" else [good_value(one)]
         for value in values:
@@ -231,14 +231,14 @@ def test_every_filter_survives_code() -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_every_text_survives_code(text: str) -> None:
-    """Quotes, backslashes, line ends and other scripts are passed as they were."""
+    """Quotes, backslashes, line breaks and other scripts are passed unchanged."""
     filters = {"person_name": text, "person_titles": [text, f"{text}{text}"]}
     assert searched_with(search_code(filters)) == filters
 
 
 @given(filters_of_any_kind(), st.none() | st.integers(1, 10**9), st.sampled_from(HEADCOUNTS))
 def test_code_says_the_same(filters: dict[str, Any], limit: int | None, headcount: Any) -> None:
-    """The code of any search passes that search's arguments, without defaults, when it is run."""
+    """The code of any search passes its arguments without defaults."""
     arguments = dict(filters)
     if limit != DEFAULT_LIMIT:
         arguments["limit"] = limit
@@ -250,7 +250,7 @@ def test_code_says_the_same(filters: dict[str, Any], limit: int | None, headcoun
 
 
 def test_code_is_formatted() -> None:
-    """A formatter leaves the code as it is."""
+    """A formatter leaves the code unchanged."""
     many = {"person_titles": [f"Head of {text}" for text in TEXTS], "company_names": ["x" * 90]}
     code = "\n".join(
         search_code(filters)
@@ -264,7 +264,7 @@ def test_code_is_formatted() -> None:
 
 
 def test_defaults_are_left_out_of_code() -> None:
-    """What a search does anyway is not written down."""
+    """Default arguments are left out of the code."""
     assert search_code({}) == "people = of.search_people()"
     assert search_code({"person_titles": ["CEO"]}, None, "none").splitlines() == [
         "people = of.search_people(",
@@ -275,8 +275,8 @@ def test_defaults_are_left_out_of_code() -> None:
     ]
 
 
-def test_suggestions_come_from_columns_that_there_are() -> None:
-    """Each column is one of a frame of people or contacts, each filter takes a list."""
+def test_suggestions_come_from_existing_columns() -> None:
+    """Each source of suggestions is a column of people or contacts, for a list filter."""
     known = {*spec.columns(spec.PERSON), *spec.columns(spec.CONTACT)}
     members = {field.name: field for field in spec.PERSON}
     for name, columns in COLUMNS.items():
@@ -289,26 +289,26 @@ def test_suggestions_come_from_columns_that_there_are() -> None:
 
 
 def test_the_most_frequent_is_suggested_first() -> None:
-    """Suggestions are ordered by how often they occur, each once, and blanks are none."""
+    """Suggestions are sorted by frequency without duplicates or blanks."""
     titles = ["CTO", "CEO", None, "CEO ", "", " ", np.nan, 7, "VP"]
     assert suggest(pd.DataFrame({"title": titles})) == {"person_titles": ["CEO", "CTO", "VP"]}
 
 
-def test_the_excluding_filter_is_suggested_the_same() -> None:
-    """What can be included can be excluded."""
+def test_excluding_filters_have_the_same_suggestions() -> None:
+    """An excluding filter has the suggestions of its opposite."""
     found = suggest(pd.DataFrame({"company_industry": ["Tools"]}))
     assert found == {"company_industries": ["Tools"], "company_exclude_industries": ["Tools"]}
 
 
 def test_domains_are_bare() -> None:
-    """Of a website's address the domain is suggested, and nothing of what has none."""
+    """Websites are suggested as domains, and values without a domain are dropped."""
     websites = ["https://www.alpha.example/a", "beta.example", "http://[", "mailto:x"]
     found = suggest(pd.DataFrame({"company_website": websites}))
     assert found["company_domains"] == ["alpha.example", "beta.example"]
 
 
 def test_schools_are_suggested() -> None:
-    """The members of a list column's elements are used; anything else in a cell is not."""
+    """Schools are suggested from the elements of list cells; other cells are ignored."""
     educations = [[{"school_name": "Uni A"}, None, {}], None, "text", [{"school_name": "Uni A"}]]
     frame = pd.DataFrame({"educations": educations})
     assert suggest(frame) == {"education_company_names": ["Uni A"]}
@@ -317,21 +317,21 @@ def test_schools_are_suggested() -> None:
 
 
 def test_suggestions_add_up() -> None:
-    """A dict and a frame together give both, counted as one; None gives nothing."""
+    """Suggestions of a dict and a frame are counted together, and None gives none."""
     by_hand = {"person_titles": ["VP", "VP"], "person_seniorities": pd.Series(["vp"])}
     found = suggest(by_hand, None, pd.DataFrame({"title": ["CEO"], "other": [1]}))
     assert found == {"person_titles": ["VP", "CEO"], "person_seniorities": ["vp"]}
     assert suggest(None) == {}
 
 
-def test_suggestions_have_an_end() -> None:
-    """A frame with thousands of titles does not flood the page."""
+def test_suggestions_are_limited() -> None:
+    """The number of suggestions is limited, even for thousands of titles."""
     found = suggest(pd.DataFrame({"title": [f"Title {number}" for number in range(2000)]}))
     assert len(found["person_titles"]) == MAX_SUGGESTIONS
 
 
-def test_a_column_that_stands_twice_is_no_trouble() -> None:
-    """Of two columns of one name the first is used."""
+def test_a_duplicate_column_is_accepted() -> None:
+    """If a column name is repeated, the first column is used."""
     frame = pd.DataFrame([["CEO", "x"]], columns=["title", "title"])
     assert suggest(frame) == {"person_titles": ["CEO"]}
 
@@ -345,7 +345,7 @@ def test_a_column_that_stands_twice_is_no_trouble() -> None:
         ({"person_titles": 5}, "list of text"),
     ],
 )
-def test_other_suggestions_are_told(given: Any, words: str) -> None:
-    """What suggestions cannot come from is an error in words."""
+def test_invalid_suggestions_are_an_error(given: Any, words: str) -> None:
+    """An invalid source of suggestions is an error."""
     with pytest.raises(InvalidInputError, match=words):
         suggest(given)

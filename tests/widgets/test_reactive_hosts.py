@@ -1,4 +1,4 @@
-"""What widgets tell their hosts: that results changed, and nothing below the cell."""
+"""Widgets notify reactive notebooks of new results, and print nothing below a cell."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
 from tests.widgets.lead_page import Page, leads, run, serving
 
 
-def test_the_end_of_work_is_announced(client: Client) -> None:
-    """Each widget says that its result changed, the last thing of its work."""
+def test_results_are_announced(client: Client) -> None:
+    """Each widget announces its new result at the end of its work."""
 
     async def announced(widget: Any, action: str) -> None:
         while widget.busy:
             await asyncio.sleep(0.005)
         told: list[str] = []
-        # Without a kernel there is nobody to send messages to.
+        # Record the messages, because there is no kernel.
         widget.send = lambda content, _buffers=None: told.append(content["kind"])
         getattr(widget, action)()
         while widget.busy or not told or told[-1] != "changed":
@@ -40,7 +40,7 @@ def test_the_end_of_work_is_announced(client: Client) -> None:
 
 
 def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
-    """Widgets show progress on their page alone."""
+    """Widgets show progress only on their page."""
 
     async def use() -> None:
         page = Page(leads(3), client)
@@ -70,7 +70,7 @@ SENT: dict[type[Any], str] = {
 
 
 def test_a_saved_notebook_contains_only_what_the_user_chose() -> None:
-    """Synced traits are these, which saved notebooks contain; what quotes the service is sent."""
+    """Saved notebooks contain only these traits, and the service's texts are sent as messages."""
     general = set(AnyWidget.class_traits(sync=True))
     for kind, names in SYNCED.items():
         assert " ".join(sorted(set(kind.class_traits(sync=True)) - general)) == names
