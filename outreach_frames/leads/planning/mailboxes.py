@@ -35,7 +35,7 @@ class AccountMailboxes:
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
     ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
-        """Return each row's mailbox address, and (code, message) per row without a mailbox.
+        """Return each row's mailbox address, and (code, message) per row with an unusable mailbox.
 
         The row's email, or else profile URL, selects one of a user's mailboxes.
         """

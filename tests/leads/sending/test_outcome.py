@@ -313,7 +313,7 @@ def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
     """A duplicate of a lead that was sent once may be any other lead: the others are unknown."""
     response = success(added, duplicate_emails=[ADA])
     assert found(response) == [status, "unknown", "unknown"]
-    assert "1 of them only as a duplicate" in outcome(response).rows[1].detail
+    assert "1 of them listed only as a duplicate" in outcome(response).rows[1].detail
 
 
 def test_a_duplicate_that_a_check_skipped_too() -> None:
