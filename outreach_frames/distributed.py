@@ -236,7 +236,7 @@ def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
 
 
 def _is_export(path: str) -> bool:
-    """Check whether a file is an export; exclude hidden files, which may be incomplete."""
+    """Check by name whether a file is an export; hidden files may be incomplete."""
     name = PurePosixPath(path).name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)

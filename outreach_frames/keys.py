@@ -128,7 +128,7 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
 def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.Series[str]:
     if isinstance(values, str):
-        raise InvalidInputError("values is one text; pass a list of texts or a frame's column.")
+        raise InvalidInputError("values is one text; pass a list of text or a frame's column.")
     column = (
         values
         if isinstance(values, pd.Series)

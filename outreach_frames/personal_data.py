@@ -229,7 +229,7 @@ def forget(
 
 
 def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
-    """Remove people from a file of this package; return why the file still contains any."""
+    """Remove people from a file of this package; return why it still contains any of them."""
     if path.is_symlink():
         return "the path is a link; pass the folder of the linked file"
     if any(folder.match(".*.partial") for folder in path.parents):

@@ -45,7 +45,7 @@ class Cells(NamedTuple):
     broken: Positions  # positions of broken cells
 
     def single(self) -> pa.Array:
-        """Return one key per cell; missing if the cell has several or is broken."""
+        """Return one key per cell; missing if the cell has several keys or is broken."""
         if len(self.keys) == len(self.counts) and not len(self.broken):
             return self.keys
         is_single = self.counts == 1

@@ -137,8 +137,8 @@ def make_plan(
         booleans; or a column of dicts or booleans. For a missing cell, all checks run.
     mailbox : column name, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared by the user's active mailboxes, and each person always has the same mailbox. Rows with a missing
-        cell are sent from `mailboxes`, or by default from the sequence's senders.
+        shared by the user's active mailboxes, and each person always has the same mailbox. Rows
+        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
@@ -318,16 +318,18 @@ def add_to_sequence(
         The columns that identify a lead; the frame may lack one of the default columns, unless it
         has a column with a similar name, such as E-Mail.
     data : list of str or dict of str to str, optional
-        Columns to send as the lead's data fields, as names or as {field name: column}. No other
-        columns are sent. `of.field_name` converts a column's name to a valid field name.
+        Columns to send as the lead's data fields, as names or as {field name: column}. Columns
+        that no argument names are not sent. `of.field_name` converts a column's name to a valid
+        field name.
     overrides : bool, dict or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
     mailbox : str, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared by the user's active mailboxes, and each person always has the same mailbox. Rows with a missing
-        cell are sent from `mailboxes`, or by default from the sequence's senders. If a recorded
-        row's mailbox changes, the row is not sent again, and its detail gives the reason.
+        shared by the user's active mailboxes, and each person always has the same mailbox. Rows
+        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders. If
+        a recorded row's mailbox changes, the row is not sent again, and its detail gives the
+        reason.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional

@@ -176,8 +176,8 @@ def test_a_company_with_a_new_id_is_the_same_company() -> None:
     words = "(matched by profile URL and name): 'new'."
     notes = [
         f"1 company has a different id in 'after' {words}",
-        "1 company in 'after' has the profile URL and name of a row with another id; duplicates are "
-        "counted once: 'newer'.",
+        "1 company in 'after' has the profile URL and name of a row with another id; duplicates "
+        "are counted once: 'newer'.",
     ]
     assert comparison.employer_changes.empty
     assert set(notes) <= {str(one.message) for one in warned} & set(comparison.notes)

@@ -146,7 +146,7 @@ class _Column:
         return written.texts
 
     def drop_placeholders(self, texts: pa.Array, placeholders: pa.Array) -> pa.Array:
-        """Replace placeholders by missing values, and report them."""
+        """Report placeholders, and replace them by missing values."""
         rows = _rows(placeholders)
         if not rows:
             return texts

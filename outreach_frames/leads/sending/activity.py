@@ -114,7 +114,7 @@ def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
             return pd.Series(pd.to_datetime(given, utc=True), sent_at.index, sent_at.dtype)
     raise InvalidInputError(
         f"since={quoted(since)} is not a time. Pass 'sent', None, or a day or time such as "
-        "'2026-03-02' or '2026-03-02T09:30+01:00'; without a zone it is in UTC."
+        "'2026-03-02' or '2026-03-02T09:30+01:00'. A time without a zone is in UTC."
     )
 
 

@@ -41,7 +41,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
-    KEEP_OLD_JOURNAL,
+    IF_LOST,
     WHAT,
     JournalPlace,
     locate,
@@ -274,15 +274,14 @@ class Journal:
         lost.add(self.path)
         if self.path.exists():
             raise OutreachError(
-                f"The journal {self.path} was replaced by another file during the run. "
-                f"{KEEP_OLD_JOURNAL}"
+                f"The journal {self.path} was replaced by another file during the run. {IF_LOST}"
             )
         try:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
                 f"The journal {self.path} was removed during the run and cannot be restored "
-                f"({error}). {KEEP_OLD_JOURNAL}"
+                f"({error}). {IF_LOST}"
             ) from error
         self.is_lost = False
         lost.discard(self.path)

@@ -40,7 +40,7 @@ CREATE TABLE sets (
 );
 CREATE INDEX sets_of_lead ON sets (lead);
 """
-KEEP_OLD_JOURNAL: Final = (
+IF_LOST: Final = (
     "With a new journal, all leads would be sent twice. Plan only the rows that are rejected or "
     "not_sent in of.last_report()."
 )
@@ -102,7 +102,7 @@ def locate(path: str | Path) -> Path:
         place = sqlite_file.locate(path, WHAT)
         if place in lost:
             raise InvalidInputError(
-                f"The journal {place} was lost during an earlier run. {KEEP_OLD_JOURNAL} "
+                f"The journal {place} was lost during an earlier run. {IF_LOST} "
                 "Use another file name for the journal of these rows."
             )
         if not Path(path).expanduser().is_absolute():

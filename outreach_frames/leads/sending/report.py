@@ -43,8 +43,8 @@ REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
 class SubmissionReport(Result):
     """The outcome of each row of a submitted frame.
 
-    `to_excel` writes the sheets `summary`, `added`, `skipped` and `failed`, and also `notes` if there
-    are notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`.
+    `to_excel` writes the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if the
+    report has notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _MAY_BE_ADDED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREAD
 
 
 class Entry(NamedTuple):
-    """A sent row's outcome, chunk number, attempts and time."""
+    """A sent row's outcome, chunk number, number of attempts and time."""
 
     outcome: RowOutcome
     chunk: int | None
