@@ -15,7 +15,7 @@ _SHOWN: Final = 5
 
 
 def describe_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
-    """Yield messages on the searches' differences, missing people and reported errors."""
+    """Yield messages on the searches' differences, incompleteness and reported errors."""
     old, new = before.attrs.get("filters"), after.attrs.get("filters")
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         if differences := filter_differences(old, new):

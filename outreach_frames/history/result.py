@@ -32,7 +32,7 @@ class PeopleComparison(Result):
         are excluded.
     employer_changes : DataFrame
         One row per person with a different employer: person_id, name, company_before,
-        company_after, title_before, title_after, profnet_url (the later URL if known),
+        company_after, title_before, title_after, profnet_url (from the later table if known),
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
         from the later table). Columns that the tables lack have missing values. Employers are
         compared by id, else profile URL, else name; employers with the same URL and name count as

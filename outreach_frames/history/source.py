@@ -35,7 +35,7 @@ _MAX_OPEN_FILES: Final = 200
 
 
 class FrameSource:
-    """A frame of people in memory; columns are ignored unless their name is text."""
+    """A frame of people in memory; columns whose name is not text are ignored."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name

@@ -140,7 +140,7 @@ def profnet_url_key(text: str) -> str:
 
 
 def url_variants(url: str) -> tuple[str, ...]:
-    """Return a URL unchanged, and without tracking parameters: first without, then with `www`.
+    """Return a URL unchanged, then its forms free of tracking, without and with `www`.
 
     >>> url_variants("profnet.example/company/acme/?trk=x")[1:]
     ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')

@@ -137,7 +137,7 @@ def make_plan(
         booleans; or a column of dicts or booleans. For a missing cell, all checks run.
     mailbox : column name, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared by the user's active mailboxes, and each person always has the same mailbox. Rows
+        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
         with a missing cell are sent from `mailboxes`, or by default from the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
@@ -326,7 +326,7 @@ def add_to_sequence(
         or the name of a column with a value per row.
     mailbox : str, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared by the user's active mailboxes, and each person always has the same mailbox. Rows
+        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
         with a missing cell are sent from `mailboxes`, or by default from the sequence's senders. If
         a recorded row's mailbox changes, the row is not sent again, and its detail gives the
         reason.

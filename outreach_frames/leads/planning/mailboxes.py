@@ -85,6 +85,6 @@ def _key(address: str) -> str:
 
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
-    """Return a person's mailbox by rendezvous hashing: a new mailbox changes few people's."""
+    """Choose a person's mailbox by rendezvous hashing: a new mailbox changes few choices."""
     texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
     return max(addresses, key=lambda one: blake2b(texts[one]).digest())
