@@ -123,14 +123,14 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     ----------
     frame : FrameLike
         A frame of pandas or Polars, a DuckDB relation, an Arrow table, or another object with
-        Arrow's PyCapsule interface. The call reads the frame once, keeps that row order, and does
-        not change the frame.
+        Arrow's PyCapsule interface. The frame is read a single time, rows keep the order of that
+        reading, and the frame is not changed.
 
     Returns
     -------
     OutreachAccessor
-        The methods of `df.outreach`. They return pandas frames, and row positions refer to `frame`.
-        A pandas frame keeps its index; other frames are indexed by row number.
+        The methods of `df.outreach`. Frames that they return are pandas frames, and row positions
+        refer to `frame`. A pandas frame keeps its index; other frames are indexed by row number.
 
     Raises
     ------
@@ -139,8 +139,9 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
 
     Notes
     -----
-    Text becomes str, integers Int64, other numbers Float64, booleans boolean, dates and times
-    datetime64; lists stay Arrow. Convert results back with `pl.from_pandas` or `duckdb.from_df`.
+    In other libraries' frames, text becomes str, integers Int64, other numbers Float64, booleans
+    boolean, dates and times datetime64; lists keep Arrow types. Convert results back with
+    `pl.from_pandas` or `duckdb.from_df`.
 
     Examples
     --------

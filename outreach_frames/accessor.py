@@ -31,7 +31,7 @@ R = TypeVar("R")
 def _method(
     function: Callable[Concatenate[pd.DataFrame, P], R], name: str = "", *, hidden: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
-    """Convert a function of a frame to a method, without the `hidden` parameter."""
+    """Convert a function of a frame to a method; its signature omits the parameter in `hidden`."""
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -55,7 +55,7 @@ STEPS = (
         columns=("email", "email_provider", "status", "daily_email_limit"),
     ),
     Step(
-        "Find people: managers and directors in sales and marketing.",
+        "Find people: managers, directors and VPs in sales and marketing.",
         """
         people = of.search_people(
             person_seniorities=["manager", "director", "vp"],
@@ -83,7 +83,7 @@ STEPS = (
         """,
     ),
     Step(
-        "Write a CSV file for a spreadsheet with escaped formulas, and read it back unchanged.",
+        "Write a CSV file with escaped formulas for a spreadsheet, and read it back unchanged.",
         f"""
         people.outreach.to_csv("{CSV_NAME}", excel=True)
         again = of.read_prospects("{CSV_NAME}")

@@ -36,7 +36,7 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-# Exceptions of Python's modules for damaged compressed files.
+# Exceptions that Python's modules raise for damaged compressed files.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _EMPTY: Final = empty_table(spec.PERSON)
 _FIRST_COLUMN: Final = _EMPTY.schema.names[0]
@@ -75,18 +75,18 @@ def read_people(
     ----------
     paths : path, or several
         Files, folders, globs, or fsspec addresses such as ``s3://bucket/people-*.ndjson``. A folder
-        means its ``.ndjson`` and ``.jsonl`` files, also compressed, without subfolders. A repeated
-        file is read once.
+        means its ``.ndjson`` and ``.jsonl`` files, compressed or not; subfolders are ignored. A
+        file that is passed twice is read once.
     blocksize : int or str, default "64MB"
         Bytes of a file per partition, extended to the end of a line. A compressed file
         (``.ndjson.gz``) is a single partition.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         Use pandas' nullable dtypes, or Arrow dtypes in every column.
     extra_column : str, optional
-        Name of an additional last column of JSON text for values that do not fit the documented
-        columns: undocumented fields, values of another type as ``<column>_raw``, and lists with
-        undocumented members. Rows without such values have a missing cell. Without `extra_column`,
-        such values raise an error.
+        Name of an additional last column: the JSON text of a row's values that do not fit the
+        documented columns, or missing. Such values are undocumented fields, values of another type
+        (as ``<column>_raw``), and lists with undocumented members. Without `extra_column`, they
+        raise an error.
     storage_options : mapping, optional
         Options for fsspec, such as credentials.
     columns : sequence of str, optional
@@ -98,8 +98,8 @@ def read_people(
     -------
     dask.dataframe.DataFrame
         One row per person, in the order of files and lines, with the columns and dtypes of
-        `search_people` and the `extra_column`. Dask's `dataframe.convert-string` has no effect. As
-        with Dask's own readers, each partition's index starts at 0.
+        `search_people`, then the `extra_column`. Dask's option `dataframe.convert-string` has no
+        effect. As with Dask's own readers, each partition's index starts at 0.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def read_people(
         size = parse_bytes(blocksize)
     except (ValueError, AttributeError) as error:  # AttributeError: not a number or text
         raise InvalidInputError(
-            f"blocksize is {blocksize!r}; pass bytes, such as 64_000_000 or '64MB'."
+            f"blocksize is {blocksize!r}; pass a number of bytes, such as 64_000_000 or '64MB'."
         ) from error
     if size < 1:
         raise InvalidInputError(f"blocksize is {blocksize!r}; pass at least one byte.")
@@ -216,7 +216,7 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
             files = [path]
     if not files:
         raise InvalidInputError(
-            f"{address} has no file to read; the names of exports of people end in .ndjson or "
+            f"{address} has no file to read; the names of NDJSON exports end in .ndjson or "
             ".jsonl. Read a folder of Parquet files with dask.dataframe.read_parquet."
         )
     for file in sorted(files):
@@ -236,7 +236,7 @@ def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
 
 
 def _is_export(path: str) -> bool:
-    """Check whether a file is an export; exclude hidden files, which may be incomplete."""
+    """Check by name whether a file is an export; hidden files may be incomplete."""
     name = PurePosixPath(path).name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
@@ -277,7 +277,7 @@ def _read_block(
     except InvalidInputError as error:
         error.add_note("Every worker must reach the file under the same path.")
         raise
-    # Read all columns, since any column may have values for the extra column.
+    # If the extra column is needed, read all columns: each may have values for it.
     subset = None if columns is None or extra_column in columns else [*columns] or [_FIRST_COLUMN]
     found = read_ndjson(content, name, start=start, columns=subset) or [_EMPTY]
     people = concat_tables(
@@ -289,7 +289,7 @@ def _read_block(
 def _with_fixed_columns(
     table: pa.Table, name: str, extra_column: str | None, subset: Sequence[str] | None
 ) -> pa.Table:
-    """Keep the documented columns, or a `subset`, and put other values into the extra column."""
+    """Keep the documented columns or their `subset`; put other values into the extra column."""
     columns: list[pa.ChunkedArray | pa.Array] = []
     extras: dict[str, list[Any]] = {}
     schema = pa.schema([field for field in _EMPTY.schema if subset is None or field.name in subset])

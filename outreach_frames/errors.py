@@ -41,7 +41,7 @@ class OutreachError(Exception):
 
 
 class ConfigurationError(OutreachError, ValueError):
-    """The address or the token is missing or cannot be used."""
+    """The service's address or token is missing or cannot be used."""
 
 
 class InvalidInputError(OutreachError, ValueError):
@@ -123,7 +123,7 @@ class ValidationFailedError(StatusError):
     Attributes
     ----------
     validation_errors : tuple of ValidationProblem
-        All reasons in the response, including unknown codes.
+        All reasons in the response, including those with unknown codes.
     """
 
     def __init__(

@@ -79,8 +79,8 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Notes
     -----
     The Public Suffix List is the copy in tldextract; nothing is downloaded. An unknown top-level
-    domain counts as a suffix. pandas' `merge` joins missing keys to missing keys: drop them first,
-    or use `df.outreach.match`.
+    domain counts as a public suffix. pandas' `merge` joins missing keys to missing keys: drop them
+    first, or use `df.outreach.match`.
 
     Examples
     --------
@@ -114,8 +114,8 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     Notes
     -----
     For `add_to_sequence`, rows with the same key are duplicates; for `df.outreach.match`, they
-    match. For URLs other than `/in/<name>`, this holds only if the rows have no address. pandas'
-    `merge` joins missing keys to missing keys: drop them first, or use `df.outreach.match`.
+    match. For URLs other than `/in/<name>`, this holds only if the rows have no email address.
+    pandas' `merge` joins missing keys to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------

@@ -103,7 +103,7 @@ class _People(NamedTuple):
     keys: set[str]
 
     def are_in(self, cell: str) -> bool:
-        """Check whether a cell has an identifier of the people, not only similar text."""
+        """Check whether a cell has an identifier of the people; similar text does not count."""
         if not self.holds(cell):
             return False
         return not self.keys.isdisjoint([*emails_in(cell).keys, *profnet_urls_in(cell).keys])
@@ -137,8 +137,8 @@ def forget(
     email, profnet_url : str or iterable of str, optional
         The people's email addresses and profile URLs, at least one in total.
     folder : str or Path, optional
-        The folder with your files. Journals, exports, snapshots, checkpoints, tables and other
-        clients' caches in this folder that contain the people are listed; `files` changes them.
+        The folder with your files. Its files that contain the people are listed: journals, exports,
+        snapshots, checkpoints, tables and other clients' caches.
     files : bool
         Remove the people from this package's files in the folder too: rows from CSV, NDJSON,
         Parquet and Excel files, exports and snapshots; addresses from the service's messages in
@@ -147,16 +147,16 @@ def forget(
     dry_run : bool
         List the files without changing them.
     client : Client, optional
-        A client whose cache is cleaned too; by default that of the last `connect`.
+        A client whose cache is cleaned too; by default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
         One row per file that contains any of the people: `path` and `kind` (str: cache, journal,
         checkpoint, export), `rows` (Int64: the number of stored responses, leads or rows that
-        contain them) and `removed` (boolean). The frame is empty if no file contains the people.
-        With `files`, also `reason` (str): why a file still contains the people, such as "this
-        package did not write it".
+        contain the people) and `removed` (boolean). The frame is empty if no file contains the
+        people. With `files`, also `reason` (str): why a file still contains the people, such as
+        "this package did not write it".
 
     Raises
     ------
@@ -167,16 +167,17 @@ def forget(
     Warns
     -----
     OutreachWarning
-        Files were not read: links to folders, archives, databases, old workbooks or damaged files.
+        Some files were not read: archives, databases, old workbooks, damaged files, or links to
+        folders.
 
     Notes
     -----
-    All spellings of an address or URL are found. Whole stored responses are removed, also from free
-    pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
-    itself. Frames and reports in memory are not searched.
+    All spellings of an address or URL are found. From caches, whole responses are removed, also
+    from free pages and the write-ahead log; later reads fetch these responses again. Nothing is
+    deleted from the service itself. Frames and reports in memory are not searched.
 
-    With `files`, a row is removed if a column named email or profnet_url, in any spelling such as
-    E-Mail, has an identifier of the person; rows with the person in other columns stay, and the
+    With `files`, a row is removed if a column named email or profnet_url (in any spelling, such as
+    E-Mail) has an identifier of the person. Rows with the person in other columns stay, and the
     file's `reason` reports this. Each file is replaced atomically, and keeps its other rows, dtypes
     and permissions. Journals keep salted hashes of the identifiers, so that the person is not
     contacted again.
@@ -228,7 +229,7 @@ def forget(
 
 
 def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
-    """Remove people from a file of this package; return why the file still contains any."""
+    """Remove people from a file of this package; return why it still contains any of them."""
     if path.is_symlink():
         return "the path is a link; pass the folder of the linked file"
     if any(folder.match(".*.partial") for folder in path.parents):

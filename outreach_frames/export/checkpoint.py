@@ -62,12 +62,13 @@ class Checkpoint:
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
         self.columns: Any = identity.get("columns")  # the chosen columns in order
-        self.first_part: int = 0  # the current search's first part; split exports run several
+        # The current search's first part; a split export runs several searches.
+        self.first_part: int = 0
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
-                    f"{self.folder} is a symbolic link. An export deletes all files in the linked "
-                    "folder. Delete the link, or pass another path."
+                    f"{self.folder} is a symbolic link. An export would delete all files in the "
+                    "linked folder. Delete the link, or pass another path."
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
             # The lock file is in the folder, which is deleted at the end.
@@ -115,7 +116,7 @@ class Checkpoint:
         return self.folder / "old.tmp"
 
     def sightings(self, search: int) -> Sightings:
-        """Return a function that classifies ids as new or seen; the next `append` records them."""
+        """Return a function that classifies ids; the next `append` records the new ids."""
         state = self.state
         with self.explained():
             self.first_part = self._number
@@ -157,7 +158,7 @@ class Checkpoint:
         self.close_rows()
         with suppress(OSError):
             self._delete_files(all_files=True)
-        # Delete the lock last. If another run has locked a new file, the folder stays.
+        # Delete the lock last. If another run has locked a new lock file, the folder stays.
         if os.name == "nt":  # Windows cannot delete an open file
             self.close()
         with suppress(OSError):

@@ -60,7 +60,7 @@ class Format:
 
     name: str
     read: Callable[[Sequence[bytes]], list[PeoplePage]]
-    # A function that adds a column named after the filter, with the matching value.
+    # A function that adds a column named after the split filter, with the part's filter value.
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
     # A function that writes all parts and the search's `.attrs` to the target.
@@ -122,7 +122,7 @@ def _require_own_folder(target: Path) -> None:
 
 
 def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
-    # Insert the member as text; the service's JSON stays unchanged.
+    # Append the member as text, so that the service's JSON stays unchanged.
     member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
     lines = [
         line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member + b"\n"
@@ -139,12 +139,12 @@ def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
 
 
 def _category(texts: Any, values: Any) -> Any:
-    """Build the ordered column of a split search."""
+    """Build the column of a split search, an ordered categorical."""
     return pd.Categorical(texts, categories=values, ordered=True)
 
 
 def _empty_frame(empty: pa.Table, split: Split | None) -> pd.DataFrame:
-    """Build an empty frame with the final dtypes of all people."""
+    """Build an empty frame with the columns and dtypes of the complete export."""
     frame = to_frame(empty, "numpy_nullable")
     return frame.assign(**{split[0]: _category([], split[1])}) if split else frame
 

@@ -74,8 +74,9 @@ def export_people(
         As for `search_people`: run one search per value of this filter, and add the value in a
         column named after the filter.
     attrs : bool
-        Write the `.attrs` of the search to the Parquet metadata: its time and filters, which may
-        hold your colleagues' emails (`profnet_networks`). Pass False for a file that you share.
+        Write the search's `.attrs`, such as its time and filters, to the Parquet metadata. Pass
+        False for a file that you share: filters may hold your colleagues' emails
+        (`profnet_networks`).
     refresh : bool
         Send requests even if the cache has fresh responses, as is always done for NDJSON. The
         responses to an export are not cached.
@@ -129,7 +130,7 @@ def export_people(
         check_filters(filters, fields, export_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
-        # Bypass the cache, which holds tables: NDJSON needs the service's JSON.
+        # NDJSON needs the service's JSON; the cache holds tables.
         refresh=refresh or kind.read is read_people_lines,
         store=False,
         read_bodies=kind.read,
@@ -157,7 +158,7 @@ def export_people(
 
 
 def _resolved(path: Path) -> Path:
-    """Resolve the links of a path, so that all names of a target share one checkpoint."""
+    """Resolve the links in a path, so that all paths to one target share its checkpoint."""
     try:
         target = resolve_links(path)
     except OSError as error:
@@ -173,7 +174,7 @@ def _resolved(path: Path) -> Path:
 def _identity(
     search: Search, kind: Format, split_by: str | None, columns: Sequence[str] | None
 ) -> dict[str, object]:
-    """Return the settings that must be equal to resume an export, without the token."""
+    """Return the settings that must be equal to resume an export; the token may differ."""
     identity: dict[str, object] = {
         "format": kind.name,
         "service": search.client.base_url,

@@ -1,4 +1,4 @@
-"""Describe the limits of a comparison of two tables of people."""
+"""Describe the limitations of a comparison of two tables of people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 5
 
 
 def describe_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
-    """Yield messages on the searches' differences and on incomplete searches."""
+    """Yield messages on the searches' differences, incompleteness and reported errors."""
     old, new = before.attrs.get("filters"), after.attrs.get("filters")
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         if differences := filter_differences(old, new):
@@ -68,7 +68,7 @@ def describe_skipped_rows(people: Matching) -> Iterator[str]:
 
 
 def describe_new_ids(ids: Sequence[str], one: str, several: str, key: str) -> Iterator[str]:
-    """Yield messages on people or companies with different ids that were matched by another key."""
+    """Yield a message on people or companies with a new id that were matched by another key."""
     if ids:
         count = plural(len(ids), f"{one} has", f"{several} have")
         shown = _listed([*map(quoted, ids)])
@@ -83,7 +83,8 @@ def describe_shared_keys(
         if own:
             count = plural(len(own), f"{one} in {name!r} has", f"{several} in {name!r} have")
             shown = _listed([*map(quoted, own)])
-            yield f"{count} the {key} of another id; duplicates are counted once: {shown}."
+            reason = f"the {key} of a row with another id"
+            yield f"{count} {reason}; duplicates are counted once: {shown}."
 
 
 def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:

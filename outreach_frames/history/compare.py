@@ -56,17 +56,17 @@ def compare_people(
 ) -> PeopleComparison:
     """Compare two tables of people: list appeared and disappeared people, and changed values.
 
-    People are matched by id, then by profile URL `/in/<name>`: the same URL with another id is the
-    same person, and `notes` lists the ids. Other URLs are not matched, since they do not identify a
-    person. Companies are matched by id, else profile URL, else name; companies with the same URL
-    and name count as one, despite different ids. People who disappeared have not necessarily left:
-    `notes` lists incomplete searches, and differences between the two searches.
+    People are matched by id, then by profile URL `/in/<name>`: rows with the same URL but different
+    ids are one person, and `notes` lists such ids. Other URLs are not matched, since they do not
+    identify a person. Companies are matched by id, else profile URL, else name; companies with the
+    same URL and name count as one, despite different ids. People may also disappear because a
+    search is incomplete or differs from the other search; `notes` lists these cases.
 
     Parameters
     ----------
     before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
         Frames of people, or files and folders as for `read_prospects`, such as a snapshot. Without
-        `after`, `before` is a folder of snapshots, and its last two are compared.
+        `after`, `before` is a folder of snapshots, and the last two snapshots are compared.
     ignore : list of str
         Columns to ignore in `changed`; by default links to pictures, which expire.
     progress : bool, optional
@@ -92,14 +92,14 @@ def compare_people(
 
     Notes
     -----
-    Two missing values are equal; lists are compared member by member, numbers exactly. An employer
-    that is missing in one table is unknown, not changed. For each department, a company's headcount
-    is the first known value in its rows. If a table has other departments of a company, a missing
-    department counts as 0.
+    Two missing values are equal. Lists are compared member by member, and numbers exactly. An
+    employer that is missing in one table is unknown, not changed. For each department, a company's
+    headcount is the first known value in its rows. If a table has a company's headcount in other
+    departments, a missing department counts as 0.
 
-    Parquet is read column by column. Two tables of a million people take 4 GB if most people are in
-    both. `appeared` and `disappeared` have all columns and take 4 GB per million people: without
-    common people, the comparison takes 11 GB.
+    Parquet is read column by column. Two tables of a million people take 4 GB of memory if most
+    people are in both. `appeared` and `disappeared` have all columns and take 4 GB per million
+    people: without common people, the comparison takes 11 GB.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
 
 
 def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
-    """Return two groups of pairs: with different employers, and with an unknown employer."""
+    """Return the pairs with different employers, and those with an employer in only one row."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
     is_known = np.zeros(pairs.count, dtype=bool)
@@ -285,7 +285,7 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
             )
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
-            "The people before and after have no common column to match people by: one has "
+            "The tables 'before' and 'after' have no common column to match people by: one has "
             f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
@@ -326,7 +326,7 @@ def _match_others(
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:
-    """Return both tables' key columns up to the first complete key."""
+    """Return both tables' key columns up to the first key without missing values."""
     keys: list[list[pa.Array]] = [[] for _ in sides]
     for name in names:
         for side, of_side in zip(sides, keys, strict=True):

@@ -33,7 +33,7 @@ class Headcounts:
     """The headcounts of two tables, with one row per company in the same order."""
 
     companies: pd.DataFrame
-    before: pd.DataFrame  # Int64, one column per department of either table
+    before: pd.DataFrame  # Int64, one column per compared department
     after: pd.DataFrame
 
     @cached_property
@@ -65,13 +65,13 @@ class Headcounts:
 
 
 def compare_headcounts(before: Source, after: Source, companies: Matching | None) -> Headcounts:
-    """Read both tables' headcounts, new companies last; empty without matched companies."""
+    """Read both tables' headcounts, new companies last; without `companies`, return no rows."""
     departments = [
         department
         for department, column in _COLUMNS.items()
         if column in before.columns and column in after.columns
     ]
-    # The company's row in each table, -1 in a table without it.
+    # Each company's row in both tables, -1 if a table lacks the company.
     old = new = np.empty(0, dtype=np.int64)
     firsts = old, new
     if companies is not None and departments:
@@ -105,7 +105,10 @@ def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> 
 
 
 def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
-    """Return the companies' first known texts; `first` has their first rows."""
+    """Return each company's first known value as text.
+
+    `first` has, for each row, the first row of the same company.
+    """
     if name not in side.columns:
         return pa.nulls(len(rows), TEXT)
     column = side.column(name)

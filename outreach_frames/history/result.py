@@ -12,6 +12,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
 
+_NEW: Final = "Only in the later table."
 _NOT_LEFT: Final = "Only in the earlier table; this does not prove that they left."
 
 
@@ -31,13 +32,13 @@ class PeopleComparison(Result):
         are excluded.
     employer_changes : DataFrame
         One row per person with a different employer: person_id, name, company_before,
-        company_after, title_before, title_after, profnet_url (the later one if known),
+        company_after, title_before, title_after, profnet_url (from the later table if known),
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
         from the later table). Columns that the tables lack have missing values. Employers are
         compared by id, else profile URL, else name; employers with the same URL and name count as
-        one, despite different ids. An employer that is missing in one table is unknown, and `notes`
-        counts such people. `.outreach.plan(...)` adds these people to a sequence by their profile
-        URLs, with data={"title": "title_after"}.
+        one, despite different ids. People whose employer is missing in one table are counted in
+        `notes` instead. To add the people of this table to a sequence by their profile URLs, call
+        its `.outreach.plan(...)` with data={"title": "title_after"}.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
     """
@@ -75,8 +76,8 @@ class PeopleComparison(Result):
         DataFrame
             One row per company and department: company_id, company, department (str), before,
             after, change (Int64; missing for companies in only one table) and growth (Float64,
-            change / before). If a table has other departments of a company, a missing department
-            counts as 0, unless its column was not read.
+            change / before). If a table has a company's headcount in other departments, a missing
+            department counts as 0, unless its column was not read.
         """
         return self._headcounts.table
 
@@ -127,13 +128,13 @@ class PeopleComparison(Result):
         counted = [
             "" if total is None else f"The service counted {total:,}." for total in self._totals
         ]
-        yield Fact("before", _joined("Rows before.", counted[0]), before)
-        yield Fact("after", _joined("Rows after.", counted[1], self._remarks), after)
+        yield Fact("before", _joined("Rows in the earlier table.", counted[0]), before)
+        yield Fact("after", _joined("Rows in the later table.", counted[1], self._remarks), after)
         yield Fact("in_both", "People in both tables.", both)
-        yield Fact("appeared", _joined("Only after.", self._differences), len(self.appeared))
+        yield Fact("appeared", _joined(_NEW, self._differences), len(self.appeared))
         yield Fact("disappeared", _joined(_NOT_LEFT, self._differences), len(self.disappeared))
-        values = f"{plural(len(self.changed), 'value')} changed, in {plural(fields, 'field')}"
-        yield Fact("changed", f"People with {values}.", people)
+        values = f"{plural(len(self.changed), 'value')} in {plural(fields, 'field')}"
+        yield Fact("changed", f"People with changes, {values} in total.", people)
         yield Fact("employer_changes", "People who changed employers.", len(self.employer_changes))
         companies = plural(self._headcounts.count_compared(), "company", "companies")
         yield Fact(

@@ -55,8 +55,8 @@ def snapshot_people(
     """Search people, and store all matching people as the snapshot of a day.
 
     The cache is never used, and the number of people is not limited. After an interruption, the
-    same call for the same day resumes. An existing snapshot of that day is replaced once the new
-    one is complete.
+    same call for the same day resumes. An existing snapshot of that day is replaced when the new
+    snapshot is complete.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ def snapshot_people(
     -----
     Interface: POST /people/search. The folder is a Hive-partitioned data set: DuckDB, Polars, Dask
     and Spark read ``folder/snapshot=*/*.parquet`` directly, with the day in a column ``snapshot``.
-    It holds personal data: `forget` finds people in it, and SECURITY.md says who can read it.
+    The folder holds personal data: `forget` finds people in its files, and SECURITY.md says who can
+    read them.
 
     Examples
     --------
@@ -146,8 +147,9 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per snapshot, the oldest first: date (datetime64), people (Int64), filters (object,
-        a dict) and path (str). People and filters are missing if the files cannot be read.
+        One row per snapshot, the oldest first: date (datetime64), people (Int64, their number),
+        filters (object, a dict) and path (str). `people` and `filters` are missing if the files
+        cannot be read.
 
     Raises
     ------
@@ -185,7 +187,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             if type(total) is int and people < total:
                 warn(f"The snapshot of {one.date} has {people:,} of {total:,} matching people.")
         except InvalidInputError as error:
-            warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
+            warn(f"{error} Take the snapshot of {one.date} again, or delete its folder.")
             facts.append((None, None))
     for message in describe_unfinished(root):
         warn(message)
@@ -217,8 +219,8 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
         match = _UNFINISHED.fullmatch(path.name)
         if match and path.is_dir():
             yield (
-                f"The snapshot of {match[1]} in {folder} is not finished. Repeat the call with "
-                f'date="{match[1]}" to resume the snapshot, or delete {path.name}.'
+                f"The snapshot of {match[1]} in {folder} is not finished. Repeat snapshot_people() "
+                f'with date="{match[1]}" to resume the snapshot, or delete {path.name}.'
             )
 
 

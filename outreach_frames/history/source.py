@@ -30,12 +30,12 @@ from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-# Opening a file takes longer than reading a column, so files stay open, within a process's limit.
+# Files stay open, up to this number: opening a file takes longer than reading a column.
 _MAX_OPEN_FILES: Final = 200
 
 
 class FrameSource:
-    """A frame of people in memory, without columns whose name is not text."""
+    """A frame of people in memory; columns whose name is not text are ignored."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
@@ -63,8 +63,8 @@ class ParquetSource:
         self.name: str = name
         self._parts = parts
         with reading(Path(name)):
-            # Parse each part's metadata once: it describes hundreds of columns, and each is read
-            # separately.
+            # Parse each part's metadata once: it describes hundreds of columns, and each column is
+            # read separately.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
             self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata, Path(name))
@@ -122,7 +122,7 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
     if path.is_dir():
         if list(list_snapshots(path)):
             raise InvalidInputError(
-                f"{path} holds several snapshots. Pass one of the snapshots as {name}, such as "
+                f"{path} is a folder of snapshots. Pass one of the snapshots as {name}, such as "
                 f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
                 "snapshots."
             )
@@ -135,7 +135,7 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
 
 
 def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
-    """Open the last two snapshots of a folder; also return warnings on incomplete snapshots."""
+    """Open the last two snapshots of a folder; also return warnings on unfinished snapshots."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(
             "A comparison needs two tables, before and after. Pass both, or a folder to compare "

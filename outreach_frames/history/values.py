@@ -92,7 +92,7 @@ def _comparable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(kind):
         return pa.float64()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        # Use nanoseconds only if the values have them, since their range ends in the year 2262.
+        # Use nanoseconds only if the values have them: times in nanoseconds end in the year 2262.
         unit = kind.unit if pa.types.is_timestamp(kind) and kind.unit == "ns" else "us"
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
         return pa.timestamp(unit, zone)

@@ -45,7 +45,7 @@ class Cells(NamedTuple):
     broken: Positions  # positions of broken cells
 
     def single(self) -> pa.Array:
-        """Return one key per cell; missing if the cell has several or is broken."""
+        """Return one key per cell; missing if the cell has several keys or is broken."""
         if len(self.keys) == len(self.counts) and not len(self.broken):
             return self.keys
         is_single = self.counts == 1
@@ -88,7 +88,7 @@ def plain_text(text: str) -> str:
 
 
 def reading_of(text: str, keys: Sequence[str]) -> Reading:
-    """Return the distinct keys of a text's parts; an empty key marks a broken part.
+    """Build a `Reading` from the keys of a text's parts; an empty key marks a broken part.
 
     >>> reading_of("a; a; b", ["a", "a", ""]), reading_of("n/a", [])
     (Reading(keys=['a'], is_broken=True), Reading(keys=[], is_broken=False))
@@ -101,7 +101,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Convert a column to text: lists become lines, and other types a text without keys."""
+    """Convert a column to text: lists become lines; other types become a text without keys."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)

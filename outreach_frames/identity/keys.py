@@ -1,7 +1,7 @@
 """Normalise emails, profile URLs and company names to keys for comparison, never for sending.
 
-A profile URL `/in/<name>` is a certain identifier. Its key is the path and the host without the
-labels `www`, `m` or a country code. Locale suffixes, tracking parameters, fragments and double
+A profile URL `/in/<name>` is a certain identifier. Its key is the host, without the labels `www`,
+`m` or a country code, and the path. Locale suffixes, tracking parameters, fragments and double
 slashes are ignored. Any other URL is a weak identifier. Its key is the whole URL with normalised
 scheme, port and percent-encoding, and begins with `https://`. A placeholder has no key.
 """
@@ -82,7 +82,7 @@ _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
 
 def email_key(text: str) -> str:
-    """Return the normalised key of an email, ignoring case; empty if it is not an email.
+    """Return the normalised key of an email, ignoring case; empty if the text is not an email.
 
     >>> email_key(" Anna@Bücher.example "), email_key("anna@xn--bcher-kva.example")
     ('anna@bücher.example', 'anna@bücher.example')
@@ -140,7 +140,7 @@ def profnet_url_key(text: str) -> str:
 
 
 def url_variants(url: str) -> tuple[str, ...]:
-    """Return a URL's spellings: unchanged, without tracking, with `www` and without it.
+    """Return a URL unchanged, then its forms free of tracking, without and with `www`.
 
     >>> url_variants("profnet.example/company/acme/?trk=x")[1:]
     ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')

@@ -31,11 +31,11 @@ class Matches(NamedTuple):
 
     rows: Rows  # position of the first matching row, -1 if unmatched
     kinds: Rows  # index of the matching key in `Keys`, -1 if unmatched
-    counts: Rows  # number of rows that match by this key
+    counts: Rows  # number of rows of the other table with this key
 
 
 def find_matches(ours: Keys, theirs: Keys) -> Matches:
-    """Match each row by its strongest matching key; weak URLs match only rows without other keys.
+    """Match each row by its strongest matching key; weak URLs match only rows without email.
 
     >>> none = pa.nulls(1, pa.large_string())
     >>> one, other = pa.array(["a@x.example"]), pa.array(["https://x.example/1"])

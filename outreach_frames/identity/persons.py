@@ -1,4 +1,4 @@
-"""Link a table's rows by person: rows that share an identifier, directly or through others.
+"""Link a table's rows by person: rows that share an identifier, directly or through other rows.
 
 Emails and certain profile URLs identify a person. A weak URL identifies only rows without other
 identifiers, and never links these rows to rows with other identifiers.
@@ -105,7 +105,7 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
 
 
 def first_known(first: Rows, missing: Mask) -> Rows:
-    """Return the first row with a value in each row's group; `first` has the groups' first rows.
+    """Return, per row, its group's first row with a value; `first` has its group's first row.
 
     >>> first_known(np.array([0, 1, 0]), np.array([True, False, False])).tolist()
     [2, 1, 2]

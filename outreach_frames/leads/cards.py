@@ -19,7 +19,7 @@ from outreach_frames.leads.prepared import PreparedLeads
 _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
 _DETAILS_SHOWN: Final = 2
-# The maximum number of notes and mailboxes.
+# The maximum number of notes, and of mailboxes, in a card.
 _MOST_SHOWN: Final = 10
 
 
@@ -47,10 +47,10 @@ _SKIPPED: Final = {
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
     statuses.PRESENT: Meaning("In the sequence; the request that added the lead is unknown."),
-    statuses.DUPLICATE_IN_FRAME: Meaning("An earlier row has the same person and is sent instead."),
+    statuses.DUPLICATE_IN_FRAME: Meaning("Another row has the same person and is sent instead."),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
         "The service treated the lead as a duplicate of another row in the request.",
-        "Compare these rows with the others, and keep one row per person.",
+        "Compare these rows with the other rows of the request, and keep one row per person.",
     ),
     **{
         status: Meaning(f"Skipped: {why}", _override_advice(status))
@@ -66,7 +66,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     statuses.UNKNOWN: Meaning(
         "Sent, but no response proves the outcome: the lead may be in the sequence.",
-        "Check in the web app, or call report.retry_unknown().",
+        "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
         "Not sent: the run ended too early, or the service refused the mailbox.",
@@ -122,7 +122,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
     overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
     return [
         Fact("Sequence", _sequence(plan)),
-        Fact("Not sent", f"{invalid:,} invalid, duplicates of earlier rows: {duplicates:,}"),
+        Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
         *_mailbox_facts(plan),

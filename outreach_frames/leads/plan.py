@@ -85,7 +85,7 @@ class SubmissionPlan(PreparedLeads):
         Returns
         -------
         SubmissionReport
-            Once sending has begun, a report is always returned, even after Ctrl-C.
+            After sending has begun, a report is always returned, even after Ctrl-C.
 
         Raises
         ------
@@ -136,9 +136,9 @@ def make_plan(
         The service's checks to skip: True for all; a dict of override to True, False or a column of
         booleans; or a column of dicts or booleans. For a missing cell, all checks run.
     mailbox : column name, optional
-        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
-        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
-        cell are sent from `mailboxes`, or by default from the sequence's senders.
+        The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
+        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
+        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
@@ -148,7 +148,7 @@ def make_plan(
         Leads per request, at most 250.
     client : Client, optional
         The connection that sends the plan; by default the client of the last `connect`. Planning
-        works without a connection, unless `mailbox` is given.
+        works without a connection, unless you pass `mailbox`.
     earlier_keys : tuple of RecordBatch
         The keys of this frame's rows from the columns of earlier submissions.
 
@@ -169,7 +169,8 @@ def make_plan(
     Notes
     -----
     Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as readable
-    text: 2021 for 2021.0, ISO 8601 for dates, true and false. Missing and blank cells are omitted.
+    text: 2021 for 2021.0, dates in ISO 8601, booleans as true or false. Missing and blank cells are
+    omitted.
 
     Examples
     --------
@@ -247,7 +248,7 @@ def validate(
     frame : DataFrame
         One row per lead; it is not changed.
     email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size
-        As for `df.outreach.plan`. Mailboxes are only checked for their syntax.
+        As for `df.outreach.plan`. Of mailboxes, only the syntax is checked.
 
     Returns
     -------
@@ -304,8 +305,8 @@ def add_to_sequence(
     """Add the frame's valid rows to a sequence, and report each row's outcome.
 
     Before the first request, rows are checked and duplicates found. Chunks of at most 250 leads are
-    sent one after the other. Errors are raised only before the first request; afterwards they are
-    in the report's `.error`.
+    sent one after the other. Errors are raised only before the first request; later errors are in
+    the report's `.error`.
 
     Parameters
     ----------
@@ -317,16 +318,18 @@ def add_to_sequence(
         The columns that identify a lead; the frame may lack one of the default columns, unless it
         has a column with a similar name, such as E-Mail.
     data : list of str or dict of str to str, optional
-        Columns to send as the lead's data fields, as names or as {field name: column}. No other
-        columns are sent. `of.field_name` converts a column's name to a valid field name.
+        Columns to send as the lead's data fields, as names or as {field name: column}. Columns
+        that no argument names are not sent. `of.field_name` converts a column's name to a valid
+        field name.
     overrides : bool, dict or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
     mailbox : str, optional
-        The column with each row's mailbox: the address of a mailbox or of a user. The user's active
-        mailboxes share the rows, and each person always has the same mailbox. Rows with a missing
-        cell are sent from `mailboxes`, or by default from the sequence's senders. If a recorded
-        row's mailbox changes, the row is not sent again, and its detail gives the reason.
+        The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
+        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
+        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders. If
+        a recorded row's mailbox changes, the row is not sent again, and its detail gives the
+        reason.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
@@ -336,8 +339,8 @@ def add_to_sequence(
         Leads per request, at most 250.
     journal : str or Path, optional
         A file that records what was sent. To resume an interrupted run, repeat the call with the
-        same journal. You may correct and add rows. People who were added or skipped are not sent
-        again.
+        same journal. You may correct and add rows. Rows of people who were added or skipped are not
+        sent again.
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
@@ -417,8 +420,8 @@ def report(
     email, profnet_url : str or None
         The columns that identify a lead, as for `df.outreach.add_to_sequence`.
     client : Client, optional
-        The connection that reads activity; by default the client of the last `connect`. The report
-        itself needs no connection.
+        The connection with which the report reads activity; by default the client of the last
+        `connect`. The report itself needs no connection.
 
     Returns
     -------
@@ -482,7 +485,7 @@ def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Copy a frame's labels too, which a shallow copy would share."""
+    """Copy a frame, including its labels, which a shallow copy would share."""
     snapshot = frame.copy(deep=False)
     snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
     return snapshot

@@ -100,12 +100,12 @@ class PreparedLeads:
         return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
     def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
-        """Restrict the plan to these rows; `unsent` has the outcomes of the other rows."""
+        """Restrict the plan to rows at `positions`; `unsent` has the other rows' outcomes."""
         positions.setflags(write=False)
         return replace(self, positions=positions, _unsent=unsent)
 
     def is_planned(self, rows: Positions) -> Mask:
-        """Return whether this plan sends each row's person."""
+        """Return, per row, whether this plan sends a row of the same person."""
         return np.isin(self.kept[rows], self.kept[self.positions])
 
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
@@ -190,7 +190,7 @@ class PreparedLeads:
         return list(zip(emails, urls, strict=True))
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
-        """Return a bit set per row of the identifiers and data fields that the row has."""
+        """Return, per row, a bit set of the identifiers and data fields that the row has."""
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
         bits = np.zeros(len(rows), dtype=np.int64)
         for place, texts in enumerate(every.values()):
@@ -221,7 +221,7 @@ def _digest(text: bytes) -> str:
 def _separate_equal_urls(
     rows: Sequence[int], urls: Sequence[str | None], size: int
 ) -> list[list[int]]:
-    """Split rows into chunks without equal URLs, but with few extra chunks."""
+    """Split rows into chunks without equal URLs, as far as a few extra chunks allow."""
     max_chunks = math.ceil(len(rows) / size) + _MAX_EXTRA_REQUESTS
     chunks: list[list[int]] = [[]]
     first_open = 0

@@ -42,7 +42,7 @@ KINDS: Final = ("added", "skipped", "failed")
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
-# A later run resends rows with these statuses, `unknown` rows only on request, and no others.
+# A later run resends rows with these statuses and, only on request, `unknown` rows.
 RETRYABLE: Final = frozenset({REJECTED, NOT_SENT})
 
 

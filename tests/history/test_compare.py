@@ -176,8 +176,8 @@ def test_a_company_with_a_new_id_and_the_same_name_is_the_same() -> None:
     words = "(matched by profile URL and name): 'new'."
     notes = [
         f"1 company has a different id in 'after' {words}",
-        "1 company in 'after' has the profile URL and name of another id; duplicates are counted "
-        "once: 'newer'.",
+        "1 company in 'after' has the profile URL and name of a row with another id; duplicates "
+        "are counted once: 'newer'.",
     ]
     assert comparison.employer_changes.empty
     assert set(notes) <= {str(one.message) for one in warned} & set(comparison.notes)
@@ -437,7 +437,7 @@ def test_the_last_two_snapshots_of_a_folder_are_compared(client: Client, tmp_pat
         comparison = of.compare_people(tmp_path)
     assert len(comparison.disappeared) == 1
     assert "snapshot of 2026-12-01" in str(warned[0].message)
-    with pytest.raises(InvalidInputError, match="holds several snapshots"):
+    with pytest.raises(InvalidInputError, match="is a folder of snapshots"):
         of.compare_people(people, tmp_path)
 
 

@@ -335,7 +335,7 @@ def test_text() -> None:
         )
     )
     assert "1 of 4 rows will be sent, in 1 request of at most 250 leads" in text
-    assert "2 invalid, duplicates of earlier rows: 1" in text
+    assert "2 invalid rows, 1 duplicate" in text
     for code in ("placeholder 1", "missing_identifier 1", "invalid_email 1"):
         assert code in text
     assert f"{OVERRIDE} for 1" in text

@@ -33,8 +33,8 @@ from outreach_frames.tables.value_text import TEXT, column_texts, python_values,
 PLACEHOLDER: Final = "placeholder"
 NOT_PLAIN: Final = "not_a_plain_value"
 
-# Texts that programs write for missing values. Nan and Null are also names, and NA is a country
-# code.
+# Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
+# and a country code.
 _MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
 
 # Each combination of overrides as JSON, indexed by the sum of their bits.
@@ -86,7 +86,7 @@ class CheckedRows:
 def check_rows(
     frame: pd.DataFrame, mapping: LeadMapping, account: AccountMailboxes | None = None
 ) -> CheckedRows:
-    """Check a frame's rows against all rules, and mailboxes against the account if given."""
+    """Check a frame's rows against all rules, and mailboxes against `account` if it is passed."""
     problems: list[Problem] = []
     identifiers = {
         field: _identifier(_Column(frame[column], field, column, problems))
@@ -146,7 +146,7 @@ class _Column:
         return written.texts
 
     def drop_placeholders(self, texts: pa.Array, placeholders: pa.Array) -> pa.Array:
-        """Replace placeholders by missing values, and report them."""
+        """Report placeholders, and replace them by missing values."""
         rows = _rows(placeholders)
         if not rows:
             return texts
@@ -175,7 +175,7 @@ def _identifier(column: _Column) -> pa.Array:
 def _mailboxes(
     column: _Column, identifiers: Mapping[str, pa.Array], account: AccountMailboxes | None
 ) -> pa.Array:
-    """Return the address of each row's mailbox, or the cell's text if it is unusable."""
+    """Return the address of each row's mailbox, or the cell's text if no mailbox is usable."""
     before = len(column.problems)
     texts = _identifier(column)
     if account is None:

@@ -35,7 +35,7 @@ class AccountMailboxes:
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
     ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
-        """Return each row's mailbox address, and (code, message) per row without a mailbox.
+        """Return each row's mailbox address, and (code, message) per row with an unusable mailbox.
 
         The row's email, or else profile URL, selects one of a user's mailboxes.
         """
@@ -85,6 +85,6 @@ def _key(address: str) -> str:
 
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
-    """Return a person's mailbox by rendezvous hashing, so that new mailboxes move few people."""
+    """Choose a person's mailbox by rendezvous hashing: a new mailbox changes few choices."""
     texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
     return max(addresses, key=lambda one: blake2b(texts[one]).digest())

@@ -302,7 +302,7 @@ def unknown_override_message(name: object) -> str:
 
 
 def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
-    """Return a column's name; it must occur once in the frame."""
+    """Check that a column occurs exactly once in the frame, and return its name."""
     if not isinstance(column, Hashable):
         raise InvalidInputError(f"{argument}: takes the name of a column, not {quoted(column)}.")
     labels: list[Any] = list(frame.columns)

@@ -32,7 +32,7 @@ _OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
 _LIST: Final = "recent_activity"
 
 # A function that builds a frame from a report's rows, their events, and whether each row has a
-# contact, which is missing for unread rows.
+# contact (missing for unread rows).
 _Shape = Callable[[pd.DataFrame, pd.DataFrame, "pd.Series[Any]"], pd.DataFrame]
 
 
@@ -114,12 +114,12 @@ def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
             return pd.Series(pd.to_datetime(given, utc=True), sent_at.index, sent_at.dtype)
     raise InvalidInputError(
         f"since={quoted(since)} is not a time. Pass 'sent', None, or a day or time such as "
-        "'2026-03-02' or '2026-03-02T09:30+01:00'; without a zone it is in UTC."
+        "'2026-03-02' or '2026-03-02T09:30+01:00'. A time without a zone is in UTC."
     )
 
 
 def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows' events from their earliest time on, and events without a time."""
+    """Return each row's events since the row's earliest time, and its events without a time."""
     at, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
     _warn_of_unreadable(read, events)
@@ -130,7 +130,7 @@ def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
 
 
 def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Warn of events without a time or type, and of data that the frames lack."""
+    """Warn of events without a time or type, and of dropped data."""
     see = "of.contacts(emails=...) returns"
     for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
         if lacking := int(events[name].isna().sum()):

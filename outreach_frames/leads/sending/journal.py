@@ -9,7 +9,7 @@ Each arrow is one durable transaction:
 A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads only on request. For
 each lead the file has salted hashes of the person's identifiers and of the row's mailbox, so you
 may correct, add, drop and reorder rows between runs. The file also has the service's messages,
-which may contain an address, but no leads and no token. Only the file's owner can read it.
+which may contain an address. It has no leads and no token, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
-    KEEP_OLD_JOURNAL,
+    IF_LOST,
     WHAT,
     JournalPlace,
     locate,
@@ -79,7 +79,8 @@ _IF_DAMAGED: Final = (
 class Journal:
     """A context manager with an open and locked journal of one sequence.
 
-    `submission` identifies the submission without personal data; messages show its keys.
+    `submission` identifies the submission without personal data; error messages show the keys of
+    this mapping.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Journal:
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self._require_same(submission)
                 self._salt = _read_salt(self._connection)
-                self._require_used()
+                self._require_latest()
                 if not dry_run:
                     if self.path is not None:
                         self._file = self.path.stat()
@@ -254,7 +255,7 @@ class Journal:
                 f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
             )
 
-    def _require_used(self) -> None:
+    def _require_latest(self) -> None:
         """Raise if another journal or an older copy replaced the journal."""
         mark = self._place.mark
         if mark is not None and (mark,) not in self._rows("SELECT mark FROM runs"):
@@ -273,15 +274,14 @@ class Journal:
         lost.add(self.path)
         if self.path.exists():
             raise OutreachError(
-                f"The journal {self.path} was replaced by another file during the run. "
-                f"{KEEP_OLD_JOURNAL}"
+                f"The journal {self.path} was replaced by another file during the run. {IF_LOST}"
             )
         try:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
                 f"The journal {self.path} was removed during the run and cannot be restored "
-                f"({error}). {KEEP_OLD_JOURNAL}"
+                f"({error}). {IF_LOST}"
             ) from error
         self.is_lost = False
         lost.discard(self.path)
@@ -376,7 +376,7 @@ class Journal:
             yield each == own, *each
 
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
-        """Return the content of rows as sent."""
+        """Return the content of rows as recorded: hashes and overrides."""
         rows = pa.array(positions, pa.int64())
         overrides = self._plan.checked.overrides.take(rows).to_pylist()
 
@@ -449,7 +449,7 @@ def _hash(kind: str, text: str, salt: bytes) -> bytes:
 
 
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads and notes about people, by identifiers and by text."""
+    """Count a journal's leads and notes about these people, found by hash or by text."""
     require_journal(path)
     with closing(sqlite_file.snapshot(path)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")
@@ -464,7 +464,7 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
 
 
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Change a journal's details and notes, and erase old texts from the file's free pages.
+    """Apply `erase` to a journal's details and notes, and clear old texts from its free pages.
 
     The hashes stay, so that nobody is contacted again.
     """

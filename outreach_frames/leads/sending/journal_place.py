@@ -26,7 +26,7 @@ CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
 -- If status is NULL, the lead's request is pending. email and profnet_url are hashes of the exact
--- text; mailbox is a hash of the key, or NULL if the settings choose the mailbox.
+-- text; mailbox is a hash of the normalised address, or NULL if the settings choose the mailbox.
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
@@ -40,7 +40,7 @@ CREATE TABLE sets (
 );
 CREATE INDEX sets_of_lead ON sets (lead);
 """
-KEEP_OLD_JOURNAL: Final = (
+IF_LOST: Final = (
     "With a new journal, all leads would be sent twice. Plan only the rows that are rejected or "
     "not_sent in of.last_report()."
 )
@@ -102,14 +102,14 @@ def locate(path: str | Path) -> Path:
         place = sqlite_file.locate(path, WHAT)
         if place in lost:
             raise InvalidInputError(
-                f"The journal {place} was lost during an earlier run. {KEEP_OLD_JOURNAL} "
+                f"The journal {place} was lost during an earlier run. {IF_LOST} "
                 "Use another file name for the journal of these rows."
             )
         if not Path(path).expanduser().is_absolute():
             before = _absolute_paths.setdefault(str(path), place)
             if before != place and before.exists() and not place.exists():
                 raise InvalidInputError(
-                    f"The journal {path} was {before} at first use, but the working folder has "
+                    f"The path {path} meant {before} at first use, but the working folder has "
                     "changed since. Pass the journal's absolute path."
                 )
     return place

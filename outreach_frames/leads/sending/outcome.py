@@ -99,7 +99,7 @@ def read_response(
     else:
         problem = ""
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
-    # Use the lists only if the counts agree.
+    # Use the lists unless the counts contradict them.
     skipped = set(lists.named) if is_this_request and count <= len(candidates) else set()
     if count not in {0, len(candidates) - len(duplicates)}:
         skipped -= duplicates
@@ -224,13 +224,13 @@ class _SentLeads:
 
 
 def _key(name: str, text: str) -> str:
-    """Return an identifier's normalised key, or the stripped text without a key."""
+    """Return an identifier's normalised key, or its stripped text if it has no key."""
     return _KEYS[name](text) or text.strip()
 
 
 def _count_problem(added: object, candidates: int, duplicates: int, is_inconsistent: bool) -> str:
     """Return why the counts do not prove that all candidates were added."""
-    listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
+    listed = f" ({duplicates} of them listed only as a duplicate)" if duplicates else ""
     also = " The response names leads that were not sent." if is_inconsistent else ""
     skipped = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
     return (
@@ -263,7 +263,8 @@ class NextStep(Enum):
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
 # The next step per error code of status 422. Nearly all codes concern the sequence or the account.
-# An undocumented code may concern only this request's leads, so the run tolerates a few in a row.
+# An undocumented code may concern only this request's leads, so the run tolerates a few such errors
+# in a row.
 NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
     | {
@@ -299,7 +300,7 @@ def classify(error: OutreachError) -> Classification:
                 _outcome(statuses.REJECTED, error, "Try a smaller chunk_size."), NextStep.CONTINUE
             )
         case ServiceError(may_have_acted=True):
-            # Stop: the next request would be redirected too.
+            # Stop after a redirect: the next request would be redirected too.
             is_redirect = isinstance(error, UnsafeLinkError)
             next_step = NextStep.STOP if is_redirect else NextStep.TOLERATE
             return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), next_step)

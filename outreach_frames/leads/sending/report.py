@@ -43,8 +43,8 @@ REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
 class SubmissionReport(Result):
     """The outcome of each row of a submitted frame.
 
-    A workbook has the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if there are
-    notes or an error. Each row is on one of `added`, `skipped` and `failed`.
+    `to_excel` writes the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if the
+    report has notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`.
 
     Parameters
     ----------
@@ -301,9 +301,9 @@ class SubmissionReport(Result):
         Notes
         -----
         Interface: GET /contacts/email/{email}, `recent_activity`. The service returns only recent
-        events, of all sequences, for an undocumented period: read activity regularly to miss no
-        event. The interface does not list the event types. `sent_at` comes from this machine's
-        clock.
+        events, of all sequences. How far back they go is not documented: read activity regularly to
+        miss no event. The interface does not list the event types. `sent_at` comes from this
+        machine's clock.
 
         Examples
         --------
@@ -376,7 +376,7 @@ class SubmissionReport(Result):
         return read_activity(shape, self.rows, self._emails, since=since, client=own, progress=show)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Drop both when pickling: they hold the client and its token.
+        # Do not pickle `_retry` and `_client`: they hold the client and its token.
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
@@ -388,7 +388,7 @@ class SubmissionReport(Result):
 
 
 class _LastReport:
-    """A function that returns this process's last report, also during a run."""
+    """Holds the function that returns this process's last report, even of an unfinished run."""
 
     make: Callable[[], SubmissionReport] | None = None
 
@@ -399,8 +399,8 @@ def last_report() -> SubmissionReport | None:
     Returns
     -------
     SubmissionReport or None
-        The outcomes so far, also for an interrupted or unfinished run; None if this process sent
-        nothing. Dry runs do not count.
+        The outcomes so far; None if this process sent nothing. Interrupted and unfinished runs
+        count, dry runs do not.
 
     Notes
     -----

@@ -1,7 +1,8 @@
-"""Decide from a journal's records which rows to send, and derive the other rows' outcomes; pure.
+"""Decide from a journal's records which rows to send, and derive the other rows' outcomes.
 
-A row is sent only if no recorded lead of the same person may have been added or skipped. Present
-rows link a person's leads too. Leads that were rejected or not sent reached nobody and are retried.
+A row is sent only if no recorded lead of the same person may have been added or skipped, unless the
+row overrides the check that skipped the lead. The frame's rows link a person's leads too. Leads
+that were rejected or not sent reached nobody and are retried. All functions here are pure.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _MAY_BE_ADDED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREAD
 
 
 class Entry(NamedTuple):
-    """A sent row's outcome, chunk number, attempts and time."""
+    """A sent row's outcome, chunk number, number of attempts and time."""
 
     outcome: RowOutcome
     chunk: int | None
@@ -92,7 +93,7 @@ class Resumption:
     # New identifiers of recorded leads: (lead, place of the set, kind of identifier or None for
     # all).
     extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
-    # Pairs of an invalid row with valid identifiers and the row that is sent for the same person.
+    # Pairs: an invalid row with valid identifiers, and the row that is sent for the same person.
     unsent_rows: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -132,10 +133,10 @@ def resume(
 
 
 class _People:
-    """The people of recorded and present rows.
+    """The people of recorded leads and of the frame's rows.
 
     Identifier sets are numbered by place: first the recorded sets of leads that may have reached
-    somebody, then the sets of present rows, then the recorded sets of retried leads.
+    somebody, then the sets of the frame's rows, then the recorded sets of retried leads.
     """
 
     def __init__(
@@ -209,7 +210,7 @@ class _People:
         return None
 
     def rows_of_lead(self) -> dict[int, list[int]]:
-        """Return the present rows of each recorded lead, in frame order."""
+        """Return the frame's rows of each recorded lead, in frame order."""
         rows: dict[int, list[int]] = {}
         for row in np.flatnonzero(self.is_known[: self.size]).tolist():
             lead = self._lead_of_row[row] = self._lead(row)
@@ -272,7 +273,7 @@ class _People:
         return {email: first, profnet_url: url}
 
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Return a row to resend a skipped lead, if the row now overrides the check."""
+        """Return a row that resends a skipped lead because the row now overrides the check."""
         status = self.entries[lead].outcome.status
         # A lead whose resend was refused needs no further override.
         override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
@@ -341,7 +342,7 @@ class _People:
 
 
 def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
-    """Add people without records; return the row to send per person."""
+    """Add people without records to the resumption; return the row to send per person."""
     rows = np.flatnonzero(people.is_valid & ~people.is_known[: people.size])
     persons = people.person_of_place[rows]
     _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)

@@ -38,7 +38,7 @@ _UNCERTAIN: Final = "uncertain"
 
 
 class Chunk(NamedTuple):
-    """A request's rows, its chunk number, and whether it is only part of the chunk."""
+    """A request's rows, its chunk number, and whether the request has only part of the chunk."""
 
     number: int
     positions: Sequence[int]
@@ -268,6 +268,6 @@ class Run:
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), dict(counts))
 
 
-# A monitor's request: continue, stop after the current request, or stop at once.
+# A monitor's answer: continue, stop after the current request, or stop at once.
 Directive = Literal["continue", "drain", "abort"]
 Monitor = Callable[[Run], Directive]

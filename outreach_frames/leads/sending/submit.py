@@ -52,7 +52,7 @@ def submit(
 ) -> SubmissionReport:
     """Send a plan, and report all rows; raise only if nothing was sent.
 
-    `watch` is called with the `Run` a few times a second, before the first request and at the end.
+    `watch` is called with the `Run` before the first request, a few times a second and at the end.
     `is_confirmed` turns off the warning of leads that this process sent before.
 
     >>> import outreach_frames as of
@@ -87,7 +87,7 @@ def submit(
 def preview(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
 ) -> Resumption:
-    """Return the outcome that each row would have in a run, without any change."""
+    """Return what a run would do with each row, without changing the journal."""
     place = None if journal is None else _place(journal)
     if first := plan.submissions.get("first"):
         place = _require_same_journal(first, client, place)
@@ -112,7 +112,7 @@ def _dry_run(
 
 
 def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
-    """Report a plan's rows with the outcomes from a journal, without any change."""
+    """Report a plan's rows with the outcomes from a journal, without changing the journal."""
     with read_only(journal) as opened:
         found = opened.resume(plan, resend_unknown=False, dry_run=True)
         notes, path = opened.notes, opened.path
@@ -334,7 +334,7 @@ def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionRepo
         counts = _count_incomplete(report.rows["status"])
         is_counted = not counts or counts in str(report.error)
         prefix = "" if is_counted else f"Of {plural(len(report.rows), 'row')}, {counts}: "
-        # If warnings are errors, drop the warning rather than the report.
+        # If warnings are raised as errors, drop the warning rather than the report.
         with suppress(Exception):
             warn(f"{prefix}{report.error} {advice}".strip())
     return report

@@ -311,7 +311,7 @@ def test_duplicates_leave_other_leads_unknown(added: int, status: str) -> None:
     """If duplicates are listed and not all leads are counted, unlisted leads are unknown."""
     response = success(added, duplicate_emails=[ADA])
     assert found(response) == [status, "unknown", "unknown"]
-    assert "1 of them only as a duplicate" in outcome(response).rows[1].detail
+    assert "1 of them listed only as a duplicate" in outcome(response).rows[1].detail
 
 
 def test_a_duplicate_that_is_also_skipped() -> None:
