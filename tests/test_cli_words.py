@@ -88,7 +88,7 @@ FAULTS = [
     ("capacity 10 --start 1.2.2026", "Pass it as YYYY-MM-DD, such as '2026-03-02'."),
     ("capacity -5", "LEADS -5 is negative"),
     ("capacity 10 --spread no", "--spread 'no' is not one of"),
-    ("capacity 999999999", "raise their limits in the web app"),
+    ("capacity 999999999", "raise limits in the web app"),
     ("capacity 10 --email-days 0 3 --emails-per-lead 2", "conflicts with --email-days 0, 3,"),
     ("capacity 10 --holidays 25.12.2026", "--holidays '25.12.2026' is not a day"),
     ("compare folder", "Run outreach-frames snapshot on two days"),

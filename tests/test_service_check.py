@@ -363,7 +363,8 @@ def test_a_service_that_does_not_respond_is_one_row() -> None:
         with Client(service.url, "token", cache=None, timeout=0.05) as client:
             found = of.check(client=client)
         assert found.loc[found["status"] == "failed", "check"].tolist() == ["connection"]
-        assert len(service.requests) == 1
+        # On a busy machine, the service may not have read it yet.
+        assert len(service.requests) <= 1
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ One search can cover many companies if few people match. If many people match, t
 fill the pages, and the smaller companies must be searched again. The next searches exclude finished
 companies and combine companies of similar size.
 
-The limit is one request per company and page of people, plus 10 %, and at least one more for the
-first shared search. `spare` counts the extra requests that this limit still allows.
+The number of requests is limited: one for each page of each company's people, plus 10 % of the
+number of companies, at least one. `spare` counts the extra requests that are still allowed.
 """
 
 from __future__ import annotations

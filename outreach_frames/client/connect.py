@@ -86,7 +86,7 @@ def connect(
     max_wait : float
         Maximum seconds that one call waits, for retries and Retry-After together.
     network_name : str
-        How this service spells the professional network in its field names.
+        The network's name in the service's field names, such as "profnet" in `profnet_url`.
     proxies : mapping of str to str, optional
         Proxy addresses by scheme. The environment's proxies are not used.
     verify : bool, str or Path
@@ -191,7 +191,7 @@ def login(
         A file of custom certificate authorities, whose path is stored with the token; by default
         the stored profile's. False cannot be stored.
     network_name : str
-        How this service spells the professional network in its field names, stored with the token.
+        The network's name in the service's field names, stored with the token.
 
     Returns
     -------

@@ -74,7 +74,7 @@ class Token:
         return memoryview(orjson.dumps({**settings, TOKEN_KEY: str(self._hidden, "latin-1")}))
 
     def redact_body(self, body: bytes) -> bytes:
-        """Remove an echoed token from a response's body, in every spelling of JSON."""
+        """Replace an echoed token in a response's body, even if the token is escaped."""
         if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # redact only `Bearer TOKEN`
             scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
             if scheme not in body:

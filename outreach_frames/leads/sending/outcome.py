@@ -127,7 +127,7 @@ def read_response(
 class _Lists:
     """The lists of skipped leads in a response."""
 
-    # Each listed row's details by status, in the order of the lists.
+    # {row: {status: detail}}; a row's first status is that of the first list with the row.
     named: dict[int, dict[str, str]] = field(default_factory=dict)
     # True if an entry matches no sent lead, or several.
     is_inconsistent: bool = False
