@@ -128,8 +128,8 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email, profnet_url : column name or None
-        The columns that identify a lead. The frame may lack one of the default columns, unless it
-        has a column with a similar name, such as E-Mail.
+        The columns that identify a lead. The frame may lack one of the default columns, but a
+        column with a similar name instead, such as E-Mail, is an error.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     overrides : bool, dict or column name, optional
