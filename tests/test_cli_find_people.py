@@ -51,6 +51,15 @@ def test_an_unknown_column_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
     assert "'Website'" in capsys.readouterr().err
 
 
+def test_help_shows_which_options_take_a_column(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option that identifies companies has COLUMN as its value in the help."""
+    with pytest.raises(SystemExit):
+        main(["find-people", "--help"])
+    shown = capsys.readouterr().out
+    for name in ("company-id", "company-profnet-url", "domain", "name"):
+        assert f"--{name} COLUMN" in shown
+
+
 def test_a_failure_keeps_the_people_found_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
