@@ -21,7 +21,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from tests.accounts.world import SENIORITIES, Firm, World, world_of
 from tests.examples import share_of_examples
-from tests.resources.search_service import connected, person
+from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
 
@@ -561,7 +561,11 @@ def test_a_truncated_company_says_so() -> None:
 def test_errors_with_results_are_counted_in_a_warning() -> None:
     """Errors that the service reports with its results are in a warning and in `.attrs`."""
     pagination = {"page": 1, "page_size": 100, "total_pages": 1, "total": 1}
-    body = {"results": [person(1)], "_pagination": pagination, "_errors": [{"code": 7}]}
+    body = {
+        "results": World([ACME]).search({}),
+        "_pagination": pagination,
+        "_errors": [{"code": 7}],
+    }
     with scripted([json(body)]) as service, connected(service):
         with pytest.warns(OutreachWarning, match=r"reported 1 error with its results\. .*7"):
             found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(name="name")

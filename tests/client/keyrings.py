@@ -14,7 +14,7 @@ from keyring.errors import PasswordDeleteError
 class MemoryKeyring(KeyringBackend):
     """A user-configured keyring that records each change."""
 
-    priority = 5
+    priority = 1  # the lowest that the library recommends
 
     def __init__(self) -> None:
         super().__init__()
