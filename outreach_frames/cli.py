@@ -351,7 +351,7 @@ COMMANDS: Final = (
                 "--folder",
                 type=Path,
                 default=Path(),
-                help="the folder for these files, created if missing (the current folder)",
+                help="the folder for these files, created if missing (default: the current folder)",
             ),
         ),
         lambda options: run_demo(options.folder),
@@ -397,7 +397,9 @@ COMMANDS: Final = (
         "Search people. A person must match every filter, with at least one of its values. Quote "
         "values that contain spaces.",
         (
-            option("--limit", type=int, default=1000, help="maximum number of people (1000)"),
+            option(
+                "--limit", type=int, default=1000, help="maximum number of people (default: 1000)"
+            ),
             option("--all", action="store_true", help="read all matching people"),
             option("--count", action="store_true", help="only print the number of matches"),
             COLUMNS,
@@ -427,7 +429,7 @@ COMMANDS: Final = (
                 type=int,
                 default=200,
                 metavar="N",
-                help="maximum number of requests with --by (200)",
+                help="maximum number of requests with --by (default: 200)",
             ),
             *_LIST_OPTIONS,
             add_filters,
@@ -458,7 +460,7 @@ COMMANDS: Final = (
                 type=int,
                 default=10,
                 metavar="N",
-                help="maximum number of people per company (10)",
+                help="maximum number of people per company (default: 10)",
             ),
             option("--all", action="store_true", help="read all matching people"),
             COLUMNS,
@@ -487,14 +489,14 @@ COMMANDS: Final = (
                 help="a .csv, .parquet or .ndjson file (one person in JSON per line), or a folder, "
                 "without an ending, for many Parquet files",
             ),
-            option("--limit", type=int, help="maximum number of people (all)"),
+            option("--limit", type=int, help="maximum number of people (default: all)"),
             option(
                 "--no-resume",
                 dest="resume",
                 action="store_false",
                 help="start over and delete the files of an interrupted export",
             ),
-            option("--page-size", type=int, metavar="N", help="people per request (100)"),
+            option("--page-size", type=int, metavar="N", help="people per request (default: 100)"),
             COLUMNS,
             SPLIT_BY,
             SANDBOX_OPTION,
@@ -528,7 +530,11 @@ COMMANDS: Final = (
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
             option(
-                "--emails-per-lead", type=int, default=1, metavar="N", help="emails per lead (1)"
+                "--emails-per-lead",
+                type=int,
+                default=1,
+                metavar="N",
+                help="emails per lead (default: 1)",
             ),
             option(
                 "--email-days",
@@ -539,12 +545,12 @@ COMMANDS: Final = (
                 "email, such as 0 3 7; replaces --emails-per-lead",
             ),
             option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
-            option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
+            option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (default: today)"),
             option("--freq", default="B", help="sending days, as a pandas frequency (B: weekdays)"),
             option(
                 "--spread",
                 default="by_limit",
-                help="divide the emails among the mailboxes by_limit or evenly (by_limit)",
+                help="divide the emails among the mailboxes by_limit or evenly (default: by_limit)",
             ),
             *_LIST_OPTIONS,
         ),

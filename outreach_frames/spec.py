@@ -44,7 +44,6 @@ class Filter:
     format: Format = ""
     note: str = ""
     excludes: str = ""  # the opposite filter, if this filter excludes values
-    values: tuple[str, ...] = ()  # the only allowed values
     suggestions: tuple[str, ...] = ()  # some of the allowed values
 
 

@@ -187,7 +187,7 @@ def filters_page() -> str:
 
 
 def _filter_row(one: spec.Filter) -> tuple[str, ...]:
-    known = one.values or one.suggestions
+    known = one.suggestions
     values = codes(known) if len(known) <= _FEW else f"{len(known)}: see :ref:`job-functions`"
     kind = {"array": "list of text", "string": "text", "boolean": "boolean"}[one.type]
     kind += f" ({one.format})" if one.format else ""

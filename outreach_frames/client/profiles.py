@@ -32,7 +32,7 @@ OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
 _SERVICE: Final = "outreach_frames"
 _ADDRESS: Final = "base_url"
 _NAME: Final = r"\w[\w.@-]{0,63}"
-# The limit is 2,560 bytes of UTF-16.
+# Windows limits an entry of its keyring to 2,560 bytes of UTF-16.
 _WINDOWS_CHARACTERS: Final = 1280
 _INSTEAD: Final = "set OUTREACH_BASE_URL and OUTREACH_API_KEY instead"
 

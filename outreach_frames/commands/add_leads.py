@@ -121,9 +121,13 @@ ADD_LEADS: Final = Command(
         SHEET_NAME,
         ENCODING,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
-        option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
         option(
-            "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
+            "--email", metavar="COLUMN", help="the column with email addresses (default: email)"
+        ),
+        option(
+            "--profnet-url",
+            metavar="COLUMN",
+            help="the column with profile URLs (default: profnet_url)",
         ),
         option(
             "--data",

@@ -60,7 +60,9 @@ SNAPSHOT = Command(
     (
         option("folder", type=Path, help="the folder for this search's snapshots"),
         option(
-            "--date", metavar="DATE", help="the snapshot's date, YYYY-MM-DD (today on this machine)"
+            "--date",
+            metavar="DATE",
+            help="the snapshot's date, YYYY-MM-DD (default: today on this machine)",
         ),
         _QUIET,
         COLUMNS,

@@ -142,7 +142,7 @@ LAB: Final = Command(
             "--folder",
             type=Path,
             default=Path("outreach-notebooks"),
-            help="the folder for the copies, created if missing (outreach-notebooks)",
+            help="the folder for the copies, created if missing (default: outreach-notebooks)",
         ),
         option(
             "--no-browser", action="store_true", help="print JupyterLab's address; open no browser"

@@ -111,10 +111,12 @@ TABLE_FILE: Final = option(
     "file", type=Path, help="a .csv file or .xlsx workbook with a header row, or a .parquet file"
 )
 SHEET_NAME: Final = option(
-    "--sheet-name", metavar="NAME", help="the sheet of an .xlsx workbook (the first one)"
+    "--sheet-name", metavar="NAME", help="the sheet of an .xlsx workbook (default: the first one)"
 )
 ENCODING: Final = option(
-    "--encoding", metavar="NAME", help="the file's encoding, such as cp1252 or utf-16 (utf-8)"
+    "--encoding",
+    metavar="NAME",
+    help="the file's encoding, such as cp1252 or utf-16 (default: utf-8)",
 )
 
 

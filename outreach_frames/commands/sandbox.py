@@ -21,8 +21,8 @@ _EXAMPLE_ENDPOINTS = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
 
 # The sandbox's data.
 WORLD_OPTIONS: Final = (
-    option("--people", type=int, default=2000, help="number of people (2000)"),
-    option("--seed", type=int, default=0, help="the same seed creates the same data (0)"),
+    option("--people", type=int, default=2000, help="number of people (default: 2000)"),
+    option("--seed", type=int, default=0, help="the same seed creates the same data (default: 0)"),
     option("--db", type=Path, help="a file that keeps the sandbox's data (in memory)"),
 )
 

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1000
 
 
 def write_ndjson(frame: pd.DataFrame, path: str | Path) -> Path:
-    r"""Write a frame to an ``.ndjson`` file; nest the fields of people as in the interface.
+    r"""Write a frame to an ``.ndjson`` file; nest people's fields as responses do.
 
     >>> import tempfile
     >>> frame = pd.DataFrame({"name": ["Ada"], "day": [pd.Timestamp("2026-03-02")]})

@@ -95,7 +95,7 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
 
 
 def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
-    """Set missing headcounts in `own` to 0 if `other` has them and `own` has other departments."""
+    """Set a row's missing headcounts to 0 if `other` has them and the row has any headcount."""
     # The service omits departments without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
     absent = own[present].isna() & other[present].notna() & is_counted

@@ -101,7 +101,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Convert a column to text: lists become lines; other types become a text without keys."""
+    """Convert a column to text: a line per list entry; other types become a text with no key."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)

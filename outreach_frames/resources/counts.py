@@ -118,15 +118,14 @@ def _values(known: spec.Filter, given: Any) -> Sequence[Any]:
         return list(dict.fromkeys(given)) if isinstance(given, list) else [given]
     if known.type == "boolean":
         return [True, False]
-    values = known.values or known.suggestions
     # A single known value is an example, not a list.
-    if len(values) < 2:
+    if len(known.suggestions) < 2:
         example = "[...]" if known.type == "array" else "'...'"
         raise InvalidInputError(
             f"by={known.name!r} has no list of known values. Pass {known.name}={example} too, with "
             "the values to count."
         )
-    return list(values)
+    return list(known.suggestions)
 
 
 def count_by(

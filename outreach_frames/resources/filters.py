@@ -40,9 +40,7 @@ def filters() -> pd.DataFrame:
     >>> table.loc["person_exclude_locations", "excludes"]
     'person_locations'
     """
-    known: list[Sequence[str] | None] = [
-        one.values or one.suggestions or None for one in spec.FILTERS
-    ]
+    known: list[Sequence[str] | None] = [one.suggestions or None for one in spec.FILTERS]
     return pd.DataFrame(
         {
             "name": pd.array([one.name for one in spec.FILTERS], dtype="str"),

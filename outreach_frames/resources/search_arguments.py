@@ -198,7 +198,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """
     found = []
     for name, value in body.items():
-        choices = _known_values(name)
+        choices = spec.FILTERS_BY_NAME[name].suggestions
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]
@@ -216,14 +216,8 @@ def has_free_text(body: Mapping[str, Any]) -> bool:
     """Return whether any filter takes free text: no known values and no checked format."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
-        one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2
-        for one in filters
+        one.type != "boolean" and not one.format and len(one.suggestions) < 2 for one in filters
     )
-
-
-def _known_values(name: str) -> tuple[str, ...]:
-    known = spec.FILTERS_BY_NAME[name]
-    return known.values or known.suggestions
 
 
 def check_limit(value: object, name: str = "limit") -> int | None:

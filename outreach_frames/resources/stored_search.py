@@ -53,7 +53,7 @@ class StoredSearch:
         return None if self._expires_unix is None else self._expires_unix - _LIFETIME
 
     def last_page(self, last: int) -> int:
-        """Return the last cached page before a gap, at most `last`; damaged pages count, too."""
+        """Count the cached pages before the first missing page; damaged pages count, too."""
         expires = self._expires() if self.can_read else None
         if expires is None:
             return 0

@@ -26,7 +26,7 @@ _DAYS_TO_LAST_EVENT = 10
 
 
 def record_events(connection: sqlite3.Connection, seed: int, passed: int, days: int) -> None:
-    """Record the events of added leads in the next `days`; `passed` counts the earlier days."""
+    """Record the events that added leads have in the next `days` days; `passed` days are over."""
     leads = connection.execute(
         "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
         " FROM leads JOIN sequences ON sequences.id = sequence_id"

@@ -107,7 +107,7 @@ class Fault:
         if self.endpoint is not None and self.endpoint not in supported:
             raise ValueError(f"The fault {self.kind!r} supports only {', '.join(supported)}.")
         if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
-            raise ValueError("after, times and delay of a fault must not be negative.")
+            raise ValueError("A fault's after, times and delay must not be negative.")
         if not 0 <= self.probability <= 1:
             raise ValueError(f"A fault's probability must be 0 to 1, not {self.probability!r}.")
 

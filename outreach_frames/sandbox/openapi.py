@@ -296,8 +296,6 @@ def _filter_schema(field: spec.Filter) -> Schema:
     if field.type != "array":
         return {"type": field.type}
     items: Schema = {"type": "string"} | _format(field)
-    if field.values:
-        items["enum"] = list(field.values)
     if field.suggestions:
         items["examples"] = list(field.suggestions)
     return {"type": "array", "items": items}

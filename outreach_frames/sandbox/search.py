@@ -201,7 +201,7 @@ class PeopleIndex:
 
 
 def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
-    """Return the filters with values: sorted case-folded texts, or true."""
+    """Drop filters without a value, and sort and case-fold the texts of the other filters."""
     active: dict[str, list[str] | bool] = {}
     for name, value in filters.items():
         texts = [value] if isinstance(value, str) else value

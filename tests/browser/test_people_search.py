@@ -251,29 +251,6 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
     check(titles).to_have_value("VP, Sales")
 
 
-def test_a_closed_list_accepts_no_other_text(notebook: Notebook, sandbox: Sandbox) -> None:
-    """In a field with a closed list of values, other text stays in the field and makes no tag."""
-    closed = "rows[3][0] | {'values': ['vp', 'head']}"
-    notebook.run(
-        connect_to(sandbox),
-        "import copy\nbuilder = of.widgets.PeopleSearch()\nform = copy.deepcopy(builder.form)\n"
-        f"rows = form['groups'][0]['rows']\nrows[3][0] = {closed}\n"
-        "builder.form = form\nbuilder",
-    )
-    seniorities = field(notebook, "Seniorities")
-    seniorities.press_sequentially("boss\n")
-    check(seniorities).to_have_value("boss")
-    assert tags(notebook, "Seniorities") == []
-    seniorities.press("Tab")
-    check(seniorities).not_to_be_focused()
-    check(seniorities).to_have_value("boss")
-    seniorities.fill("head")
-    check(notebook.widget.get_by_role("option")).to_have_text(["head"])
-    seniorities.press("Enter")
-    notebook.wait_until("builder.filters == {'person_seniorities': ['head']}")
-    check(seniorities).to_have_value("")
-
-
 def test_suggestions_come_from_results(notebook: Notebook) -> None:
     """Values in the results of a search are suggested afterwards."""
     with scripted(found(3)) as service:

@@ -77,7 +77,7 @@ def test_the_form_has_every_filter_once() -> None:
 
 
 def test_a_field_has_its_filters_facts() -> None:
-    """A field has its filter's type, suggestions, format, closed list, name and note."""
+    """A field has its filter's type, suggestions, format, name and note."""
     for one in spec.FILTERS:
         (field,) = [field for field in fields_of(build_form()) if field["name"] == one.name]
         assert (field["type"], field["format"], field["excludes"]) == (
@@ -86,7 +86,6 @@ def test_a_field_has_its_filters_facts() -> None:
             one.excludes,
         )
         assert field["suggestions"] == list(one.suggestions)
-        assert field["values"] == list(one.values)
         assert one.name in field["title"]
         assert one.note in field["title"]
 
@@ -94,7 +93,7 @@ def test_a_field_has_its_filters_facts() -> None:
 def test_a_new_filter_appears_by_itself() -> None:
     """A filter or group added to the interface appears in the form."""
     added = (
-        spec.Filter("company_moods", "array", "company", values=("good", "bad")),
+        spec.Filter("company_moods", "array", "company", suggestions=("good", "bad")),
         spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
         spec.Filter("weather_is_fair", "boolean", "weather", note="as the service sees it"),
     )
@@ -102,7 +101,7 @@ def test_a_new_filter_appears_by_itself() -> None:
     assert form["order"][-3:] == [one.name for one in added]
     company = form["groups"][1]
     assert [field["label"] for field in company["rows"][-1]] == ["Moods", "Exclude moods"]
-    assert company["rows"][-1][0]["values"] == ["good", "bad"]
+    assert company["rows"][-1][0]["suggestions"] == ["good", "bad"]
     assert form["groups"][-1]["title"] == "Weather"
     (weather,) = form["groups"][-1]["rows"][0]
     assert (weather["label"], weather["type"]) == ("Is fair", "boolean")

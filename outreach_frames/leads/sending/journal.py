@@ -164,9 +164,9 @@ class Journal:
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
-                f"The journal {self.path} has leads from a mailbox column, but "
-                f"{plural(leads, 'lead')} would be sent without a mailbox column. Pass {MAILBOX}= "
-                "as before. Nothing was sent."
+                f"Leads in the journal {self.path} were sent with a mailbox column, but "
+                f"{plural(leads, 'lead')} would be sent without it. Pass {MAILBOX}= as before. "
+                "Nothing was sent."
             )
 
     def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:

@@ -56,7 +56,6 @@ def _field(field: spec.Filter) -> dict[str, Any]:
         "type": field.type,
         "title": _tooltip(field, commas),
         "format": field.format,
-        "values": list(field.values),
         "suggestions": list(field.suggestions),
         "excludes": field.excludes,
         "commas": commas,  # whether a typed comma ends a value

@@ -103,10 +103,9 @@ function tagInput(field, labelId, context) {
   const options = optionList(input, `Suggestions for ${field.label}`, (text) => add([text]));
   const box = h("div", { class: "ops-tags" }, tags, input, options.layer);
   const values = () => model.get("value")[field.name] ?? [];
-  const known = () => {
-    if (field.values.length) return field.values;
-    return [...new Set([...(context.suggestions[field.name] ?? []), ...field.suggestions])];
-  };
+  const known = () => [
+    ...new Set([...(context.suggestions[field.name] ?? []), ...field.suggestions]),
+  ];
 
   const suggest = () => {
     const typed = folded(input.value.trim());
@@ -116,16 +115,10 @@ function tagInput(field, labelId, context) {
   const write = (list) => context.write(field.name, list);
   const add = (texts) => {
     const given = texts.map((text) => text.trim()).filter(Boolean);
-    const usable = given.filter(isUsable);
-    const refused = given.filter((text) => !isUsable(text));
-    input.value = refused.join(", ");
-    input.setCustomValidity(refused.length ? "Choose one from the list." : "");
-    // Reporting moves the focus to the input, so report only if the input still has the focus.
-    if (refused.length && hasFocus(input)) input.reportValidity();
+    input.value = "";
     options.close();
-    if (usable.length) write([...new Set([...values(), ...usable])]);
+    if (given.length) write([...new Set([...values(), ...given])]);
   };
-  const isUsable = (text) => !field.values.length || field.values.includes(text);
   const remove = (index) => write(values().filter((_, at) => at !== index));
 
   input.addEventListener("keydown", (event) => {
@@ -134,7 +127,7 @@ function tagInput(field, labelId, context) {
     const { key } = event;
     const typed = trimmed(input.value);
     const meant = options.active() ?? typed;
-    if (key === "Enter" || (key === "Tab" && !event.shiftKey && meant && isUsable(meant))) {
+    if (key === "Enter" || (key === "Tab" && !event.shiftKey && meant)) {
       event.preventDefault();
       add([meant]);
     } else if (key === "," && field.commas) {
@@ -155,10 +148,7 @@ function tagInput(field, labelId, context) {
       options.close();
     }
   });
-  input.addEventListener("input", () => {
-    input.setCustomValidity("");
-    suggest();
-  });
+  input.addEventListener("input", suggest);
   input.addEventListener("click", () => options.isOpen() || suggest());
   input.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
