@@ -14,7 +14,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.cli import main
+from outreach_frames.cli import main, make_parser
 from tests import forked
 from tests.conftest import PEOPLE
 
@@ -38,6 +38,16 @@ def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
         main(["search", "--help"])
     shown = capsys.readouterr().out
     assert all(f"--{known.name.replace('_', '-')}" in shown for known in spec.FILTERS)
+
+
+@pytest.mark.parametrize("known", [one for one in spec.FILTERS if one.type == "boolean"])
+def test_a_boolean_filter_is_set_or_cleared(known: spec.Filter) -> None:
+    """A boolean filter takes no value: --NAME sets it, --no-NAME clears it."""
+    name = known.name.replace("_", "-")
+    given = [
+        vars(make_parser().parse_args(["search", f"--{prefix}{name}"])) for prefix in ("", "no-")
+    ]
+    assert [options[known.name] for options in given] == [True, False]
 
 
 @pytest.mark.parametrize(

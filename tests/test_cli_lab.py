@@ -178,6 +178,9 @@ def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
         "urllib.request.urlopen(os.environ['OUTREACH_BASE_URL']).close()\n"
         "sys.exit(' '.join(sys.argv[1:]))\n"
     )
+    own = tmp_path / "outreach-notebooks/notebooks/01_quickstart.ipynb"
+    own.parent.mkdir(parents=True)
+    own.write_text("{}")
     paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = forked.run_command(
         *("lab", "--no-browser", "--people", "20", "--port", "8765"),
@@ -187,6 +190,7 @@ def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "--ServerApp.port=8765 --ServerApp.port_retries=0" in done.stderr
     assert "outreach-frames: JupyterLab ended with exit code 1" in done.stderr
+    assert "copies of 1 file differ from the new files and were kept: notebooks/01" in done.stdout
     assert "Traceback" not in done.stderr
     url = re.findall(r"listens at (http://\S+);", done.stdout)[0]
     with pytest.raises(requests.ConnectionError):
