@@ -11,6 +11,8 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.options import (
     ENCODING,
+    EXIT_NOT_ALL_ADDED,
+    EXIT_OK,
     SANDBOX_OPTION,
     SHEET_NAME,
     TABLE_FILE,
@@ -30,8 +32,6 @@ from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
-
-EXIT_NOT_ALL_ADDED: Final = 4
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.results is not None:
         print_if_open(f"Each row with its outcome: {options.results}")
     good = [ADDED, PRESENT, *([NOT_SENT] if options.dry_run else [])]
-    return 0 if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
+    return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
 def _check_results(folder: Path, *others: Path | None) -> None:

@@ -24,6 +24,11 @@ from outreach_frames.errors import InvalidInputError
 
 T = TypeVar("T")
 
+EXIT_OK: Final = 0
+EXIT_FAILURE: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_NOT_ALL_ADDED: Final = 4
+
 AddOption = Callable[[argparse.ArgumentParser], object]
 
 CONNECTION: Final = (
