@@ -182,7 +182,7 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
                 turn = script if callable(script) else next(turns, _END)
             self.send(turn(received) if callable(turn) else turn)
 
-        do_POST = do_PATCH = do_GET  # noqa: N815 - the base's names
+        do_POST = do_PATCH = do_CONNECT = do_GET  # noqa: N815 - the base's names
 
         def send(self, reply: Reply) -> None:
             for part in reply.parts:

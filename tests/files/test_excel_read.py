@@ -402,9 +402,10 @@ def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="would grow to 8,388,608"):
         read_prospects(path)
     book(path, ["a"], [1])
-    changed(path, lambda made: made.active.cell(1_048_576, 16_384, "stray"))
-    with pytest.raises(InvalidInputError, match="cells extend to XFD1048576"):
-        read_prospects(path)
+    for column, letters in ((48, "AV"), (16_384, "XFD")):
+        changed(path, lambda made, column=column: made.active.cell(1_048_576, column, "stray"))
+        with pytest.raises(InvalidInputError, match=f"cells extend to {letters}1048576"):
+            read_prospects(path)
     csv = tmp_path / "x.csv"
     csv.write_bytes(good)
     with pytest.raises(InvalidInputError, match=r"the ending \.xlsx"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from tldextract import TLDExtract
 
 from outreach_frames.identity.domains import domain_keys
+from tests import forked
+from tests.scripted import scripted
 
 LIBRARY = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 SUFFIXES = sorted(suffix for suffix in LIBRARY.tlds if suffix.isascii())
@@ -150,3 +154,17 @@ def test_a_slash_between_domains_is_not_a_path() -> None:
         "acme.com/index.html": "acme.com",
     }
     assert {text: key(text) for text in texts} == texts
+
+
+@pytest.mark.long
+def test_a_domain_needs_no_network() -> None:
+    """The list of public suffixes is that of the installed package; nothing is downloaded."""
+    code = (
+        "import pandas as pd, outreach_frames as of\n"
+        "print(of.keys.domain(pd.Series(['www.a.co.uk']))[0])\n"
+    )
+    with scripted([]) as proxy:
+        proxies = dict.fromkeys(("http_proxy", "https_proxy"), proxy.url)
+        done = forked.run(code, env={**os.environ, **proxies, "no_proxy": ""})
+        assert proxy.requests == []
+    assert done.stdout == "a.co.uk\n", done.stderr

@@ -86,5 +86,5 @@ def _key(address: str) -> str:
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
     """Choose a person's mailbox by rendezvous hashing: a new mailbox changes few choices."""
-    texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
+    texts = {one: f"{_key(one)}\n{person}".encode() for one in addresses}
     return max(addresses, key=lambda one: blake2b(texts[one]).digest())
