@@ -188,8 +188,6 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     """Read one-line bodies whose fields are all documented."""
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
     people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
-    if len(bodies) > 1 and people.num_columns > len(PEOPLE_COLUMNS):
-        raise LossyParseError  # the column order may differ if pages are read one by one
     heads = [
         PageHead(
             rows,

@@ -56,7 +56,7 @@ def named(table: pd.DataFrame) -> list[str]:
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([("Mitte", 52.5, 13.4, 1), ("Berlin", 52.5, 13.4, 2)], ["Berlin 3"]),
+        ([("Berlin", 52.5, 13.4, 1), ("Mitte", 52.5, 13.4, 2)], ["Mitte 3"]),
         ([("Berlin", 52.549, 13.4, 1), ("Berlin", 52.551, 13.4, 2)], ["Berlin 3"]),
         ([("Berlin", 52.4, 13.449, 1), ("berlin ", 52.6, 13.451, 2)], ["berlin 3"]),
         ([("A", 50.01, 8.01, 1), ("B", 49.99, 8.04, 2)], ["A 1", "B 2"]),
