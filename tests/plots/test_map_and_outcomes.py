@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.colors import to_hex
 
 import outreach_frames as of
 from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
@@ -70,6 +71,13 @@ def test_a_place_is_a_city(rows: list[Any], expected: list[str]) -> None:
     """A city's near points form one place with the most frequent name; cities are not merged."""
     assert named(located(*rows)) == expected
     assert named(located(*rows[::-1])) == expected
+
+
+def test_labels_of_places_have_the_colour_of_the_title() -> None:
+    """Labels on the map have the colour of the axes' title, as all texts of a plot."""
+    with mpl.rc_context({"axes.titlecolor": "#123456"}):
+        axes = of.plots.people_map(located(("Berlin", 52.5, 13.4, 2)))
+    assert [to_hex(text.get_color()) for text in axes.texts] == ["#123456"]
 
 
 def test_cities_of_two_countries_are_two_places() -> None:
