@@ -602,6 +602,26 @@ def test_missing_people_are_a_warning(tmp_path: Path) -> None:
             of.export_people(tmp_path / "people.csv", page_size=10)
 
 
+def test_repeated_people_are_counted_over_a_resume(tmp_path: Path) -> None:
+    """The warning counts the repeated people of the stopped and of the resumed run once each."""
+
+    def reply(request: Received) -> Reply:
+        page = request.json["page"]
+        number = {2: 1, 3: 1, 18: 17}.get(page, page)
+        return result([person(number)], page=page, total=20, total_pages=20)
+
+    path = tmp_path / "people.csv"
+    with (
+        service_that_mends(reply, 10, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service, page_size=1)
+        mended.set()
+        with pytest.warns(OutreachWarning, match="returned 3 of the people twice"):
+            of.export_people(path, page_size=1)
+    assert len(of.read_prospects(path)) == 17
+
+
 def test_errors_of_the_service_survive_a_resume(tmp_path: Path) -> None:
     """Errors that the service reports on any page cause a warning, and are in the Parquet file."""
 
