@@ -168,20 +168,50 @@ def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
     assert psutil.wait_procs(running, timeout=PATIENCE)[1] == []
 
 
+def write_fake_jupyterlab(folder: Path, code: str) -> str:
+    """Write a fake JupyterLab, because the real one takes seconds; return the path to import it."""
+    (folder / "jupyterlab").mkdir()
+    (folder / "jupyterlab/__init__.py").touch()
+    (folder / "jupyterlab/__main__.py").write_text(code)
+    return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+
+
+def test_a_second_ctrl_c_kills_jupyterlab(
+    tmp_path: Path, lab: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JupyterLab that does not stop after the first Ctrl-C is killed after the second."""
+    import psutil
+
+    code = (
+        "import pathlib, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: pathlib.Path('terminated').touch())\n"
+        "pathlib.Path('started').touch()\n"
+        "while True:\n"
+        "    time.sleep(0.01)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", write_fake_jupyterlab(tmp_path, code))
+    process = lab("--people", "20")
+    for name in ("started", "terminated"):
+        while process.poll() is None and not (tmp_path / name).exists():
+            time.sleep(0.01)
+        running = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+    assert running
+    assert process.wait(PATIENCE) == 0
+    assert psutil.wait_procs(running, timeout=PATIENCE)[1] == []
+
+
 def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
     """If JupyterLab fails, the command stops the sandbox and prints the exit code."""
-    # A fake JupyterLab, because the real one takes seconds to fail.
-    (tmp_path / "jupyterlab").mkdir()
-    (tmp_path / "jupyterlab/__init__.py").touch()
-    (tmp_path / "jupyterlab/__main__.py").write_text(
+    code = (
         "import os, sys, urllib.request\n"
         "urllib.request.urlopen(os.environ['OUTREACH_BASE_URL']).close()\n"
         "sys.exit(' '.join(sys.argv[1:]))\n"
     )
+    paths = write_fake_jupyterlab(tmp_path, code)
     own = tmp_path / "outreach-notebooks/notebooks/01_quickstart.ipynb"
     own.parent.mkdir(parents=True)
     own.write_text("{}")
-    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = forked.run_command(
         *("lab", "--no-browser", "--people", "20", "--port", "8765"),
         cwd=tmp_path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from tests import forked
 from tests.resources.search_service import service_of
 from tests.scripted import Received, Reply, delayed, scripted
 
@@ -98,3 +100,16 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         """Return True."""
         return True
+
+
+def test_a_bar_that_fails_does_not_stop_the_work() -> None:
+    """If tqdm cannot format the bar, as after a wrong environment variable, no bar is shown."""
+    code = (
+        "import sys, outreach_frames as of\n"
+        "of.connect(sys.argv[1], 'token', cache=None)\n"
+        "print(len(of.search_people(limit=20, progress=True)))\n"
+    )
+    with scripted(service_of(20)) as service:
+        environment = {**os.environ, "TQDM_BAR_FORMAT": "{unknown}"}
+        done = forked.run(code, service.url, env=environment)
+    assert (done.stdout, done.returncode) == ("20\n", 0), done.stderr
