@@ -83,6 +83,13 @@ def computed(frame: Any) -> pd.DataFrame:
     return frame.compute().reset_index(drop=True)
 
 
+def computed_on(cluster: Any, lazy: Any) -> Any:
+    """Compute a frame or series on the cluster."""
+    # The scheduler, a thread of this process, may look up the expression by a weak reference.
+    expression = lazy.optimize()
+    return cluster.compute(expression).result()
+
+
 def parts_of(path: Path, count: int) -> int:
     """Return the block size for this number of partitions of a file."""
     return -(-path.stat().st_size // count)
@@ -92,7 +99,7 @@ def test_a_cluster_returns_the_same_frame(cluster, export):
     """Workers in other processes return the frame that one machine reads, with its dtypes."""
     lazy = read_people(export, blocksize=parts_of(export, 5))
     assert lazy.npartitions == 5
-    on_cluster = cluster.compute(lazy).result().reset_index(drop=True)
+    on_cluster = computed_on(cluster, lazy).reset_index(drop=True)
     assert len(on_cluster) == PEOPLE
     pd.testing.assert_frame_equal(on_cluster, of.read_prospects(export))
 
@@ -100,10 +107,10 @@ def test_a_cluster_returns_the_same_frame(cluster, export):
 def test_a_cluster_counts_by_column(cluster, export):
     """A count by column on the cluster equals the count of pandas."""
     lazy = read_people(export, blocksize=parts_of(export, 3))
-    counts = cluster.compute(lazy.groupby("company_industry").size()).result()
+    counts = computed_on(cluster, lazy.groupby("company_industry").size())
     here = of.read_prospects(export)
     pd.testing.assert_series_equal(counts.sort_index(), here.groupby("company_industry").size())
-    mean = cluster.compute(lazy["company_followers"].mean()).result()
+    mean = computed_on(cluster, lazy["company_followers"].mean())
     assert mean == pytest.approx(here["company_followers"].mean())
 
 
@@ -115,7 +122,7 @@ def test_a_worker_reports_the_damaged_line(cluster, tmp_path):
         file.write('{"id": "40"\n')
     lazy = read_people(path, blocksize=parts_of(path, 3))
     with pytest.raises(InvalidInputError, match=f"people.ndjson: the line at byte {place:,} ") as e:
-        cluster.compute(lazy).result()
+        computed_on(cluster, lazy)
     assert e.value.retryable is False
 
 
