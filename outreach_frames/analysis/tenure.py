@@ -101,17 +101,16 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     day = check_day("as_of", as_of).to_numpy().astype("datetime64[us]")
     rows, entries = list_entries(frame[_POSITIONS])
     held = objects_frame(entries, spec.EXPERIENCE)
-    present = held[[field.name for field in spec.EXPERIENCE if not field.constant]].notna()
+    documented = {field.name for field in spec.EXPERIENCE if not field.constant}
+    # A value that does not fit its column, such as a month, is text in a raw column.
+    columns = [name for name in held.columns if str(name).removesuffix(RAW_SUFFIX) in documented]
+    is_position = held[columns].notna().any(axis="columns").to_numpy("bool")
     problems: list[str] = []
-    starts, has_unknown_start = _days(held, "start_date", rows, problems)
+    starts, _ = _days(held, "start_date", rows, problems)
     ends, has_unknown_end = _days(held, "end_date", rows, problems)
     stated_start, _ = _days(frame, _START, np.arange(len(frame)), problems)
     if problems:
         warn(f"Dates other than YYYY-MM-DD were treated as unknown: {'; '.join(problems)}.")
-    is_known = present.any(axis="columns").to_numpy("bool")
-    # A month, such as 2018-01, is not in a documented column, but is a date.
-    has_date = ~(np.isnat(starts) & np.isnat(ends))
-    is_position = is_known | has_date | has_unknown_start | has_unknown_end
     # A comparison with a missing date is false, so an unknown start counts as begun.
     has_begun = is_position & ~(starts > day)
     ended = ends < day

@@ -602,6 +602,18 @@ def test_missing_people_are_a_warning(tmp_path: Path) -> None:
             of.export_people(tmp_path / "people.csv", page_size=10)
 
 
+def resume_with_warning(path: Path, reply: Callable[[Received], Reply], words: str) -> None:
+    """Stop an export of single people at the tenth page, and resume it with this warning."""
+    with (
+        service_that_mends(reply, 10, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service, page_size=1)
+        mended.set()
+        with pytest.warns(OutreachWarning, match=words):
+            of.export_people(path, page_size=1)
+
+
 def test_repeated_people_are_counted_over_a_resume(tmp_path: Path) -> None:
     """The warning counts the repeated people of the stopped and of the resumed run once each."""
 
@@ -611,14 +623,7 @@ def test_repeated_people_are_counted_over_a_resume(tmp_path: Path) -> None:
         return result([person(number)], page=page, total=20, total_pages=20)
 
     path = tmp_path / "people.csv"
-    with (
-        service_that_mends(reply, 10, json({}, 500)) as (service, mended),
-        connected(service, max_wait=0, workers=1),
-    ):
-        stopped_export(path, service, page_size=1)
-        mended.set()
-        with pytest.warns(OutreachWarning, match="returned 3 of the people twice"):
-            of.export_people(path, page_size=1)
+    resume_with_warning(path, reply, "returned 3 of the people twice")
     assert len(of.read_prospects(path)) == 17
 
 
@@ -635,14 +640,7 @@ def test_errors_of_the_service_survive_a_resume(tmp_path: Path) -> None:
         return json(told)
 
     path = tmp_path / "people.parquet"
-    with (
-        service_that_mends(reply, 10, json({}, 500)) as (service, mended),
-        connected(service, max_wait=0, workers=1),
-    ):
-        stopped_export(path, service, page_size=1)
-        mended.set()
-        with pytest.warns(OutreachWarning, match=r"reported 2 errors with its results\. The first"):
-            of.export_people(path, page_size=1)
+    resume_with_warning(path, reply, r"reported 2 errors with its results\. The first")
     attrs = of.read_prospects(path).attrs
     assert attrs["errors"] == [{"page": 2}, {"page": 19}]
     assert (attrs["total"], attrs["filters"]) == (20, {})

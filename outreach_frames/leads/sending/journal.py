@@ -154,7 +154,7 @@ class Journal:
         return resumption
 
     def reached_people(self) -> ReachedPeople:
-        """Return the people whom any request may have reached."""
+        """Return the people who may have been reached by a request."""
         is_reached = pa.array(np.isin(self._recorded.leads, list(self._recorded.reached)))
         hashes = (column.filter(is_reached).drop_null() for column in self._recorded.identifiers)
         return ReachedPeople(self._salt, Identifiers(*hashes))
@@ -392,7 +392,7 @@ class Journal:
 
 
 class ReachedPeople(NamedTuple):
-    """Hashes of the people whom a journal's requests may have reached."""
+    """Hashes of people who may have been reached by a journal's requests."""
 
     salt: bytes
     hashes: Identifiers
@@ -414,7 +414,7 @@ class ReachedPeople(NamedTuple):
 
 
 def reached_people(path: str | Path) -> ReachedPeople:
-    """Read the people whom a journal's requests may have reached."""
+    """Read the people who may have been reached by a journal's requests."""
     with read_only(path) as opened:
         return opened.reached_people()
 

@@ -65,7 +65,7 @@ class Recorded(NamedTuple):
 
     # The outcome of each lead.
     entries: Mapping[int, Entry]
-    # Leads of people whom any request may have reached.
+    # Leads of people who may have been reached by a request.
     reached: AbstractSet[int]
     # The mailbox hash of each lead that has a mailbox.
     mailboxes: Mapping[int, bytes]

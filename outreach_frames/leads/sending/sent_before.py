@@ -25,7 +25,7 @@ _targets_under_way: set[_Target] = set()
 def recording(
     client: Client, plan: PreparedLeads, sent_rows: Callable[[], Positions]
 ) -> Iterator[None]:
-    """During and after a run, record the people whom it has added or may have added."""
+    """During and after a run, record the people who were or may have been added."""
 
     def keys_now() -> list[pa.RecordBatch]:
         rows = pa.array(sent_rows())
