@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
+from outreach_frames.common.text import PLACEHOLDERS
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 
 SHARES = {"B": 45, "A": 45, "holdout": 10}
@@ -59,8 +60,7 @@ def test_an_arm_depends_on_seed_key_and_shares_alone(
         found = arms(pd.Series(keys, dtype="str"), shares, seed)
         reordered = dict(reversed(shares.items()))
         assert arms(pd.Series(keys[::-1], dtype="str"), reordered, seed) == found[::-1]
-    words = {"--", "...", ".."}  # These are placeholders.
-    assert found == [None if key in words else expected(key, shares, seed) for key in keys]
+    assert found == [None if key in PLACEHOLDERS else expected(key, shares, seed) for key in keys]
 
 
 def test_arms_stay_the_same_in_later_versions() -> None:
