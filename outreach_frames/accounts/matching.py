@@ -24,7 +24,7 @@ from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
-from outreach_frames.leads.sending.journal import reached_people
+from outreach_frames.leads.sending.journal_file import reached_people
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _TABLES: Final = "frames and the paths of journals"

@@ -15,12 +15,12 @@ from outreach_frames import spec
 from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.analysis.companies import column_of, require_columns
 from outreach_frames.common.arguments import check_day
-from outreach_frames.common.text import BLANKS, quoted
+from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.tables.schema import frame_of_columns
-from outreach_frames.tables.value_text import column_texts
+from outreach_frames.tables.value_text import column_texts, strip_texts
 
 TENURE: Final = (
     spec.Field("start_date", format="date", note="start of the current position"),
@@ -179,7 +179,7 @@ def _days(
         times = pd.to_datetime(column, utc=True).to_numpy("datetime64[D]")
         return times.astype("datetime64[us]"), np.zeros(len(table), dtype=bool)
     written = [column_texts(column_of(table, one)) for one in (name, raw) if one in table]
-    texts = pc.utf8_trim(pc.coalesce(*(one.texts for one in written)), BLANKS)
+    texts = strip_texts(pc.coalesce(*(one.texts for one in written)))
     days = iso_days(pc.replace_substring_regex(texts, r"\A(\d{4}-\d{2})\z", r"\1-01"))
     unknown = np.isnat(days) & np.asarray(texts.is_valid())
     unknown[[place for one in written for place in one.unreadable]] = True

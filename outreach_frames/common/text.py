@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Container
+from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
 # some languages and emoji need them.
@@ -30,6 +31,47 @@ _SPELLINGS = {word: word.upper() for word in _ACRONYMS.split("|")} | {
 
 # Python's white space, and invisible characters that come with copied text.
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
+_DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_ASCII = frozenset(map(chr, range(128)))
+
+
+def hidden_in(text: str) -> str:
+    r"""Return a text's distinct invisible characters, except joiners and direction marks.
+
+    >>> ascii(hidden_in("Zo\xeb\ufe0f \ufe0f"))
+    "'\\ufe0f'"
+    """
+    return "" if text.isascii() else "".join(filter(_is_hidden, set(text) - _ASCII))
+
+
+@cache
+def _is_hidden(character: str) -> bool:
+    import idna  # noqa: PLC0415 - slow to import, rarely needed
+
+    try:
+        # The blank Braille pattern is a symbol in Unicode.
+        return character == "\u2800" or not idna.uts46_remap(character, std3_rules=False)
+    except idna.IDNAError:
+        return False
+
+
+def strip_blanks(text: str) -> str:
+    r"""Strip blanks and invisible characters around a text.
+
+    >>> strip_blanks(" \u3164Ada\ufe0f")
+    'Ada'
+    """
+    return text.strip(BLANKS + hidden_in(text))
+
+
+def visible(text: str) -> str:
+    r"""Drop a text's invisible characters, except joiners.
+
+    >>> visible("A\u200bd\u202ea")
+    'Ada'
+    """
+    hidden = "" if text.isascii() else {*hidden_in(text), *_DIRECTION_MARKS.intersection(text)}
+    return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
 
 
 def printable(text: str, *, keep: str = "") -> str:

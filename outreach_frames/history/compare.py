@@ -17,7 +17,6 @@ from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.analysis.tenure import iso_days
 from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import BLANKS
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history import caveats
@@ -36,7 +35,7 @@ from outreach_frames.identity.matching import Matching, match_remaining, match_r
 from outreach_frames.identity.persons import Rows
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
-from outreach_frames.tables.value_text import TEXT
+from outreach_frames.tables.value_text import TEXT, strip_texts
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 _START: Final = "current_position_start_date"
@@ -344,7 +343,7 @@ def _column(side: Source, name: str, rows: Rows) -> pa.Array:
 
 def _key(name: str, column: pa.Array) -> pa.Array:
     keys = filled_texts(texts(column))
-    return _NORMALISED[name](keys) if name in _NORMALISED else pc.utf8_trim(keys, BLANKS)
+    return _NORMALISED[name](keys) if name in _NORMALISED else strip_texts(keys)
 
 
 _NORMALISED: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {

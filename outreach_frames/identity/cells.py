@@ -12,19 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import BLANKS, PLACEHOLDERS, has_lone_surrogate
+from outreach_frames.common.text import (
+    BLANKS,
+    PLACEHOLDERS,
+    has_lone_surrogate,
+    strip_blanks,
+    visible,
+)
 from outreach_frames.tables.value_text import python_values
 
 QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
 # A text without keys, for cells that are not text.
 _UNREADABLE: Final = "\ufffd"
-# Drops invisible characters of copied text, and replaces wide punctuation.
+# Drops joiners, and replaces wide punctuation.
 _PLAIN: Final = str.maketrans(
     "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",
     "@@;,,|:<>",
-    "\xad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068"
-    "\u2069\ufeff",
+    "\u200c\u200d",
 )
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -84,7 +89,7 @@ def read_cells(
 
 def plain_text(text: str) -> str:
     """Remove a text's invisible characters, and replace unusual punctuation."""
-    return unicodedata.normalize("NFC", text).translate(_PLAIN).strip(BLANKS)
+    return unicodedata.normalize("NFC", visible(text)).translate(_PLAIN).strip(BLANKS)
 
 
 def reading_of(text: str, keys: Sequence[str]) -> Reading:
@@ -95,7 +100,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
     """
     found = [key for key in dict.fromkeys(keys) if key]
     if not found:
-        word = text.strip(BLANKS).casefold()
+        word = strip_blanks(text).casefold()
         return Reading([], bool(word) and word not in PLACEHOLDERS)
     return Reading(found, "" in keys)
 

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_to_byte
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.text import BLANKS
+from outreach_frames.common.text import BLANKS, hidden_in, strip_blanks, visible
 from outreach_frames.identity.cells import (
     QUOTES,
     STOPS,
@@ -29,6 +29,7 @@ from outreach_frames.identity.cells import (
     reading_of,
 )
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
+from outreach_frames.tables.value_text import hidden_in_texts, strip_texts
 
 # A frequent form of email that is normalised without a library: ASCII, and too short for any part
 # to exceed its limit.
@@ -51,10 +52,10 @@ _LOCALE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
 # Profile names that address the visitor, such as `me`, or that programs write for missing values.
-_PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown")
-# A fast pattern that matches every placeholder and few other URLs.
+_PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown", "<na>")
+# A fast pattern that matches every placeholder and few other URLs; it needs the hidden characters.
 _MAY_BE_PLACEHOLDER: Final = (
-    rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*%|{'|'.join(_PLACEHOLDER_NAMES)}))"
+    rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(_PLACEHOLDER_NAMES)}))"
 )
 # Query parameters for tracking or the page's language.
 _TRACKING: Final = re.compile(
@@ -76,6 +77,8 @@ _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 _BETWEEN_URLS: Final = re.compile(
     r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
 )
+# Placeholders that splitting a text or dropping its invisible characters would remove.
+_ODD_NAME: Final = re.compile(r"(?i)(?<=/in/)(?:<na>|[^\x00-\x7f]+(?=/))")
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 # URL delimiters, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
@@ -87,10 +90,10 @@ def email_key(text: str) -> str:
     >>> email_key(" Anna@Bücher.example "), email_key("anna@xn--bcher-kva.example")
     ('anna@bücher.example', 'anna@bücher.example')
     """
-    text = text.strip(BLANKS)
+    text = strip_blanks(text)
     if len(text) <= SIMPLE_EMAIL_LENGTH and re.fullmatch(SIMPLE_EMAIL, text, re.ASCII):
         return text.lower()
-    if "@" not in text:
+    if "@" not in text or hidden_in(text):
         return ""
     from email_validator import (  # noqa: PLC0415 - slow to import, not needed for reads
         EmailNotValidError,
@@ -118,8 +121,8 @@ def profnet_url_key(text: str) -> str:
     >>> profnet_url_key("profnet.example/view?id=7")
     'https://profnet.example/view?id=7'
     """
-    text = unicodedata.normalize("NFC", text.strip(BLANKS))
-    if " " in text or not text.isprintable():
+    text = unicodedata.normalize("NFC", strip_blanks(text))
+    if " " in text or not text.isprintable() or hidden_in(text):
         return ""
     parts = _split(text)
     if parts is None:
@@ -206,12 +209,13 @@ def profnet_urls_in(text: str) -> Reading:
     ['x.example/in/ann', 'x.example/in/bo']
     """
     keys = []
-    for token in _BETWEEN_URLS.split(plain_text(text)):
+    plain = plain_text(_ODD_NAME.sub(lambda name: visible(name[0]).strip("<NAna>") or "null", text))
+    for token in _BETWEEN_URLS.split(plain):
         closing = "" if "(" in token else ")]}"
         url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")
         key = profnet_url_key(url)
         is_placeholder = not key and (parts := _split(url)) is not None and _is_placeholder(parts)
-        if is_placeholder and url == text.strip(BLANKS):
+        if is_placeholder and url == plain:
             return Reading([], False)
         if key or (_LIKE_URL.search(token) and not is_placeholder):
             keys.append(key)
@@ -271,9 +275,10 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
     >>> are_placeholder_urls(pa.array(["x.example/in/NaN/?a=1", "x.example/in/na"])).to_pylist()
     [True, False]
     """
-    may_be = pc.match_substring_regex(texts, _MAY_BE_PLACEHOLDER).fill_null(False)
+    pattern = _MAY_BE_PLACEHOLDER.format(hidden_in_texts(texts))
+    may_be = pc.match_substring_regex(texts, pattern).fill_null(False)
     found = [
-        (parts := _split(text.strip(BLANKS))) is not None and _is_placeholder(parts)
+        (parts := _split(strip_blanks(text))) is not None and _is_placeholder(parts)
         for text in texts.filter(may_be).to_pylist()
     ]
     return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
@@ -290,7 +295,7 @@ def filled_texts(texts: pa.Array) -> pa.Array:
     >>> filled_texts(pa.array(["Acme", " "])).to_pylist()
     ['Acme', None]
     """
-    is_blank = pc.equal(pc.utf8_trim(texts, BLANKS), "")
+    is_blank = pc.equal(strip_texts(texts), "")
     return pc.if_else(is_blank, pa.scalar(None, texts.type), texts)
 
 
@@ -305,7 +310,7 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
     >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
     ['acme ag', 'acme ag']
     """
-    names = pc.utf8_normalize(pc.utf8_trim(texts.cast(pa.large_string()), BLANKS), form="NFC")
+    names = pc.utf8_normalize(strip_texts(texts.cast(pa.large_string())), form="NFC")
     return pc.utf8_lower(names)
 
 
@@ -375,7 +380,7 @@ def _is_placeholder(parts: SplitResult) -> bool:
     """Return whether a profile URL has no name, or a placeholder as its name."""
     folder, *names = _segments(parts)
     return folder.lower() == _PROFILE_FOLDER and (
-        not names or _decoded(names[0]).strip() in ("", *_PLACEHOLDER_NAMES)
+        not names or _decoded(names[0]).strip(BLANKS) in ("", *_PLACEHOLDER_NAMES)
     )
 
 
@@ -384,7 +389,7 @@ def _segments(parts: SplitResult) -> list[str]:
 
 
 def _decoded(segment: str) -> str:
-    return unicodedata.normalize("NFC", unquote(segment)).lower()
+    return unicodedata.normalize("NFC", visible(unquote(segment))).lower()
 
 
 def _encoded(text: str) -> str:

@@ -59,27 +59,12 @@ def numbers_of(columns: Identifiers) -> Numbers:
     return Numbers(first.astype(np.int64), urls.astype(np.int64))
 
 
-def person_numbers(
-    keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
-) -> list[Rows]:
-    """Convert batches of keys, one per pair of columns, to numbers; `known` rows come first."""
-    others = [] if known is None else [known]
-    numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
+def person_numbers(keys: Sequence[pa.RecordBatch]) -> list[Rows]:
+    """Convert batches of the rows' keys, one per pair of columns, to numbers."""
+    numbers = list(numbers_of(identifiers(*pa.concat_batches(keys).columns)))
     if len(keys) > 1:
-        rows = np.tile(np.arange(len(keys[0])), len(keys))
-        numbers.append(np.pad(rows, (sum(map(len, others)), 0), constant_values=NONE))
+        numbers.append(np.tile(np.arange(len(keys[0])), len(keys)))
     return numbers
-
-
-def set_numbers(numbers: Sequence[Rows]) -> Rows:
-    """Return a number per row: equal for equal identifiers, -1 without identifiers."""
-    found = np.zeros(len(numbers[0]), dtype=np.int64)
-    for column in numbers:
-        distinct = found * (column.max(initial=NONE) + 2) + column + 1
-        _, found = np.unique(distinct, return_inverse=True)
-        # Reserve 0 for rows without identifiers, even if there are no such rows.
-        found += distinct.min(initial=1) > 0
-    return found - 1
 
 
 def first_rows(numbers: Sequence[Rows]) -> Rows:
@@ -102,6 +87,19 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
             first[rows] = np.minimum(first[rows], least[column])
         first = first[first]
     return first
+
+
+def first_valid_rows(persons: Rows, is_valid: Mask) -> Rows:
+    """Return each valid row's first valid row of the same person, and every other row itself.
+
+    >>> first_valid_rows(np.array([0, 0, 0]), np.array([False, True, True])).tolist()
+    [0, 1, 1]
+    """
+    rows = np.flatnonzero(is_valid)
+    _, first, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
+    kept = np.arange(len(is_valid))
+    kept[rows] = rows[first][inverse]
+    return kept
 
 
 def first_known(first: Rows, missing: Mask) -> Rows:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas.api import types as dtypes
 
-from outreach_frames.common.text import BLANKS
+from outreach_frames.common.text import BLANKS, hidden_in
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.json_values import LARGEST_EXACT
 
@@ -56,10 +56,15 @@ def column_texts(cells: pd.Series[Any]) -> Texts:
 
 
 def strip_texts(texts: pa.Array) -> pa.Array:
-    """Strip blanks around the texts."""
-    trimmed = pc.utf8_trim(texts, BLANKS)
+    """Strip blanks and invisible characters around the texts."""
+    trimmed = pc.utf8_trim(texts, BLANKS + hidden_in_texts(texts))
     # Return the same array if nothing changes: a copy of a million texts wastes memory.
     return texts if trimmed.equals(texts) else trimmed
+
+
+def hidden_in_texts(texts: pa.Array) -> str:
+    """Return the distinct invisible characters of all texts."""
+    return hidden_in("".join(texts.filter(pc.invert(pc.string_is_ascii(texts))).to_pylist()))
 
 
 def python_values(cells: pd.Series[Any]) -> Iterable[Any]:

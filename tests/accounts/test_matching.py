@@ -339,6 +339,7 @@ NOTATIONS = [
         "({}@x.example)",
         "\u200b{}@x.example\xa0",
         "{}\u200b@x.example",
+        "\u3164{}\ufe0f@x.\u2800example",
     ],
     *[
         "{}\uff20x.example",

@@ -133,6 +133,7 @@ def test_a_cell_without_exactly_one_address_has_no_domain(text: str) -> None:
         *[
             "https://acme.com/?to=https://b.com",
             "\u200bacme.com\xa0",
+            "\u3164ac\ufe0fme.com\u2800",
             "anna\uff20acme.com",
             "acme.com!",
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, product
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -11,15 +12,18 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach_frames.identity.cells import Reading
 from outreach_frames.identity.keys import (
     SIMPLE_EMAIL,
     are_placeholder_urls,
     certain_keys,
     email_key,
     email_keys,
+    emails_in,
     is_certain,
     profnet_url_key,
     profnet_url_keys,
+    profnet_urls_in,
     url_variants,
 )
 from outreach_frames.leads.planning.syntax import (
@@ -71,6 +75,8 @@ DIFFERENT_EMAILS = [
     "\uff41nna@x.example",
 ]
 NO_EMAILS = ["", " ", "n/a", "anna", "@", "anna@", "@x.example", "a b@x.example", "a@x.example, b@"]
+
+HIDDEN = "\xad\u200b\ufe0f\u034f\u180b\u3164\u115f\uffa0\u17b4\u2800\U000e0100"
 
 SAME_PROFILE = [
     "https://profnet.example/in/anna",
@@ -169,6 +175,11 @@ SAME_URLS = {
         "HTTPS://PROFNET.example:443/view?id=7",
         "https://profnet.example:80/%76iew?id=%37",
         "https://profnet.example/view/?id=7",
+    ],
+    "an encoded name with hidden characters": [
+        "https://profnet.example/in/anna",
+        "https://profnet.example/in/an%EF%B8%8Fna",
+        "https://profnet.example/in/anna%E3%85%A4%E2%80%8B%E2%80%8E",
     ],
     "percent-encoding": [
         "https://profnet.example/p/é/%2f?q=ü",
@@ -302,6 +313,8 @@ NO_PROFILE = [
                 f"/in/{name}"
                 for name in ("nan", "NaN", "None", "NULL", "undefined", "%75nknown", "m%65", "me")
             ),
+            *(f"/in/{name}" for name in ("<NA>", "<na>", "%3CNA%3E", "%3cn%61%3e", "m\u3164e")),
+            *(f"/in/{name}" for name in (*HIDDEN, quote(HIDDEN), f"{HIDDEN}%20", "%E2%80%8D")),
         ),
         ("", "/", "?x=anna", "/?trk=x", "#top", "/de", "/details/skills"),
     )
@@ -322,6 +335,39 @@ def test_placeholders_of_a_column(texts: list[str | None]) -> None:
     """A URL with a placeholder is a placeholder; a missing one is not."""
     expected = [text in NO_PROFILE for text in texts]
     assert are_placeholder_urls(pa.array(texts, pa.large_string())).to_pylist() == expected
+
+
+def test_placeholders_in_cells_are_not_broken() -> None:
+    """A cell with a placeholder has no key and is not broken; other URLs in it still count."""
+    for text in [*NO_PROFILE, *(f"\ufe0f{text} " for text in NO_PROFILE)]:
+        assert profnet_urls_in(text) == ([], False)
+        assert profnet_urls_in(f"{text} x.example/in/bo") == (["x.example/in/bo"], False)
+
+
+@pytest.mark.parametrize("hidden", list(HIDDEN))
+@pytest.mark.parametrize(
+    ("text", "key", "read", "problem"),
+    [
+        ("anna@x.example", email_key, emails_in, email_problem),
+        ("x.example/in/anna", profnet_url_key, profnet_urls_in, url_problem),
+        ("https://x.example/view?id=7", profnet_url_key, profnet_urls_in, url_problem),
+    ],
+)
+def test_hidden_characters_make_no_second_person(
+    hidden: str,
+    text: str,
+    key: Callable[[str], str],
+    read: Callable[[str], Reading],
+    problem: Callable[[str], str | None],
+) -> None:
+    """Hidden characters around an identifier are stripped; inside it they are an error."""
+    assert key(f" {hidden}{text}\xa0{hidden}") == key(text)
+    assert problem(text) is None
+    for place in range(1, len(text)):
+        changed = f"{text[:place]}{hidden}{text[place:]}"
+        assert key(changed) == ""
+        assert "hidden character" in (problem(changed) or "")
+        assert read(changed) == read(text)
 
 
 @pytest.mark.parametrize("label", ["m.", "de.", "a.", "www.", "m.de."])
@@ -349,7 +395,7 @@ LIKE_URLS = (
         st.sampled_from(["anna", "Anna", "me", "na", "NULL", "a-1", "..", "", "en", "%61"]),
         st.sampled_from(["", "/", "//", "/en", "?a=1", "?trk=1", "#x", "/en/"]),
     )
-    | st.text("aAwW./:%61?#@[é 8in", max_size=20)
+    | st.text("aAwW./:%61?#@[é 8in\u3164<", max_size=20)
 )
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.syntax import field_name, is_field_name
-from outreach_frames.tables.value_text import BLANKS, column_texts
+from outreach_frames.tables.value_text import BLANKS, column_texts, strip_texts
 
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 DAY = datetime.date(2024, 5, 1)
@@ -59,7 +59,9 @@ MISSING: list[Any] = [
     "",
     "  \t\n",
     "\xa0\u200b\ufeff",
+    "\u3164 \u2800\ufe0f",
 ]
+HIDDEN = "\xad\u200b\ufe0f\u034f\u180b\u3164\u115f\uffa0\u17b4\u2800\U000e0100"
 NOT_PLAIN: list[Any] = [
     b"text",
     ["a"],
@@ -128,6 +130,13 @@ def test_a_missing_cell_has_no_text(cell: object) -> None:
     """A missing or blank cell has no text, in columns of text and of numbers."""
     assert texts(pd.Series([cell, "beside"], dtype=object)) == [None, "beside"]
     assert texts(pd.Series([cell, 5], dtype=object)) == [None, "5"]
+
+
+@pytest.mark.parametrize("hidden", list(HIDDEN))
+def test_hidden_characters_are_stripped_like_blanks(hidden: str) -> None:
+    """Hidden characters around a text are stripped, and those inside it stay."""
+    texts = pa.array([f"{hidden} Zoë{hidden}B \u200b{hidden}", "b ", None, hidden])
+    assert strip_texts(texts).to_pylist() == [f"Zoë{hidden}B", "b", None, ""]
 
 
 @pytest.mark.parametrize("cell", NOT_PLAIN, ids=lambda cell: type(cell).__name__)
