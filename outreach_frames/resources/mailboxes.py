@@ -139,7 +139,7 @@ def set_daily_email_limit(
         (str: changed; differs, if the service reports another limit; failed; unknown, if the limit
         may have changed; not_sent) and `detail` (str, the reason). For a frame, only the rows whose
         limit differed, with their index; if the service updated a mailbox after the frame's
-        `updated_at`, `detail` has the replaced limit.
+        `updated_at`, or either time is unknown, `detail` has the replaced limit.
 
     Raises
     ------
@@ -235,21 +235,26 @@ def _differing(
     client: Client,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Map each id whose limit differs at the service to a note on recent updates, or ""."""
+    """Map each id whose limit differs at the service to a note on the replaced limit, or ""."""
     listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
     current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
     seen: dict[str, Any] = {}
     if _UPDATED in frame.columns:
         times = pd.to_datetime(column_of(frame, _UPDATED), errors="coerce", utc=True)
         seen = dict(zip(ids, times, strict=True))
-    details = {
-        identity: f"Updated since the frame was read: the limit was {current.get(identity)}."
-        if updated.get(identity, pd.NaT) > seen.get(identity, pd.NaT)
-        else ""
-        for identity, limit in limits.items()
-        if current.get(identity) != limit
-    }
-    newer = [identity for identity, detail in details.items() if detail]
+    details: dict[str, str] = {}
+    newer: list[str] = []
+    for identity, limit in limits.items():
+        before = current.get(identity)
+        if before == limit:
+            continue
+        now, then = updated.get(identity, pd.NaT), seen.get(identity, pd.NaT)
+        if now > then:
+            newer.append(identity)
+            details[identity] = f"Updated since the frame was read: the limit was {before}."
+        else:
+            is_unknown = before is not None and (pd.isna(now) or pd.isna(then))
+            details[identity] = f"The limit was {before}." if is_unknown else ""
     if newer:
         warn(
             f"{plural(len(newer), 'mailbox was', 'mailboxes were')} updated after the frame was "
@@ -270,7 +275,8 @@ def _change_all(
     bar = progress_bar(len(changes), description="limits", unit="mailboxes", progress=progress)
     with bar:
         for identity, row in zip(changes, _outcomes(client, changes), strict=True):
-            row[DETAIL.name] = row[DETAIL.name] or details[identity]
+            if row[OUTCOME.name] not in {"failed", "not_sent"}:
+                row[DETAIL.name] = f"{row[DETAIL.name]} {details[identity]}".strip()
             done[identity] = row
             bar.update()
     wrong = [row for row in done.values() if row[OUTCOME.name] != "changed"]

@@ -60,12 +60,29 @@ def test_only_changed_limits_of_a_frame_are_sent() -> None:
             changed = of.set_daily_email_limit(frame)
         assert sent(service.requests) == {"m2": 41, "m3": 51}
         assert of.set_daily_email_limit(frame.head(1)).shape == (0, changed.shape[1])
-        changed_again = of.set_daily_email_limit(frame.drop(columns="updated_at"))
     assert changed["daily_email_limit"].tolist() == [41, 51]
     assert changed.index.tolist() == ["b", "c"]
     assert changed["outcome"].tolist() == ["changed", "changed"]
     assert changed["detail"].tolist() == ["Updated since the frame was read: the limit was 40.", ""]
-    assert changed_again["detail"].tolist() == ["", ""]
+
+
+@pytest.mark.parametrize("columns", [{}, {"updated_at": pd.NaT}])
+def test_the_replaced_limit_is_named_if_its_age_is_unknown(columns: dict[str, Any]) -> None:
+    """Without `updated_at`, the detail of each sent limit has the replaced limit."""
+
+    def service_of(request: Received) -> Reply:
+        return json({"id": "m3"}) if request.path.endswith("m3") else listing(request)
+
+    frame = pd.DataFrame({"id": [*LIMITS, "m4"], "daily_email_limit": [30, 41, 51, 9]})
+    with scripted(service_of) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="1 differs"):
+            changed = of.set_daily_email_limit(frame.assign(**columns))
+        assert [request.method for request in service.requests] == ["GET", *["PATCH"] * 3]
+    assert changed["detail"].tolist() == [
+        "The limit was 40.",
+        "The service now reports None. The limit was 50.",
+        "",
+    ]
 
 
 def test_current_limits_are_never_cached(sandbox: Sandbox, tmp_path: Path) -> None:
