@@ -43,6 +43,7 @@ from outreach_frames.files.parquet import OWN_METADATA
 from outreach_frames.reading.fast_reader import BOM
 
 Holds = Callable[[str], bool]
+Identifies = Callable[[Sequence[str]], bool]
 Mask = np.ndarray[Any, Any]
 
 NAMED: Final = "other cells, columns or metadata still name the people; remove these names yourself"
@@ -55,12 +56,11 @@ _RECORD: Final = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+(?:\n|\Z)')
 _TIMES: Final = re.compile(rb"<dcterms:(?:created|modified)[^>]*>([^<]*)<")
 
 
-def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
+def removal(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
     """Return a function that removes people's rows from a file that this package wrote.
 
-    `holds` checks whether a text names one of the people; `identifies` checks whether a text
-    contains an identifier of one of them. Raise if the file must not change, or if no row can be
-    removed.
+    `holds` checks whether a text names one of the people; `identifies` checks whether a row's cells
+    with identifiers are theirs. Raise if the file must not change, or if no row can be removed.
     """
     path = path.with_name(path.name.removesuffix(METADATA_SUFFIX))
     if not path.is_file():
@@ -81,18 +81,19 @@ def removal(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]
 
 
 def _rows_of_people(
-    columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Holds
+    columns: Iterable[tuple[Any, Iterable[Any]]], rows: int, identifies: Identifies
 ) -> Mask:
-    """Return which rows name the people in an identifier column, such as email or E-Mail."""
+    """Return which rows the identifier columns, such as email or E-Mail, assign to the people."""
     known = {name.replace("_", "") for name in spec.LEAD_IDENTIFIERS}
-    gone = np.zeros(rows, bool)
-    for name, cells in columns:
-        if re.sub(r"[\W_]", "", str(name).lower()) in known:
-            gone |= np.array([identifies(str(cell)) for cell in cells], bool)
-    return gone
+    cells = [
+        map(str, column)
+        for name, column in columns
+        if re.sub(r"[\W_]", "", str(name).lower()) in known
+    ]
+    return np.array([identifies(row) for row in zip(*cells, strict=True)] or [False] * rows, bool)
 
 
-def _from_text(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
+def _from_text(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
     """Return a function that removes rows from a CSV or NDJSON file; it keeps all other bytes."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
         raise InvalidInputError("no metadata file proves that this package wrote the file")
@@ -140,7 +141,7 @@ def _pruned(column: pa.Array, holds: Holds) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, dictionary, ordered=column.type.ordered)
 
 
-def _from_parquet(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
+def _from_parquet(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
     with pq.ParquetFile(path) as source:
         metadata, writer = source.schema_arrow.metadata or {}, source.metadata.created_by or ""
         if OWN_METADATA not in metadata or not writer.startswith(_WRITER):
@@ -179,7 +180,7 @@ def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
     return kept.replace_schema_metadata(metadata)
 
 
-def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], object]:
+def _from_workbook(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
     with zipfile.ZipFile(path) as package:
         core = "docProps/core.xml"
         # Compare the times of creation and last save: other programs keep the property, but save
@@ -204,7 +205,7 @@ def _from_workbook(path: Path, holds: Holds, identifies: Holds) -> Callable[[], 
     )
 
 
-def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Holds) -> pd.DataFrame:
+def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Identifies) -> pd.DataFrame:
     """Drop the rows of these people, and unused categories that name these people."""
     columns = frame.reset_index(allow_duplicates=True).items()
     gone = _rows_of_people(columns, len(frame), identifies)
