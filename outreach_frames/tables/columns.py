@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,10 +22,8 @@ def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     ['status', 'outreach_status']
     """
     taken = [first for first, *_ in _name_levels(frame.columns)]
-    names: list[Any] = []
-    for name in map(str, added.columns):
-        longest = _longest_prefixed(name, taken)
-        names.append(f"{_PREFIX}{longest}" if longest in taken else name)
+    longest = [_longest_prefixed(str(name), taken) for name in added.columns]
+    names = [f"{_PREFIX}{name}" if name in taken else name for name in longest]
     levels = frame.columns.nlevels
     appended = added.set_axis(frame.index, axis=0)
     appended.columns = (
@@ -39,16 +37,35 @@ def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
+def clashing_names(frame: pd.DataFrame, names: Iterable[object]) -> dict[str, str]:
+    """Map the frame's own columns with these names to the names that `append_columns` uses.
+
+    >>> clashing_names(pd.DataFrame({"status": ["customer"]}), ["status", "detail"])
+    {'status': 'outreach_status'}
+    """
+    taken = [first for first, *_ in _name_levels(frame.columns)]
+    longest = (_longest_prefixed(str(name), taken) for name in names)
+    return {name: f"{_PREFIX}{name}" for name in longest if name in taken}
+
+
 def drop_appended(
-    frame: pd.DataFrame, names: Sequence[str], optional: Sequence[str] = ()
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    optional: Sequence[str] = (),
+    values: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Drop the columns that an earlier `append_columns` added, if the frame has all `names`.
+
+    With `values`, drop them only if the column of the first name has no other values.
 
     >>> earlier = pd.DataFrame(columns=["status", "outreach_status", "detail"])
     >>> drop_appended(earlier, ["status", "detail"]).columns.tolist()
     ['status']
     >>> drop_appended(earlier, ["status", "error_code"]).columns.tolist()
     ['status', 'outreach_status', 'detail']
+    >>> own = pd.DataFrame({"status": ["customer"], "detail": ["VIP"]})
+    >>> drop_appended(own, ["status", "detail"], values={"added"}).columns.tolist()
+    ['status', 'detail']
     """
     # `optional` columns are dropped, too, if all of them follow `names`. If a name exists in
     # several prefixed forms, the longest form is the appended column.
@@ -58,6 +75,8 @@ def drop_appended(
     flat = [None if any(others) else first for first, *others in levels]
     dropped = [_longest_prefixed(name, taken) for name in names]
     if any(flat.count(name) != 1 for name in dropped):
+        return frame
+    if values is not None and not frame.iloc[:, flat.index(dropped[0])].isin(list(values)).all():
         return frame
     following = flat[max(map(flat.index, dropped)) + 1 :]
     candidates = [_longest_prefixed(name, taken) for name in optional]
