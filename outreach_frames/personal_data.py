@@ -12,7 +12,7 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from html import unescape
 from pathlib import Path
@@ -29,7 +29,7 @@ from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.sqlite_file import read_header
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, visible
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
@@ -51,10 +51,16 @@ from outreach_frames.files.remove_rows import (
     holding_rows,
     removal,
 )
-from outreach_frames.identity.keys import email_key, emails_in, profnet_url_key, profnet_urls_in
+from outreach_frames.identity.keys import (
+    email_key,
+    emails_in,
+    is_certain,
+    profnet_url_key,
+    profnet_urls_in,
+)
 from outreach_frames.identity.persons import Identifiers, identifiers
-from outreach_frames.leads.sending.journal import count_leads, erase_texts
-from outreach_frames.leads.sending.journal_place import is_journal
+from outreach_frames.leads.sending import memory
+from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
 from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
@@ -73,6 +79,7 @@ _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
     | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
 )
+_PARTS: Final = re.compile(r"[/?#&=]")
 # Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
@@ -94,6 +101,11 @@ def _as_ansi(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_ANSI, _as_ansi)
 
 
+def _overlap(key: str, other: str) -> bool:
+    """Check whether two keys are equal or one is part of the other, as in `Sales/ada@x.example`."""
+    return key in (other, *_PARTS.split(other)) or other in _PARTS.split(key)
+
+
 class _People(NamedTuple):
     """The people to search for in texts and, by hash, in journals."""
 
@@ -102,11 +114,24 @@ class _People(NamedTuple):
     identifiers: Identifiers
     keys: set[str]
 
-    def are_in(self, cell: str) -> bool:
-        """Check whether a cell has an identifier of the people; similar text does not count."""
-        if not self.holds(cell):
+    def have(self, cells: Sequence[str]) -> bool:
+        """Check whether a row is theirs; `cells` are the row's cells with identifiers.
+
+        All emails, or all URLs, of a cell must be theirs. A weak URL counts only if the row has no
+        other email or certain URL.
+        """
+        if not any(map(self.holds, cells)):
             return False
-        return not self.keys.isdisjoint([*emails_in(cell).keys, *profnet_urls_in(cell).keys])
+        found = [set(read(cell).keys) for cell in cells for read in (emails_in, profnet_urls_in)]
+        own = self.keys & set().union(*found)
+        others = [
+            {key for key in keys if not any(_overlap(key, one) for one in own)} for keys in found
+        ]
+        is_alone = not any(map(is_certain, set().union(*others)))
+        return any(
+            keys & own and not rest and (is_alone or any(map(is_certain, keys & own)))
+            for keys, rest in zip(found, others, strict=True)
+        )
 
     def holds_response(self, body: bytes) -> bool:
         """Check whether a stored response contains any of the people or cannot be read."""
@@ -176,11 +201,12 @@ def forget(
     from free pages and the write-ahead log; later reads fetch these responses again. Nothing is
     deleted from the service itself. Frames and reports in memory are not searched.
 
-    With `files`, a row is removed if a column named email or profnet_url (in any spelling, such as
-    E-Mail) has an identifier of the person. Rows with the person in other columns stay, and the
-    file's `reason` reports this. Each file is replaced atomically, and keeps its other rows, dtypes
-    and permissions. Journals keep salted hashes of the identifiers, so that the person is not
-    contacted again.
+    With `files`, a row is removed if all addresses or all URLs of a cell belong to the forgotten
+    people, in a column named email or profnet_url (in any spelling, such as E-Mail). A URL other
+    than `/in/<name>` counts only if the row has no address and no `/in/<name>`. Other rows with the
+    person stay, and the file's `reason` reports this. Each file is replaced atomically, and keeps
+    its other rows, dtypes and permissions. Journals keep salted hashes of the identifiers, so that
+    the person is not contacted again.
 
     Examples
     --------
@@ -198,6 +224,8 @@ def forget(
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[Path, str, int, bool, str | None]] = []
     listed: list[tuple[Path, str, int, bool, str | None]] = []
+    if not dry_run:
+        memory.erase_texts(people.erase)
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
         if count:
@@ -242,7 +270,7 @@ def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | N
                 erase_texts(path, people.erase)
             return _HASHES
         else:
-            remove = removal(path, people.holds, people.are_in)
+            remove = removal(path, people.holds, people.have)
             if not dry_run:
                 remove()
     except _UNREADABLE as error:
@@ -332,6 +360,8 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
             # A character beyond 16 bits consists of two escapes.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         plain = _plain(text)
+        if (shown := visible(plain)) != plain:
+            plain = f"{plain}\n{shown}"
         return any(part in plain and pattern.search(plain) for part, pattern in patterns)
 
     def erase(text: str) -> str:

@@ -108,7 +108,7 @@ def plan_card(plan: PreparedLeads) -> Card:
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:
     """Return facts on a plan's sequence, unsent rows, problems, settings and overrides."""
-    unsent = plan.outcome_of_unsent()["status"].value_counts()
+    unsent = plan.unsent["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
     )

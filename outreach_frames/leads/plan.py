@@ -17,7 +17,7 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
-from outreach_frames.identity.persons import first_rows, person_numbers
+from outreach_frames.identity.persons import first_rows, first_valid_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows
 from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
@@ -30,8 +30,8 @@ from outreach_frames.leads.planning.mapping import (
     read_settings,
 )
 from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
-from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads, unsent_rows
-from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.sending.report import SubmissionReport, warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit
 from outreach_frames.tables.value_text import TEXT
 
@@ -90,11 +90,17 @@ class SubmissionPlan(PreparedLeads):
         Raises
         ------
         InvalidInputError
-            The journal is unusable, the plan was sent before, or the client is connected to
-            another service; nothing was sent.
+            The journal is unusable, another run is sending some of these people, or the client is
+            connected to another service; nothing was sent.
+
+        Warns
+        -----
+        OutreachWarning
+            Rows were not sent again, because this Python process sent them before.
         ConfigurationError
             No service is connected.
         """
+        warn_of_own_columns(self.frame)
         return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
 
     def __repr__(self) -> str:
@@ -214,7 +220,8 @@ def _plan(
 ) -> SubmissionPlan:
     """Plan the first valid row of each person."""
     keys = _keys(checked)
-    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
+    persons = first_rows(person_numbers([keys, *earlier_keys]))[: len(frame)]
+    kept = first_valid_rows(persons, checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
     positions.setflags(write=False)
     return SubmissionPlan(
@@ -225,7 +232,6 @@ def _plan(
         earlier_keys=earlier_keys,
         kept=kept,
         _frame=_snapshot(frame),
-        _unsent=unsent_rows(frame.index, checked, keys, kept),
     )
 
 
@@ -255,7 +261,7 @@ def validate(
     DataFrame
         One row per problem, in row order: row (Int64, the position), index (the label), column,
         field, code, message (str). Rows with problems are not sent, unless all codes are
-        `placeholder` and an identifier remains.
+        `placeholder` or `not_a_profile` and an identifier remains.
 
     Raises
     ------
@@ -395,7 +401,7 @@ def add_to_sequence(
         chunk_size=chunk_size,
         client=client,
     )
-    return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
+    return plan.submit(journal=journal, progress=progress, dry_run=dry_run)
 
 
 def report(
@@ -457,6 +463,7 @@ def report(
     )
     target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
     plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
+    warn_of_own_columns(frame)
     return read_report(plan, journal)
 
 
@@ -472,16 +479,6 @@ def _keys(checked: CheckedRows) -> pa.RecordBatch:
             for field, key in KEYS.items()
         }
     )
-
-
-def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
-    """Return each row's first valid row of the same person."""
-    persons = first_rows(person_numbers(keys))[: len(is_valid)]
-    rows = np.flatnonzero(is_valid)
-    _, first, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
-    kept = np.arange(len(is_valid))
-    kept[rows] = rows[first][inverse]
-    return kept
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 import orjson
 import pandas as pd
@@ -19,18 +19,30 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import quoted
+from outreach_frames.identity.keys import email_keys
+from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import PLACEHOLDER, CheckedRows, count_overrides
+from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
 from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-_PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
-# Extra requests allowed for separating leads that share a URL.
-_MAX_EXTRA_REQUESTS = 10
+
+
+# A text, its digest in a journal file, or missing. Only digests lack "@" and "/".
+Text = str | None
+
+
+class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A lead as sent: the mailbox's key, the identifiers' texts, and the overrides as JSON."""
+
+    mailbox: Text = None
+    email: Text = None
+    profnet_url: Text = None
+    overrides: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,9 +68,8 @@ class PreparedLeads:
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
-    _unsent: pd.DataFrame
-    # Key "first": the service and journal of the first submission.
-    submissions: dict[str, tuple[str, Any]] = field(default_factory=dict, init=False)
+    # The "memory" and the "place" of the journal file of this plan's first run, for later runs.
+    records: dict[str, Any] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -89,20 +100,24 @@ class PreparedLeads:
         own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()
         return dict(Counter(own.to_pylist()).most_common())
 
-    def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
-        """Return position, status, detail and error_code of the unsent rows.
+    @cached_property
+    def unsent(self) -> pd.DataFrame:
+        """Position, status, detail and error_code of the unsent rows."""
+        return self.unsent_rows(self.kept)
 
-        `kept` replaces the plan's `kept`.
-        """
-        if kept is None or kept is self.kept:
-            return self._unsent.copy(deep=False)
-        linked_by = "other rows or the journal"
-        return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
+    def unsent_rows(self, kept: Positions) -> pd.DataFrame:
+        """Return `unsent` for other rows that represent their persons."""
+        if kept is not self.kept and np.array_equal(kept, self.kept):
+            return self.unsent
+        linked_by = "other rows" if kept is self.kept else "other rows or the journal"
+        return _unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
-    def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
-        """Restrict the plan to rows at `positions`; `unsent` has the other rows' outcomes."""
+    def only(self, positions: Positions) -> Self:
+        """Restrict the plan to rows at `positions`."""
         positions.setflags(write=False)
-        return replace(self, positions=positions, _unsent=unsent)
+        plan = replace(self, positions=positions)
+        plan.records.update(self.records)
+        return plan
 
     def is_planned(self, rows: Positions) -> Mask:
         """Return, per row, whether this plan sends a row of the same person."""
@@ -111,9 +126,7 @@ class PreparedLeads:
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
         """Return each request's row positions, by default for all planned rows.
 
-        Leads of different mailboxes go into separate requests. If a few extra requests suffice,
-        leads that share a URL but not an email are separated too: in one request the service would
-        skip all but one of these leads.
+        Leads of different mailboxes go into separate requests.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
         if self.checked.mailboxes is None:
@@ -125,12 +138,8 @@ class PreparedLeads:
         return [chunk for part in np.split(rows[order], ends) for chunk in self._chunks(part)]
 
     def _chunks(self, rows: Positions) -> list[Positions]:
-        urls = self.keys.column(_PROFNET_URL).take(pa.array(rows))
-        if pc.count_distinct(urls).as_py() == len(urls) - urls.null_count:
-            starts = range(0, len(rows), self.chunk_size)
-            return [rows[start : start + self.chunk_size] for start in starts]
-        chunks = _separate_equal_urls(rows.tolist(), urls.to_pylist(), self.chunk_size)
-        return [np.array(chunk, dtype=np.int64) for chunk in chunks]
+        starts = range(0, len(rows), self.chunk_size)
+        return [rows[start : start + self.chunk_size] for start in starts]
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON body of the request with these rows."""
@@ -189,6 +198,32 @@ class PreparedLeads:
         )
         return list(zip(emails, urls, strict=True))
 
+    @cached_property
+    def identifier_columns(self) -> Identifiers:
+        """The identifiers of all rows by the plan's columns, then by earlier columns."""
+        return identifiers(*pa.concat_batches([self.keys, *self.earlier_keys]).columns)
+
+    @cached_property
+    def mailbox_keys(self) -> list[str | None]:
+        """Each row's normalised mailbox, or missing."""
+        if self.checked.mailboxes is None:
+            return [None] * len(self._frame)
+        keys: list[str | None] = email_keys(self.checked.mailboxes).to_pylist()
+        return keys
+
+    def sent(self, positions: Sequence[int]) -> list[Sent]:
+        """Return the content of rows' leads as it is recorded."""
+        mailboxes = (self.mailbox_keys[row] for row in positions)
+        overrides = self.checked.overrides.take(pa.array(positions, pa.int64())).to_pylist()
+        leads = zip(mailboxes, self.identifiers(positions), overrides, strict=True)
+        return [Sent(mailbox, *texts, chosen) for mailbox, texts, chosen in leads]
+
+    @property
+    def sent_texts(self) -> Iterator[str]:
+        """The mailboxes and identifiers of all rows as they are recorded."""
+        columns = [text.to_pylist() for text in self.checked.identifiers.values()]
+        return (text for column in (self.mailbox_keys, *columns) for text in column if text)
+
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
         """Return, per row, a bit set of the identifiers and data fields that the row has."""
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
@@ -218,44 +253,17 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _separate_equal_urls(
-    rows: Sequence[int], urls: Sequence[str | None], size: int
-) -> list[list[int]]:
-    """Split rows into chunks without equal URLs, as far as a few extra chunks allow."""
-    max_chunks = math.ceil(len(rows) / size) + _MAX_EXTRA_REQUESTS
-    chunks: list[list[int]] = [[]]
-    first_open = 0
-    next_chunk: dict[str | None, int] = {}
-
-    def find_open(number: int) -> int:
-        while number < len(chunks) and len(chunks[number]) == size:
-            number += 1
-        return number
-
-    for row, url in zip(rows, urls, strict=True):
-        first_open = find_open(first_open)
-        number = find_open(max(first_open, next_chunk.get(url, 0)))
-        if number == max_chunks:
-            number = first_open
-        if url is not None:
-            next_chunk[url] = max(number + 1, next_chunk.get(url, 0))
-        if number == len(chunks):
-            chunks.append([])
-        chunks[number].append(row)
-    return chunks
-
-
-def unsent_rows(
+def _unsent_rows(
     index: pd.Index,
     checked: CheckedRows,
     keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
-    linked_by: str = "other rows",
+    linked_by: str,
 ) -> pd.DataFrame:
     """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
     errors = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
-    codes = errors[errors["code"] != PLACEHOLDER].groupby("row")["code"].first()
+    codes = errors[~errors["code"].isin(HARMLESS)].groupby("row")["code"].first()
     details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))

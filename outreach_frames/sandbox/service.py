@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
 
 HOST = "127.0.0.1"
+# Functions that are called with the address of each sandbox that stops.
+stop_listeners: list[Callable[[str], object]] = []
 # Bearer tokens; a shell needs no quotes around these characters.
 _BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 
@@ -239,6 +241,8 @@ class Sandbox:
         with self._service.store.lock:
             self._stopped = True
             self._service.store.close()
+        for listener in stop_listeners:
+            listener(self.url)
 
     def __enter__(self) -> Sandbox:
         return self

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import PLACEHOLDERS, quoted
-from outreach_frames.identity.keys import are_placeholder_urls
+from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.planning.mapping import (
@@ -31,7 +31,17 @@ from outreach_frames.leads.planning.mapping import (
 from outreach_frames.tables.value_text import TEXT, column_texts, python_values, strip_texts
 
 PLACEHOLDER: Final = "placeholder"
+NOT_A_PROFILE: Final = "not_a_profile"
+# The codes of problems that leave a row valid.
+HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE})
 NOT_PLAIN: Final = "not_a_plain_value"
+
+_IS_PLACEHOLDER: Final = "is a placeholder and was treated as missing."
+_NO_MAILBOX: Final = (
+    f"{_IS_PLACEHOLDER} Rows without a mailbox are sent from `mailboxes`, or by default from the "
+    "sequence's senders."
+)
+_IS_WEAK: Final = "is not a person's profile; sent by email alone."
 
 # Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
 # and a country code.
@@ -93,6 +103,10 @@ def check_rows(
         for field, column in mapping.identifiers.items()
     }
     is_identified = _have_no_problem(problems, len(frame))
+    if {EMAIL, PROFNET_URL} <= identifiers.keys():
+        name = mapping.identifiers[PROFNET_URL]
+        column = _Column(frame[name], PROFNET_URL, name, problems)
+        identifiers[PROFNET_URL] = _drop_weak_urls(column, identifiers, pa.array(is_identified))
     # An identifier that cannot be converted to text is invalid, not missing.
     is_present = np.zeros(len(frame), dtype=bool)
     is_present[[problem.row for problem in problems if problem.code == NOT_PLAIN]] = True
@@ -119,10 +133,18 @@ def check_rows(
 
 
 def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, Any]:
-    """Return whether each row is free of problems other than placeholders."""
+    """Return whether each row is free of problems, apart from harmless ones."""
     are_good = np.ones(size, dtype=bool)
-    are_good[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
+    are_good[[problem.row for problem in problems if problem.code not in HARMLESS]] = False
     return are_good
+
+
+def mailbox_notes(checked: CheckedRows) -> dict[int, str]:
+    """Return, by position, the message of each row whose mailbox is a placeholder."""
+    problems = checked.problems[checked.problems["code"] == PLACEHOLDER]
+    # A data field may have the mailbox's name, too.
+    found = problems[problems["message"].str.endswith(_NO_MAILBOX)]
+    return dict(zip(found["row"].tolist(), found["message"].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +167,12 @@ class _Column:
             self.report(row, NOT_PLAIN, f"{self.field}: {why}")
         return written.texts
 
-    def drop_placeholders(self, texts: pa.Array, placeholders: pa.Array) -> pa.Array:
-        """Report placeholders, and replace them by missing values."""
-        rows = _rows(placeholders)
-        if not rows:
-            return texts
+    def drop(self, texts: pa.Array, mask: pa.Array, code: str, why: str) -> pa.Array:
+        """Report the texts that `mask` selects, and replace them by missing values."""
+        rows = _rows(mask)
         for row in rows:
-            message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
-            self.report(row, PLACEHOLDER, message)
-        return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
+            self.report(row, code, f"{quoted(texts[row].as_py())} {why}")
+        return pc.if_else(mask, pa.scalar(None, TEXT), texts) if rows else texts
 
 
 def _identifier(column: _Column) -> pa.Array:
@@ -161,7 +180,8 @@ def _identifier(column: _Column) -> pa.Array:
     placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     if column.field == PROFNET_URL:
         placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
-    texts = column.drop_placeholders(texts, placeholders)
+    why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
+    texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     is_simple, find_problem = _CHECKS[column.field]
     not_simple = pc.invert(is_simple(texts)).fill_null(False)
     # Cache the full check, which is slow.
@@ -170,6 +190,17 @@ def _identifier(column: _Column) -> pa.Array:
         if message := find_problem(text):
             column.report(row, f"invalid_{column.field}", message)
     return texts
+
+
+def _drop_weak_urls(
+    column: _Column, identifiers: Mapping[str, pa.Array], is_identified: pa.Array
+) -> pa.Array:
+    """Report weak profile URLs beside a valid email, and replace them by missing values."""
+    urls = identifiers[PROFNET_URL]
+    is_beside = pc.and_(is_identified, identifiers[EMAIL].is_valid())
+    keys = profnet_url_keys(pc.if_else(is_beside, urls, pa.scalar(None, TEXT)))
+    is_weak = pc.and_not(keys.is_valid(), certain_keys(keys).is_valid())
+    return column.drop(urls, is_weak, NOT_A_PROFILE, _IS_WEAK)
 
 
 def _mailboxes(
@@ -190,7 +221,7 @@ def _mailboxes(
 def _data_field(column: _Column) -> pa.Array:
     texts = column.texts()
     placeholders = pc.is_in(texts, pa.array(_MISSING_VALUE_TEXTS, TEXT))
-    texts = column.drop_placeholders(texts, placeholders)
+    texts = column.drop(texts, placeholders, PLACEHOLDER, _IS_PLACEHOLDER)
     lengths = pc.utf8_length(texts)
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import hidden_in, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import are_simple_emails, profnet_url_key
@@ -97,10 +97,12 @@ def email_problem(text: str) -> str | None:
 
     try:
         validate_email(text, check_deliverability=False)
+        reason = ""
     except EmailNotValidError as error:
         reason = _email_hint(text) or str(error).partition(":")[0].rstrip(".") + "."
-        return f"{quoted(text)} is not an e-mail address: {reason}"
-    return None
+    if hidden_in(text):
+        reason = "the cell contains a hidden character; remove it."
+    return f"{quoted(text)} is not an e-mail address: {reason}" if reason else None
 
 
 def _email_hint(text: str) -> str:
@@ -129,7 +131,8 @@ def url_problem(text: str) -> str | None:
 def _url_reason(text: str) -> str | None:
     if len(text) > spec.MAX_DATA_VALUE_LENGTH:
         return f"the URL has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
-    if any(character.isspace() or not character.isprintable() for character in text):
+    is_hidden = not text.isprintable() or hidden_in(text)
+    if is_hidden or any(map(str.isspace, text)):
         return "the cell contains a blank or hidden character; keep one URL per row."
     scheme = _SCHEME.match(text)
     try:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -35,6 +36,7 @@ _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.S
 
 _DETAIL_CHARACTERS: Final = 500
 _SENT_BEFORE: Final = "The row was sent before, with an unknown outcome."
+_LISTED_BY_WEAK_URL: Final = "The service lists a URL that does not certainly identify the person."
 _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
 # Problems of list entries, in the order of the notes.
@@ -56,6 +58,8 @@ class ChunkOutcome(NamedTuple):
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
+    # The rows listed as already in the sequence by their email or certain profile URL.
+    certain: frozenset[int] = frozenset()
 
 
 def read_response(
@@ -68,16 +72,19 @@ def read_response(
     and `total_added_to_sequence` equals the number of candidates; otherwise candidates are
     `unknown`. If more leads were added than there are candidates, skipped leads are `unknown` too.
     A lead listed only as a duplicate remains a candidate, because the service may have added it.
-    Such a lead is `duplicate_in_request` only if the counts agree.
+    Such a lead is `duplicate_in_request` only if no lead was added.
 
+    >>> sent = [("ada@example.com", None), ("bo@example.com", None)]
     >>> response = {
     ...     "total": 2,
     ...     "total_added_to_sequence": 1,
     ...     "recently_contacted_and_skipped": [{"email": "ADA@example.com"}],
     ... }
-    >>> outcome = read_response([("ada@example.com", None), ("bo@example.com", None)], response)
-    >>> [row.status for row in outcome.rows]
+    >>> [row.status for row in read_response(sent, response).rows]
     ['recently_contacted', 'added']
+    >>> response = {"total": 2, "total_added_to_sequence": 1, "duplicate_emails": [sent[1][0]]}
+    >>> [row.status for row in read_response(sent, response).rows]
+    ['unknown', 'unknown']
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
@@ -101,7 +108,8 @@ def read_response(
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
     # Use the lists unless the counts contradict them.
     skipped = set(lists.named) if is_this_request and count <= len(candidates) else set()
-    if count not in {0, len(candidates) - len(duplicates)}:
+    if count != 0:
+        # The service may have added any of the candidates.
         skipped -= duplicates
     rows = []
     for row in range(sent):
@@ -118,9 +126,10 @@ def read_response(
                 f"{', '.join(unused)}."
                 if row in skipped
                 else f"The service lists {_name(identifiers[row])} as {', '.join(unused)}, but its "
-                "counts contradict that."
+                "counts do not confirm that."
             )
-    return ChunkOutcome(tuple(rows), (*lists.notes, *([problem] if problem else [])))
+    notes = (*lists.notes, *([problem] if problem else []))
+    return ChunkOutcome(tuple(rows), notes, frozenset(lists.certain))
 
 
 @dataclass(slots=True)
@@ -131,6 +140,8 @@ class _Lists:
     named: dict[int, dict[str, str]] = field(default_factory=dict)
     # True if an entry matches no sent lead, or several.
     is_inconsistent: bool = False
+    # The rows listed as already in the sequence by their email or certain profile URL.
+    certain: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
 
@@ -158,6 +169,8 @@ def _read_lists(
                 problems[_SENT_ONCE].append(entry)
             elif status not in statuses.SKIPPED:
                 detail = f"The service lists the lead in {name}. {detail}".rstrip()
+            if status == statuses.ALREADY_IN_SEQUENCE and sent.is_certain(entry):
+                lists.certain.add(row)
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
         for problem, entries in problems.items():
@@ -191,11 +204,17 @@ class _SentLeads:
     """A request's rows by normalised identifier."""
 
     def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
-        self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
-        for row, lead in enumerate(identifiers):
-            for name, text in zip((_EMAIL, _PROFNET_URL), lead, strict=True):
+        self._identifiers = identifiers
+
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, set[int]]]:
+        """The rows by field and key; most responses list no lead."""
+        rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
+        for row, lead in enumerate(self._identifiers):
+            for name, text in zip(rows, lead, strict=True):
                 if text:
-                    self._rows[name].setdefault(_key(name, text), set()).add(row)
+                    rows[name].setdefault(_key(name, text), set()).add(row)
+        return rows
 
     def rows_of(self, entry: object) -> tuple[Collection[int], bool]:
         """Return the rows that match an entry, and whether the entry has unmatched fields."""
@@ -213,6 +232,14 @@ class _SentLeads:
             return (), False
         common = set.intersection(*matches)
         return common or set.union(*matches), len(matches) < len(found)
+
+    def is_certain(self, entry: object) -> bool:
+        """Return whether an entry has the email or certain profile URL of a sent lead."""
+        fields: Mapping[str, Any] = (
+            entry if isinstance(entry, dict) else dict.fromkeys(self._rows, entry)
+        )
+        email, url = (self._find(name, fields.get(name)) for name in self._rows)
+        return bool(email) or (bool(url) and not self._is_weak(fields[_PROFNET_URL]))
 
     def _is_weak(self, url: str) -> bool:
         return bool(self._find(_PROFNET_URL, url)) and not is_certain(_key(_PROFNET_URL, url))
@@ -319,21 +346,26 @@ def classify_resend(error: OutreachError) -> Classification:
     return classification._replace(outcome=outcome._replace(status=statuses.UNKNOWN, detail=detail))
 
 
-def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
+def reclassify_resent(outcome: RowOutcome, *, is_certain: bool) -> RowOutcome:
     """Return the outcome of a resent row; a skip does not prove that the first send failed.
 
-    >>> reclassify_resent(RowOutcome("already_in_sequence")).status
+    A lead that is already in the sequence is `present` only if the entry is certain: several people
+    may share a weak URL.
+
+    >>> reclassify_resent(RowOutcome("already_in_sequence"), is_certain=True).status
     'present'
-    >>> reclassify_resent(RowOutcome("recently_contacted")).status
+    >>> reclassify_resent(RowOutcome("already_in_sequence"), is_certain=False).status
     'unknown'
     """
     if outcome.status in {statuses.ADDED, statuses.UNKNOWN}:
         return outcome
-    if outcome.status == statuses.ALREADY_IN_SEQUENCE:
+    is_present = outcome.status == statuses.ALREADY_IN_SEQUENCE
+    if is_present and is_certain:
         return outcome._replace(status=statuses.PRESENT)
     suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
-    detail = f"Skipped this time ({outcome.status}{suffix}). {outcome.detail}".rstrip()
-    return outcome._replace(status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
+    skipped = f"Skipped this time ({outcome.status}{suffix})."
+    parts = (skipped, outcome.detail, _LISTED_BY_WEAK_URL if is_present else "", _SENT_BEFORE)
+    return outcome._replace(status=statuses.UNKNOWN, detail=" ".join(filter(None, parts)))
 
 
 def _refused(error: ValidationFailedError) -> Classification:

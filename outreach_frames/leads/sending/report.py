@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.result import Result
@@ -21,9 +22,9 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import DRY_RUN, FROM_JOURNAL, report_card
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
-from outreach_frames.leads.sending.resume import Entry
+from outreach_frames.leads.sending.records import Entry
 from outreach_frames.leads.sending.run import Monitor
-from outreach_frames.tables.columns import append_columns, drop_appended, text_names
+from outreach_frames.tables.columns import append_columns, clashing_names, drop_appended, text_names
 
 # The columns of `rows`: label, outcome and request.
 _DTYPES: Final = {
@@ -111,10 +112,10 @@ class SubmissionReport(Result):
         self.rows: pd.DataFrame = _typed(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
-        self.error: Final = error
+        self.error: OutreachError | None = error
         self.dry_run: Final = dry_run
         # A shallow copy: later changes of the caller's frame have no effect on it.
-        self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
+        self._frame = _own_columns(frame).copy(deep=False)
         self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
     @property
@@ -439,24 +440,20 @@ def remembered(
         raise
 
 
-def make_rows(
-    plan: PreparedLeads,
-    outcomes: Mapping[int, Entry],
-    kept: Positions | None = None,
-) -> pd.DataFrame:
-    """Build `SubmissionReport.rows` from a dict of position to entry.
+def make_rows(plan: PreparedLeads, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
+    """Build `SubmissionReport.rows` from the entries of rows; `kept` as in the plan.
 
-    Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's `kept`.
+    Rows without an entry have the plan's outcome or are `not_sent`.
     """
-    values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0, None)] * len(
-        plan.frame
-    )
-    unsent = plan.outcome_of_unsent(kept)
+    none = (statuses.NOT_SENT, "", None, pd.NA, 0, None)
+    values: list[tuple[Any, ...]] = [none] * len(plan.frame)
+    unsent = plan.unsent_rows(kept)
     for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
         values[position] = (*known, pd.NA, 0, None)
-    for position, (outcome, chunk, attempts, sent_at) in outcomes.items():
-        time = None if outcome.status == statuses.NOT_SENT else sent_at
-        values[position] = (*outcome, pd.NA if chunk is None else chunk, attempts, time)
+    for position, entry in entries.items():
+        chunk = pd.NA if entry.chunk is None else entry.chunk
+        time = None if entry.outcome.status == statuses.NOT_SENT else entry.sent_at
+        values[position] = (*entry.outcome, chunk, entry.attempts, time)
     rows = pd.DataFrame(values, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
     return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
 
@@ -469,6 +466,22 @@ def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFra
     rows.loc[affected, "status"] = statuses.NOT_SENT
     rows.loc[affected, "detail"] += ", which was not sent"
     return rows
+
+
+def _own_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Drop the columns of an earlier report."""
+    return drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS, statuses.STATUSES)
+
+
+def warn_of_own_columns(frame: pd.DataFrame) -> None:
+    """Warn if a frame has own columns with the names of a report's columns."""
+    clashing = clashing_names(_own_columns(frame), [*OUTCOME_COLUMNS, *REQUEST_COLUMNS])
+    if clashing:
+        warn(
+            f"The frame has its own {'column' if len(clashing) == 1 else 'columns'} "
+            f"{', '.join(clashing)}: report.frame and the files name the outcome "
+            f"{', '.join(clashing.values())}."
+        )
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:

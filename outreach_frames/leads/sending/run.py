@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -27,13 +26,12 @@ from outreach_frames.leads.sending.outcome import (
     read_response,
     reclassify_resent,
 )
-from outreach_frames.leads.sending.resume import Entry
+from outreach_frames.leads.sending.records import Entry
 
 _LOGGER: Final = logging.getLogger(__name__)
 # After this number of equal consecutive failures, the service is down or refuses all requests.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
-_NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
 _UNCERTAIN: Final = "uncertain"
 
 
@@ -115,7 +113,7 @@ class Run:
     plan: PreparedLeads
     client: Client
     # The journal is written before and after each request.
-    journal: Journal | None
+    journal: Journal
     # True if an earlier request sent the rows with unknown outcome.
     is_resend: bool
     pending: deque[Chunk]
@@ -146,7 +144,7 @@ class Run:
     def send(self) -> None:
         """Send chunks until all are sent or the run must stop."""
         try:
-            with self.journal or nullcontext():
+            with self.journal:
                 while self.pending and not self.over:
                     chunk = self.pending.popleft()
                     if not self._split(chunk):
@@ -157,21 +155,9 @@ class Run:
             self.over = True
             self.done.set()
 
-    def close(self) -> None:
-        """Close the journal of a run that never started."""
-        if self.journal is not None:
-            self.journal.close()
-
     def _send(self, chunk: Chunk) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
-        if self.journal is not None:
-            self.journal.begin(chunk.number, chunk.positions, now)
-        for position in chunk.positions:
-            before = self.entries.get(position, Entry(_NO_RESPONSE, None, 0))
-            is_unknown = before.outcome.status == statuses.UNKNOWN
-            sent_at = (before.sent_at if is_unknown else None) or now
-            entry = Entry(_NO_RESPONSE, chunk.number, before.attempts + 1, sent_at)
-            self.entries[position] = entry
+        self.entries |= self.journal.begin(chunk.number, chunk.positions, now)
         self.begun.update(chunk.positions)
         self.current = chunk.positions
         self.requests += 1
@@ -197,7 +183,12 @@ class Run:
             problem = " ".join(read.notes) or read.rows[0].detail
             self.error = InvalidResponseError(f"Chunk {chunk.number}: {problem}")
             self._count_failure(_UNCERTAIN)
-        rows = [reclassify_resent(row) for row in read.rows] if self.is_resend else read.rows
+        rows: Sequence[RowOutcome] = read.rows
+        if self.is_resend:
+            rows = [
+                reclassify_resent(row, is_certain=place in read.certain)
+                for place, row in enumerate(rows)
+            ]
         self._finish(chunk, rows, read.notes)
 
     def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
@@ -259,12 +250,11 @@ class Run:
             self.tally = Counter(self.tally) + counts
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
-            self.entries[position] = self.entries[position]._replace(outcome=outcome)
+            self.entries[position] = self.entries[position].with_outcome(outcome)
         self.current = ()
         new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += new_notes
-        if self.journal is not None:
-            self.journal.finish(known, new_notes)
+        self.journal.finish(known, new_notes)
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), dict(counts))
 
 

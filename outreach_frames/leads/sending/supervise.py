@@ -23,12 +23,6 @@ _INTERRUPTED: Final = (
     "rows were not sent."
 )
 _CANCELLED: Final = "Cancelled. Rows after the last request were not sent."
-# The directives' names in earlier versions.
-_OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
-    "go on": "continue",
-    "finish": "drain",
-    "break off": "abort",
-}
 _POLL_SECONDS: Final = 0.1
 # Wait for the current request's response after Ctrl-C; without a response, its rows are unknown.
 _RESPONSE_SECONDS: Final = 1.5
@@ -97,7 +91,7 @@ class _Supervision:
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
-                run.close()
+                run.journal.close()
         if self.requested == "abort":
             for seconds in (_RESPONSE_SECONDS, _ABANDON_SECONDS):
                 # Another Ctrl-C must not lose the report.
@@ -126,8 +120,7 @@ class _Supervision:
         directive: Directive = "continue"
         if self.monitor is not None and self.fault is None:
             try:
-                answer = self.monitor(self.run)
-                directive = _OLD_DIRECTIVES.get(answer, answer)
+                directive = self.monitor(self.run)
             except Exception as error:  # noqa: BLE001 - no error may lose the report
                 self.fault, directive = error, "drain"
         if directive == "abort" or self.signals.count:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import plural
-from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.sending import sent_before
-from outreach_frames.leads.sending.journal_place import JournalPlace, locate
-from outreach_frames.leads.sending.report import OUTCOME_COLUMNS, SubmissionReport, make_rows
-from outreach_frames.leads.sending.resume import Resumption
+from outreach_frames.leads.sending.journal_file import JournalPlace, locate
+from outreach_frames.leads.sending.report import SubmissionReport, make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
@@ -56,21 +54,18 @@ class Sender:
     ) -> None:
         self._frame = frame
         self._directive = directive
-        # An absolute path, or None to record the runs in memory.
+        # An absolute path, or None to record the runs only in memory.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
-        self._places: dict[str, JournalPlace] = {}
+        # Later plans keep the records of earlier runs, also after a change of the token.
+        self._records: dict[tuple[str, str], dict[str, Any]] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
-        # The current plan, without the rows that the journal records as sent.
+        # The current plan, without the rows that are recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
         self.sent_number: int = 0
-        # The number of the plan's leads that this process sent to the same sequence before.
-        self.sent_before: int = 0
         self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
-        # Whether a run ended without a report, so that nothing more is sent.
-        self.is_outcome_unknown: bool = False
 
     @property
     def is_fixed(self) -> bool:
@@ -87,13 +82,10 @@ class Sender:
         """The name or id of the plan's sequence, for messages."""
         return repr(self._plan.sequence.name or self._plan.sequence_id)
 
-    def _place(self, sequence_id: str) -> JournalPlace:
-        """Return the journal of this frame's runs: the file, or one in memory per sequence."""
-        name = sequence_id if self.journal is None else ""
-        if name not in self._places:
-            path = None if self.journal is None else locate(self.journal)
-            self._places[name] = JournalPlace(path)
-        return self._places[name]
+    @cached_property
+    def _place(self) -> JournalPlace | None:
+        """The location of the journal file."""
+        return None if self.journal is None else JournalPlace(locate(self.journal))
 
     @property
     def _columns(self) -> tuple[str | None, str | None]:
@@ -124,8 +116,8 @@ class Sender:
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, earlier_keys=earlier, **plan_arguments(value))
-            found = preview(plan, self._place(plan.sequence_id))
-            return plan.only(found.rows, _unsent(plan, found))
+            plan.records.update(self._records.get((client.base_url, plan.sequence_id), {}))
+            return plan.only(preview(plan, self._place).found.rows)
 
         return make
 
@@ -133,27 +125,16 @@ class Sender:
         """Set the current plan, and the choice from which the plan was made."""
         self.plan, self._value = plan, value
         self.number += 1
-        self.count_sent_before()
-
-    def count_sent_before(self) -> None:
-        """Count the plan's leads that this process sent before and that the journal lacks."""
-        plan = self._plan
-        self.sent_before = int(sent_before.are_sent(self.client, plan, plan.positions).sum())
 
     def button(self) -> str:
         """Return the label of the button that sends the plan."""
         return f"Add {plural(self.lead_count, 'lead')} to {self.target}"
 
-    def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
+    def why_not(self, number: int, value: Mapping[str, Any]) -> str:
         """Return the reason why the plan with this number and choice cannot be sent, or ""."""
-        return next(self._reasons(number, value, again=again), "")
+        return next(self._reasons(number, value), "")
 
-    def _reasons(self, number: int, value: Mapping[str, Any], *, again: bool) -> Iterator[str]:
-        if self.is_outcome_unknown:
-            yield (
-                "The outcome of the last run is unknown, so this widget sends nothing more. Check "
-                "the sequence in the web app, then continue with a new widget."
-            )
+    def _reasons(self, number: int, value: Mapping[str, Any]) -> Iterator[str]:
         if self.plan is None:
             yield "Check rows first."
             return
@@ -166,14 +147,6 @@ class Sender:
             yield f"The sequence is {status} and accepts no leads. Choose another sequence."
         if not self.lead_count:
             yield "There is nothing to send."
-        place = self._place(self.plan.sequence_id)
-        if place.mark is not None and not place.exists():
-            yield (
-                f"The journal {self.journal} is missing. Restore the file, or rows may be sent "
-                "twice."
-            )
-        if self.sent_before and not again:
-            yield "Some of these leads were already sent to this sequence. Confirm to send again."
 
     def plan_note(self) -> str:
         """Return a note about rows that the plan excludes, or ""."""
@@ -181,39 +154,36 @@ class Sender:
             return (
                 "This plan has only the rows that were refused or not sent, with the values of the "
                 "last plan. Rows that were added, were skipped or may have arrived are not sent "
-                "again. To start over with all rows, make a new widget."
+                "again."
             )
-        if self.journal is not None and self._place("").exists():
-            return f"Rows that the journal {self.journal} records as sent are excluded."
+        plan = self._plan
+        is_lead = plan.checked.is_valid & (plan.kept == np.arange(len(plan.kept)))
+        if excluded := int(is_lead.sum()) - self.lead_count:
+            where = "" if self.journal is None else f" or in the journal {self.journal}"
+            people = plural(excluded, "person", "people")
+            return f"Excluded: {people} recorded in this session{where}."
         return ""
 
     def dry_run(self) -> Outcomes:
         """Return the outcomes of a dry run, which sends nothing."""
-        report = submit(self._plan, journal=self._place(self._plan.sequence_id), dry_run=True)
-        return self._outcomes(
-            report.rows, dict.fromkeys(self._plan.positions.tolist(), WOULD_BE_SENT)
-        )
+        return self._expected(WOULD_BE_SENT)
 
     def mark_sent(self) -> Outcomes:
         """Mark the current plan as sent and return the outcomes so far."""
+        expected = self._expected(WAITING)
         self.sent_number = self.number
-        rows = make_rows(self._plan, {})
-        if self.report is not None:
-            # Unknown rows may have been sent again since this plan was made.
-            may_be_in_sequence = ~self.report.rows["status"].isin(_NOT_REACHED)
-            rows = rows.mask(may_be_in_sequence, self.report.rows)
-        return self._outcomes(rows, dict.fromkeys(self._plan.positions.tolist(), WAITING))
+        return expected
+
+    def _expected(self, status: str) -> Outcomes:
+        """Return the outcomes of a dry run, with a temporary status of the rows to send."""
+        report = submit(self._plan, journal=self._place, dry_run=True)
+        return self._outcomes(report.rows, dict.fromkeys(self._plan.positions.tolist(), status))
 
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan; callable in any thread."""
-        with self._exclusively():
-            report = submit(
-                self._plan,
-                journal=self._place(self._plan.sequence_id),
-                progress=False,
-                watch=self._watcher(listener, with_rows=True),
-                is_confirmed=True,
-            )
+        watch = self._watcher(listener, with_rows=True)
+        report = submit(self._plan, journal=self._place, progress=False, watch=watch)
+        self._records[self.client.base_url, self._plan.sequence_id] = self._plan.records
         if not self.is_fixed:
             self._keys = {}
         self._keys[self._columns] = self._plan.keys
@@ -222,31 +192,16 @@ class Sender:
     def resend_unknown(self, listener: Listener) -> SubmissionReport:
         """Send the unknown rows again; callable in any thread."""
         assert self.report is not None
-        with self._exclusively():
-            return self.report.retry_unknown(watch=self._watcher(listener, with_rows=False))
-
-    @contextmanager
-    def _exclusively(self) -> Iterator[None]:
-        """Raise InvalidInputError if another widget is sending to the same sequence."""
-        with sent_before.sending(self.client, self._plan) as is_free:
-            if not is_free:
-                raise InvalidInputError(
-                    "Another widget of this notebook is sending to this sequence. Nothing was "
-                    "sent. Wait until the other widget is done."
-                )
-            yield
+        return self.report.retry_unknown(watch=self._watcher(listener, with_rows=False))
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""
         self.report = report
         self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
 
-    def on_failure(self, error: BaseException) -> None:
-        """After an OutreachError, nothing was sent: allow another run. Otherwise, block runs."""
-        if isinstance(error, OutreachError):
-            self.number += 1
-        else:
-            self.is_outcome_unknown = True
+    def require_new_plan(self) -> None:
+        """Require a new check of the rows, for example after an error."""
+        self.number += 1
 
     def _watcher(self, listener: Listener, *, with_rows: bool) -> Callable[[Run], Directive]:
         """Return a function that reports a run's progress and returns the run's directive."""
@@ -272,7 +227,8 @@ class Sender:
     def _current_outcomes(self, run: Run) -> Outcomes:
         waiting = [row for row in self._plan.positions.tolist() if row not in run.begun]
         temporary = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
-        return self._outcomes(make_rows(self._plan, dict(run.entries)), temporary)
+        rows = make_rows(self._plan, dict(run.entries), run.journal.found.kept)
+        return self._outcomes(rows, temporary)
 
     def _outcomes(self, rows: pd.DataFrame, temporary: Mapping[int, str]) -> Outcomes:
         """Return outcomes, with temporary statuses for some rows."""
@@ -280,10 +236,3 @@ class Sender:
         rows.loc[list(temporary), "status"] = list(temporary.values())
         rows.loc[list(temporary), "detail"] = ""
         return Outcomes(rows, self._plan.frame, self._columns)
-
-
-def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:
-    """Return the outcomes of the rows that a run would skip."""
-    rows = make_rows(plan, found.entries, found.kept)[list(OUTCOME_COLUMNS)]
-    others: pd.DataFrame = rows.drop(index=found.rows.tolist())
-    return others.reset_index(names="position")

@@ -60,7 +60,7 @@ function checkSection(context) {
   onMessage(model, "plan", signal, (message) => {
     plan = message;
     showPlan();
-    context.planned();
+    context.update();
   });
   const element = section("4 Check", tools(check, dryRun, headline, stale), body);
   return { element, show, isFresh };
@@ -71,13 +71,10 @@ function sendSection(context) {
   const { model, signal, value } = context;
   const send = onceButton(
     () => model.get("state").plan,
-    (plan) => post(model, { action: "submit", plan, value: value(), again: again.checked }),
+    (plan) => post(model, { action: "submit", plan, value: value() }),
     { class: "outreach-primary" },
   );
   const whyNot = h("span", { class: "outreach-muted" });
-  const again = h("input", { type: "checkbox", onchange: () => context.update() });
-  const againWords = h("span", {});
-  const againLabel = h("label", { class: "outreach-notice outreach-warning" }, again, againWords);
   const journal = muted();
   const cancel = button("Cancel", () => post(model, { action: "cancel" }));
   const abort = button("Abort now", () => post(model, { action: "abort" }));
@@ -86,12 +83,9 @@ function sendSection(context) {
 
   function show({ busy, running, hasDuplicates, isFresh, state }) {
     const ready = Boolean(state.button) && isFresh && !hasDuplicates;
-    const isConfirmed = !state.sent_before || again.checked;
     send.element.textContent = state.button || "Add leads";
-    send.element.disabled = busy || !ready || !isConfirmed || send.isUsed();
+    send.element.disabled = busy || !ready || send.isUsed();
     whyNot.textContent = busy ? "" : hasDuplicates ? "Two columns have the same field name." : state.why_not;
-    againLabel.hidden = !ready || !state.sent_before || busy;
-    againWords.textContent = ` ${number(state.sent_before)} of these leads were already sent to this sequence from this notebook. Send them again anyway.`;
     journal.textContent = state.journal
       ? `Journal: ${state.journal}`
       : 'Without a journal, only this kernel knows which rows were sent. Use AddToSequence(df, journal="leads.journal") to record them.';
@@ -107,8 +101,8 @@ function sendSection(context) {
     send.reset();
     context.update();
   });
-  const element = section("5 Send", againLabel, tools(send.element, whyNot), sending, journal);
-  return { element, show, planned: () => (again.checked = false) };
+  const element = section("5 Send", tools(send.element, whyNot), sending, journal);
+  return { element, show };
 }
 
 /** Return the section that shows the outcomes. */
@@ -235,10 +229,6 @@ function renderAddToSequence({ model, el, signal }) {
     form: model.get("form"),
     value: () => model.get("value"),
     setValue: (part) => setTrait(model, "value", { ...context.value(), ...part }),
-    planned: () => {
-      send.planned();
-      update();
-    },
     update,
   };
   const sequence = sequenceSection(context);

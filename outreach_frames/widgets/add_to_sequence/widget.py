@@ -209,16 +209,13 @@ class AddToSequence(Panel):
             outcomes = self._sender.dry_run()
             self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
 
-    def submit(self, plan: int, value: Mapping[str, Any], again: bool = False) -> None:
+    def submit(self, plan: int, value: Mapping[str, Any]) -> None:
         """Send the plan with this number and choice; a second call does nothing."""
         sender = self._sender
         if self.busy or plan == sender.sent_number:
             return
         chosen = read_value(value)
-        if self.plan is not None:
-            # Another widget may have sent the rows since they were checked.
-            sender.count_sent_before()
-        why = sender.why_not(plan, chosen, again=again)
+        why = sender.why_not(plan, chosen)
         if not why and chosen != self.value:
             why = "The choice has changed. Check rows again."
         if not why and sender.client is not self._client():
@@ -226,24 +223,23 @@ class AddToSequence(Panel):
                 "The connection has changed since these rows were checked. Reload and check rows "
                 "again."
             )
-        if why:
-            self._notify(notice("warning", f"{why} Nothing was sent."))
+        try:
+            if why:
+                raise InvalidInputError(f"{why} Nothing was sent.")
+            expected = sender.mark_sent()
+        except InvalidInputError as error:
+            self._notify(notice("warning", str(error)))
             self._refresh()
             self.send({"kind": "refused"})
             return
-        self._show_outcomes("live", "Sending.", sender.mark_sent())
+        self._show_outcomes("live", "Sending.", expected)
         rows = sender.lead_count
         self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
         """Send the unknown rows of the report with this number once more."""
         sender = self._sender
-        if (
-            self.busy
-            or self.report is None
-            or sender.is_outcome_unknown
-            or report != self._report_number
-        ):
+        if self.busy or self.report is None or report != self._report_number:
             return
         rows = int((self.report.rows["status"] == statuses.UNKNOWN).sum())
         self._start_run(
@@ -336,14 +332,13 @@ class AddToSequence(Panel):
     def _refresh(self) -> None:
         """Send the available actions to the page."""
         sender = self._sender
-        why = sender.why_not(sender.number, self.value, again=True)
+        why = sender.why_not(sender.number, self.value)
         self.state = {
             "plan": sender.number,
             "sent": sender.sent_number,
             "report": self._report_number,
             "button": "" if why else sender.button(),
             "why_not": why,
-            "sent_before": sender.sent_before,
             "phase": _PHASES[self._directive] if self._is_sending() else "",
             "is_fixed": sender.is_fixed,
             "journal": str(sender.journal or ""),
@@ -418,16 +413,15 @@ class AddToSequence(Panel):
         self._show_run_result()
         self._notify(*_report_notices(report, warnings))
 
-    def _on_failed(self, error: BaseException) -> None:
-        self._sender.on_failure(error)
+    def _on_failed(self, _error: BaseException) -> None:
+        self._sender.require_new_plan()
         self._show_run_result()
 
     def _show_run_result(self) -> None:
-        """Show the available actions after a run, and the outcomes if known."""
+        """Show the available actions and the outcomes after a run."""
         self._report_number += 1
         self._refresh()
-        if not self._sender.is_outcome_unknown:
-            self._show_report()
+        self._show_report()
 
     def _show_report(self) -> None:
         """Show the outcomes; show nothing before the first run."""

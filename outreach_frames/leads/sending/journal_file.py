@@ -1,0 +1,473 @@
+"""The journal file of a submission: a durable record of each lead's outcome.
+
+A record is written in one durable transaction before its request, as `unknown`, and again with the
+outcome. Each record has a checksum. The file has salted hashes of the person's identifiers and of
+the row's mailbox, so you may correct, add, drop and reorder rows between runs. It also has the
+service's messages, which may contain an address. It has no leads and no token, and only its owner
+can read it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from itertools import compress
+from os.path import samestat
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import msgspec
+import numpy as np
+
+from outreach_frames import spec
+from outreach_frames.common import sqlite_file
+from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.identity.persons import Identifiers, Mask
+from outreach_frames.leads.prepared import PreparedLeads, Text
+from outreach_frames.leads.sending.records import Lead, RowIdentifiers, identifiers_of
+
+_LOGGER: Final = logging.getLogger(__name__)
+_WHAT: Final = "journal"
+_FORMAT: Final = 4
+# "lead" in ASCII marks the file as a journal.
+_APPLICATION_ID: Final = 0x6C656164
+_SCHEMA: Final = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_FORMAT};
+CREATE TABLE salt (salt BLOB NOT NULL);
+CREATE TABLE runs (run INTEGER PRIMARY KEY, mark BLOB NOT NULL);
+-- A record is MessagePack of a Lead, a Note or the Submission; the checksum includes the salt.
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
+);
+"""
+_DIGEST_BYTES: Final = 16
+_END_RUN: Final = "UPDATE runs SET mark = ? WHERE run = (SELECT max(run) FROM runs)"
+_IF_DAMAGED: Final = (
+    "Restore the journal from a backup. With a new journal, rows that the service may already "
+    "have would be sent again."
+)
+_IF_LOST: Final = (
+    "With a new journal, all leads would be sent twice. Plan only the rows that are rejected or "
+    "not_sent in of.last_report()."
+)
+# Journals that disappeared while this process used them; they must not be recreated empty.
+_lost: Final[set[Path]] = set()
+# The absolute path of each relative path on first use: the working folder may change.
+_absolute_paths: Final[dict[str, Path]] = {}
+
+
+@dataclass(eq=False)
+class JournalPlace:
+    """The location of a plan's, report's or widget's journal file."""
+
+    path: Path
+    # The mark of the last run; other journals and older copies lack this mark.
+    mark: bytes | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the journal was not used and does not exist."""
+        return self.mark is None and not self.path.exists()
+
+
+class Note(msgspec.Struct, frozen=True, array_like=True, tag="note"):
+    """A message of the service; its number is negative, unlike a lead's."""
+
+    number: int
+    text: str
+
+
+class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission"):
+    """The identification of a submission without personal data."""
+
+    number: int
+    parts: dict[str, str]
+
+
+Record = Lead | Note | Submission
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+_DECODE: Final = msgspec.msgpack.Decoder(Record).decode
+
+
+class _Same(dict[Text, Text]):
+    """A mapping that returns missing keys unchanged."""
+
+    def __missing__(self, key: Text) -> Text:
+        return key
+
+
+class _Digests(dict[Text, Text]):
+    """The digest of each text, computed once; digests and missing texts stay as they are."""
+
+    def __init__(self, salt: bytes) -> None:
+        self._base = hashlib.blake2b(key=salt, digest_size=_DIGEST_BYTES)
+
+    def __missing__(self, text: Text) -> Text:
+        if text is None or text.isalnum():
+            return text
+        hashed = self._base.copy()
+        hashed.update(text.encode(errors="surrogatepass"))
+        self[text] = hashed.hexdigest()
+        return self[text]
+
+
+class JournalFile:
+    """The open and locked journal file of one sequence; its texts are digests.
+
+    `submission` identifies the submission without personal data; error messages show the keys of
+    this mapping.
+    """
+
+    def __init__(
+        self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
+    ) -> None:
+        # True if the file disappeared: it must not be recreated.
+        self.is_lost: bool = False
+        self.path: Final = place.path
+        self.leads: dict[int, Lead] = {}
+        self.notes: list[str] = []
+        self._place = place
+        with ExitStack() as stack:
+            if not dry_run:
+                stack.enter_context(sqlite_file.locked(self.path, _WHAT))
+            with self._explained(InvalidInputError):
+                self._connection = self._open(stack, submission, dry_run=dry_run)
+                self.salt: Final = _read_salt(self._connection)
+                self.digests: Final = _Digests(self.salt)
+                self._read(submission)
+                self._require_latest()
+                if not dry_run:
+                    self._file = self.path.stat()
+                    with sqlite_file.transaction(self._connection):
+                        self._set_mark("INSERT INTO runs (mark) VALUES (?)")
+                    stack.callback(self._end_run)
+            stack.callback(self.digests.clear)
+            self._stack = stack.pop_all()
+            _LOGGER.info("journal opened; it has %d leads", len(self.leads))
+
+    def merge(
+        self, known: Collection[Lead], people: Iterable[Text], plan: PreparedLeads
+    ) -> list[Lead]:
+        """Return known leads and the file's leads of these people, merged, in recorded order."""
+        sent = [lead.sent for lead in known]
+        recorded = {one for each in sent for one in (each.mailbox, each.email, each.profnet_url)}
+        merged = {lead.number: lead for lead in known}
+        by_row = {
+            lead.sent_row.identifiers: lead for lead in known if lead.number not in self.leads
+        }
+        for their in self._find({*people, *plan.sent_texts, *recorded}):
+            own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)
+            if own is not None:
+                # Another process may have recorded this person with another number.
+                merged.pop(own.number, None)
+            is_new = own is None or own.is_copy_of(their)
+            merged[their.number] = their if is_new or own is None else own.merged(their)
+        return [merged[number] for number in sorted(merged)]
+
+    def _find(self, texts: Iterable[Text]) -> list[Lead]:
+        """Return the file's leads of the people with these texts, in place of known digests."""
+        of_digest = _Same({self.digests[text]: text for text in texts})
+        found: list[Lead] = []
+        others, people = list(self.leads.values()), of_digest.keys() - {None}
+        while people:
+            known = [not people.isdisjoint(identifiers_of([lead])) for lead in others]
+            new = list(compress(others, known))
+            found += new
+            others = [lead for lead, is_known in zip(others, known, strict=True) if not is_known]
+            # As in memory, the identifiers of a lead that reached nobody lead no further.
+            people = identifiers_of(lead for lead in new if lead.is_reached) - of_digest.keys()
+        return [lead.translated(of_digest.__getitem__) for lead in found]
+
+    def write(
+        self,
+        leads: Iterable[Lead],
+        notes: Sequence[Note] = (),
+        kind: type[OutreachError] = OutreachError,
+    ) -> None:
+        """Record new or changed leads, and notes, durably; `kind` is of errors."""
+        known = ((lead, self.leads.get(lead.number)) for lead in leads)
+        changed = [
+            lead.translated(self.digests.__getitem__)
+            for lead, before in known
+            if before is None or not lead.is_copy_of(before)
+        ]
+        if changed or notes:
+            with self._explained(kind), sqlite_file.transaction(self._connection):
+                _insert(self._connection, self.salt, [*changed, *notes])
+        self.leads |= {lead.number: lead for lead in changed}
+        self.notes += (note.text for note in notes)
+
+    def close(self) -> None:
+        """Close and unlock the file; further calls have no effect."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
+
+    def require_in_place(self) -> None:
+        """Raise if the file was moved or replaced."""
+        if self._is_in_place():
+            return
+        self.is_lost = True
+        _lost.add(self.path)
+        if self.path.exists():
+            raise OutreachError(
+                f"The journal {self.path} was replaced by another file during the run. {_IF_LOST}"
+            )
+        try:
+            sqlite_file.save(self._connection, self.path)
+        except (OutreachError, OSError, sqlite3.Error) as error:
+            raise OutreachError(
+                f"The journal {self.path} was removed during the run and cannot be restored "
+                f"({error}). {_IF_LOST}"
+            ) from error
+        self.is_lost = False
+        _lost.discard(self.path)
+        raise OutreachError(
+            f"The journal {self.path} was removed during the run. The journal was restored with "
+            "all records of this run. To resume, submit again with the same journal."
+        )
+
+    def _is_in_place(self) -> bool:
+        """Return whether the path still leads to the opened file."""
+        try:
+            return samestat(self._file, self.path.stat())
+        except OSError:
+            return False
+
+    def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
+        return sqlite_file.translate_errors(self.path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
+
+    def _open(
+        self, stack: ExitStack, submission: Mapping[str, str], *, dry_run: bool
+    ) -> sqlite3.Connection:
+        """Connect to the journal; create it if it is missing."""
+
+        def fill(connection: sqlite3.Connection) -> None:
+            salt = secrets.token_bytes(_DIGEST_BYTES)
+            connection.execute("INSERT INTO salt VALUES (?)", (salt,))
+            _insert(connection, salt, [Submission(0, dict(submission))])
+
+        path = self.path
+        if not path.exists():
+            if self._place.mark is not None:
+                raise InvalidInputError(
+                    f"The journal {path} is missing. Without it, leads would be sent twice. "
+                    "Restore the journal, or plan only the rows that are rejected or not_sent in "
+                    "the report."
+                )
+            sqlite_file.create(path, _SCHEMA, fill)
+        require_journal(path)
+        if not dry_run:
+            set_mode(path, 0o600)
+        connect = sqlite_file.snapshot if dry_run else sqlite_file.connect
+        connection = stack.enter_context(closing(connect(path)))
+        sqlite_file.check_integrity(connection, path)
+        return connection
+
+    def _read(self, submission: Mapping[str, str]) -> None:
+        """Read and check all records."""
+        stored: dict[str, str] | None = None
+        for record in _records(self._connection, self.salt):
+            if isinstance(record, Lead):
+                self.leads[record.number] = record
+            elif isinstance(record, Note):
+                self.notes.append(record.text)
+            else:
+                stored = record.parts
+        if stored is None:
+            raise sqlite3.DatabaseError("its submission is missing")
+        changed = [part for part, value in submission.items() if stored.get(part) != value]
+        if changed:
+            raise InvalidInputError(
+                f"The journal {self.path} belongs to a different submission: different "
+                f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
+            )
+
+    def _require_latest(self) -> None:
+        """Raise if another journal or an older copy replaced the journal."""
+        mark = self._place.mark
+        marks = self._connection.execute("SELECT mark FROM runs").fetchall()
+        if mark is not None and (mark,) not in marks:
+            raise InvalidInputError(
+                f"The journal {self.path} was replaced by another journal or an older copy after "
+                "these leads were sent. With that journal, leads would be sent twice. Restore the "
+                "journal of this submission, or plan only the rows that are rejected or not_sent "
+                "in the report."
+            )
+
+    def _set_mark(self, statement: str) -> None:
+        mark = secrets.token_bytes(_DIGEST_BYTES)
+        self._connection.execute(statement, (mark,))
+        self._place.mark = mark
+
+    def _end_run(self) -> None:
+        """Replace the run's mark, so that copies made during the run have an old mark."""
+        if self._is_in_place():
+            before = self._place.mark
+            try:
+                with sqlite_file.transaction(self._connection):
+                    self._set_mark(_END_RUN)
+            except sqlite3.Error:
+                self._place.mark = before
+
+
+def locate(path: str | Path) -> Path:
+    """Return a journal's absolute path; raise if a relative path now means another file."""
+    with nothing_sent():
+        place = sqlite_file.locate(path, _WHAT)
+        if place in _lost:
+            raise InvalidInputError(
+                f"The journal {place} was lost during an earlier run. {_IF_LOST} "
+                "Use another file name for the journal of these rows."
+            )
+        if not Path(path).expanduser().is_absolute():
+            before = _absolute_paths.setdefault(str(path), place)
+            if before != place and before.exists() and not place.exists():
+                raise InvalidInputError(
+                    f"The path {path} meant {before} at first use, but the working folder has "
+                    "changed since. Pass the journal's absolute path."
+                )
+    return place
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file is a journal of any format."""
+    header = sqlite_file.read_header(path)
+    return header is not None and header[0] == _APPLICATION_ID
+
+
+def require_journal(path: Path) -> None:
+    """Raise if a file is not a journal of the current format."""
+    kind, version = sqlite_file.read_header(path) or (None, None)
+    if kind != _APPLICATION_ID:
+        raise InvalidInputError(
+            f"{path} is not a journal of a submission, or it is damaged. Pass the path of a "
+            "journal or of a new file; of.read_prospects() reads tables."
+        )
+    if version != _FORMAT:
+        raise InvalidInputError(
+            f"The journal {path} was written by another version of this package (format {version}, "
+            f"not {_FORMAT}). Finish the submission with that version."
+        )
+
+
+@contextmanager
+def nothing_sent() -> Iterator[None]:
+    """Append "Nothing was sent." to the messages of input errors."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} Nothing was sent.") from error
+
+
+class ReachedPeople(NamedTuple):
+    """Digests of the people who may have been reached by a journal's requests."""
+
+    salt: bytes
+    rows: list[RowIdentifiers]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of identifiers that these people have, or all kinds without people."""
+        known = (any(row[0] for row in self.rows), any(row[1] or row[2] for row in self.rows))
+        kinds = zip(spec.LEAD_IDENTIFIERS, known, strict=True)
+        return [kind for kind, is_known in kinds if is_known] or list(spec.LEAD_IDENTIFIERS)
+
+    def are_among(self, people: Identifiers) -> Mask:
+        """Return whether each person is among the reached people."""
+        digests, reached = _Digests(self.salt), {one for row in self.rows for one in row} - {None}
+        rows = zip(*(column.to_pylist() for column in people), strict=True)
+        return np.array([any(digests[one] in reached for one in row) for row in rows], dtype=bool)
+
+
+def reached_people(path: str | Path) -> ReachedPeople:
+    """Read the people who may have been reached by a journal's requests."""
+    with read_only(path) as file:
+        reached = [row for each in file.leads.values() if each.is_reached for row in each.rows]
+        return ReachedPeople(file.salt, [row.identifiers for row in reached])
+
+
+def read_only(path: str | Path) -> JournalFile:
+    """Open a journal of any sequence and service for reading, without a lock."""
+    require_readable_file(expanded(path))
+    return JournalFile(JournalPlace(locate(path)), {}, dry_run=True)
+
+
+def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
+    """Count a journal's leads and notes about these people, found by hash or by text."""
+    with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
+        texts = {text for column in people for text in column.drop_null().to_pylist()}
+        digests = {file.digests[text] for text in texts}
+        found = sum(
+            holds(lead.entry.outcome.detail) or not digests.isdisjoint(identifiers_of([lead]))
+            for lead in file.leads.values()
+        )
+        return found + sum(map(holds, file.notes))
+
+
+def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
+    """Apply `erase` to a journal's details and notes, and clear old texts from its free pages.
+
+    The hashes stay, so that nobody is contacted again.
+    """
+    require_journal(path)
+    explained = sqlite_file.translate_errors(path, _WHAT, damaged=_IF_DAMAGED)
+    with sqlite_file.locked(path, _WHAT), explained, closing(sqlite_file.connect(path)) as journal:
+        sqlite_file.check_integrity(journal, path)
+        salt = _read_salt(journal)
+        changed: list[Record] = []
+        for record in _records(journal, salt):
+            if isinstance(record, Lead):
+                changed.append(record.erased(erase))
+            elif isinstance(record, Note):
+                changed.append(Note(record.number, erase(record.text)))
+        journal.execute("PRAGMA secure_delete = ON")
+        with sqlite_file.transaction(journal):
+            _insert(journal, salt, changed)
+        journal.execute("VACUUM")
+
+
+def _records(connection: sqlite3.Connection, salt: bytes) -> Iterator[Record]:
+    """Yield each record; raise if a record is damaged."""
+    start = zlib.crc32(salt)
+    for number, content, checksum in connection.execute(
+        "SELECT number, record, checksum FROM records ORDER BY abs(number)"
+    ):
+        try:
+            if checksum != zlib.crc32(content, start):
+                raise sqlite3.DatabaseError("a record does not match its checksum")
+            record = _DECODE(content)
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise sqlite3.DatabaseError("a record cannot be read") from error
+        if record.number != number:
+            raise sqlite3.DatabaseError("a record has another number")
+        yield record
+
+
+def _insert(connection: sqlite3.Connection, salt: bytes, records: Iterable[Record]) -> None:
+    """Write records with checksums."""
+    start = zlib.crc32(salt)
+    encoded = ((record.number, _ENCODE(record)) for record in records)
+    connection.executemany(
+        "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
+        ((number, content, zlib.crc32(content, start)) for number, content in encoded),
+    )
+
+
+def _read_salt(connection: sqlite3.Connection) -> bytes:
+    match connection.execute("SELECT salt FROM salt").fetchall():
+        case [(bytes(salt),)] if len(salt) == _DIGEST_BYTES:
+            return salt
+    raise sqlite3.DatabaseError("its salt is missing")
