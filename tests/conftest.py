@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
-from outreach_frames.leads.sending import sent_before
+from outreach_frames.leads.sending import memory
 from outreach_frames.resources.search import matches_nobody, named_before
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _nothing_done_before() -> None:
     """Let each test begin as a new process does, which has sent nobody and named no value."""
-    sent_before.clear()
+    memory.clear()
     matches_nobody.clear()
     named_before.clear()
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -147,7 +148,10 @@ def test_a_corrected_file_of_failed_rows(tmp_path: Path, sequence: str, own: str
     for number, code in enumerate((4, 4, 0)):
         results = tmp_path / str(number)
         command = ["add-leads", str(path), "--sequence", sequence, "--results", str(results)]
-        assert main(command) == code
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert main(command) == code
+        assert any(f"own column {own}" in str(one.message) for one in caught) == bool(own)
         path = results / ("failed.csv" if code else "added.csv")
         written = pd.read_csv(path, dtype="str")
         status = "outreach_status" if own == "status" else "status"

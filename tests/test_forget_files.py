@@ -10,8 +10,8 @@ import sqlite3
 import stat
 import zipfile
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,10 @@ from outreach_frames.client.client import Client
 from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.remove_rows import removal
+from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Sandbox
 from tests import forked
+from tests.leads.sending.lead_service import connected, only_posts
 from tests.scripted import Received, Reply, json, scripted
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were read")]
@@ -215,6 +217,52 @@ def test_similar_identifiers_stay(tmp_path: Path) -> None:
         assert kept["email"].tolist() == emails[1:2], path
 
 
+WEAK = "https://profnet.example/view?id=7"
+MAIL_URL = "https://profnet.example/view?mail=ada.lovelace@brightforge.example"
+# The email and URL cells of rows that belong to Ada, and of rows that may belong to colleagues.
+OWN_ROWS = [
+    (EMAIL, None),
+    (f"Ada <{EMAIL}>; {EMAIL.lower()}", "https://profnet.example/in/bo"),
+    (f"Sales/{EMAIL}", WEAK),
+    ("bo@x.example", URL),
+    ("n/a", WEAK),
+    (None, f"{WEAK}; {URL}"),
+    (None, MAIL_URL),
+    (f"bo@x.example, {EMAIL}", URL),
+]
+OTHER_ROWS = [
+    ("bo@x.example", WEAK),
+    (None, f"{WEAK}; https://profnet.example/in/bo"),
+    (None, f"{WEAK}; https://profnet.example/view?id=8"),
+    (None, f"{URL}, https://profnet.example/in/bo"),
+    (f"bo@x.example, {EMAIL}", None),
+    (f"bo@x.example; {EMAIL}", WEAK),
+]
+
+
+@pytest.mark.parametrize("rows", [OTHER_ROWS, OWN_ROWS + OTHER_ROWS])
+def test_rows_of_colleagues_stay(tmp_path: Path, rows: list[tuple[str | None, ...]]) -> None:
+    """A weak URL beside other identifiers, or a cell with others' identifiers, removes no row."""
+    frame = pd.DataFrame(rows, columns=["E-Mail", "profnet_url"])
+    frame.outreach.to_csv(tmp_path / "a.csv")
+    frame.outreach.to_parquet(tmp_path / "a.parquet")
+    frame.outreach.to_excel(tmp_path / "a.xlsx")
+    found = of.forget(email=EMAIL, profnet_url=[URL, WEAK], folder=tmp_path, files=True)
+    assert not found["removed"].any()
+    assert all("still name" in why for why in reasons(found).values())
+    for name in ("a.csv", "a.parquet", "a.xlsx"):
+        kept = of.read_prospects(tmp_path / name)
+        assert (
+            list(map(tuple, kept.astype(object).where(kept.notna(), None).to_numpy())) == OTHER_ROWS
+        )
+
+
+def test_a_weak_url_with_an_address_identifies_its_row(tmp_path: Path) -> None:
+    """An address that is part of a weak URL is no other identifier of the row."""
+    pd.DataFrame({"profnet_url": [MAIL_URL]}).outreach.to_csv(tmp_path / "a.csv")
+    assert of.forget(profnet_url=MAIL_URL, folder=tmp_path, files=True)["removed"].all()
+
+
 def test_parquet_files_with_added_columns_keep_them(tmp_path: Path) -> None:
     """Columns that pyarrow added to the package's file keep their types, values and metadata."""
     frame = pd.DataFrame({"email": [EMAIL, "b@x.example", None]})
@@ -368,40 +416,52 @@ def test_files_that_name_people_elsewhere_are_listed(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(of.read_prospects(tmp_path / name), kept)
 
 
+@contextmanager
+def journal_with_texts(path: Path) -> Iterator[Callable[[], SubmissionReport]]:
+    """Add two people while the service names one of them; yield a function that adds them again."""
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
+    words = f"refused: {EMAIL}, and cy@x.example"
+    named = json({"total": 1, "total_added_to_sequence": 1, "words": words})
+    replies = only_posts([json({"message": words}, 500), named])
+    with scripted(replies) as service, connected(service) as client:
+        options = {"journal": path, "client": client, "chunk_size": 1}
+        with pytest.warns(OutreachWarning, match="1 is unknown"):
+            frame.outreach.add_to_sequence("s1", **options)
+        yield lambda: frame.outreach.add_to_sequence("s1", **options)
+
+
+@pytest.mark.filterwarnings("ignore:Not all rows were added")
 def test_journals_lose_addresses_and_keep_hashes(
-    client: Client, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Details and notes lose the address, also in free pages, and nobody is added again."""
     path = tmp_path / "own" / "journal"
     for folder in ("own", "links"):
         (tmp_path / folder).mkdir()
-    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
-    sequence = sandbox.sequence_ids["accepts_any"]
-    frame.outreach.add_to_sequence(sequence, journal=path, client=client)
-    with closing(sqlite3.connect(path)) as journal, journal:
-        words = f"refused: {EMAIL}, and cy@x.example"
-        journal.execute("UPDATE leads SET detail = ?", [words])
-        journal.execute("INSERT INTO notes (text) VALUES (?)", [words * 900])
-        journal.execute("UPDATE notes SET text = ?", [words])
-    assert has_traces(tmp_path)
-    (tmp_path / "links" / "journal").symlink_to(path)
-    linked = of.forget(email=EMAIL, folder=tmp_path / "links", files=True)
-    assert "is a link" in reasons(linked)["journal"]
-    with sqlite_file.locked(path, "journal"):
-        busy = of.forget(email=EMAIL, folder=path.parent, files=True)
-    assert "is in use" in reasons(busy)["journal"]
-    assert not linked["removed"].any()
-    assert not busy["removed"].any()
-    assert has_traces(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    found = of.forget(email=EMAIL, folder="own", files=True)
-    assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
-    assert "hashes stay" in reasons(found)["journal"]
-    assert not has_traces(tmp_path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    again = frame.outreach.add_to_sequence(sequence, journal=path, client=client)
-    assert again.rows["attempts"].tolist() == [1, 1]
-    assert again.rows["detail"].tolist() == ["refused: [removed], and cy@x.example"] * 2
+    with journal_with_texts(path) as add:
+        with closing(sqlite3.connect(path)) as journal, journal:
+            journal.execute("CREATE TABLE free AS SELECT ? AS text", [EMAIL * 900])
+            journal.execute("DROP TABLE free")
+        assert has_traces(tmp_path)
+        (tmp_path / "links" / "journal").symlink_to(path)
+        linked = of.forget(email=EMAIL, folder=tmp_path / "links", files=True)
+        assert "is a link" in reasons(linked)["journal"]
+        with sqlite_file.locked(path, "journal"):
+            busy = of.forget(email=EMAIL, folder=path.parent, files=True)
+        assert "is in use" in reasons(busy)["journal"]
+        assert not linked["removed"].any()
+        assert not busy["removed"].any()
+        assert has_traces(tmp_path)
+        monkeypatch.chdir(tmp_path)
+        found = of.forget(email=EMAIL, folder="own", files=True)
+        assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
+        assert "hashes stay" in reasons(found)["journal"]
+        assert not has_traces(tmp_path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        again = add()
+        assert again.rows["attempts"].tolist() == [1, 1]
+        assert "refused: [removed], and cy@x.example" in again.rows["detail"][0]
+        assert "refused: [removed], and cy@x.example" in again.notes[0]
 
 
 def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
@@ -427,19 +487,20 @@ def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
-def test_journal_of_a_killed_run(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_journal_of_a_killed_run(tmp_path: Path) -> None:
     """A journal with an unfinished transaction is searched and cleaned."""
     path = tmp_path / "live.journal"
-    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
-    frame.outreach.add_to_sequence(sandbox.sequence_ids["accepts_any"], journal=path, client=client)
     folder = tmp_path / "killed"
     folder.mkdir()
-    with closing(sqlite3.connect(path, isolation_level=None)) as journal:
-        journal.execute("INSERT INTO notes (text) VALUES (?)", [EMAIL])
+    with (
+        journal_with_texts(path),
+        closing(sqlite3.connect(path, isolation_level=None)) as journal,
+    ):
         journal.execute("PRAGMA cache_size = 1")
         journal.execute("BEGIN")
-        for _ in range(40):
-            journal.execute("INSERT INTO notes (text) VALUES (?)", ["x" * 9000])
+        for number in range(40):
+            record = [-number - 1, "x" * 9000]
+            journal.execute("INSERT INTO records VALUES (?, ?, 0)", record)
         for name in (path.name, f"{path.name}-journal"):
             shutil.copyfile(tmp_path / name, folder / name)
     assert of.forget(email=EMAIL, folder=folder, files=True)["removed"].tolist() == [True]

@@ -289,6 +289,8 @@ SPELLINGS = [
     "see (https://de.profnet.example/in/josé/en).",
     "ada@xn--bcher-kva.example",
     "mailto:ADA@Bücher.example",
+    "\u3164a\ufe0fda@bücher.example\u2800",
+    "profnet.example/in/jos%C3%A9%EF%B8%8F",
 ]
 OTHERS = [
     "https://profnet.example/in/josée",

@@ -289,30 +289,37 @@ def test_an_outdated_plan_is_not_sent(notebook: Notebook) -> None:
 
 
 def test_a_rejected_click_keeps_the_button(notebook: Notebook) -> None:
-    """Rows that another widget sent after the check are sent again only after confirmation."""
+    """A click after a change of the connection sends nothing, and the button stays enabled."""
     from playwright.sync_api import expect
 
     with serving() as service:
-        notebook.run(
-            connect_to(service), MIXED, ADDING, "other = of.widgets.AddToSequence(df)\nother"
-        )
+        notebook.run(connect_to(service), MIXED, ADDING)
+        widget = notebook.widget
+        check(widget)
+        send = button(widget, "Add 2 leads")
+        expect(send).to_be_enabled()
+        notebook.ask(connect_to(service))
+        send.click()
+        expect_text(widget, "The connection has changed since these rows were checked.")
+        expect(send).to_be_enabled()
+        assert posts(service) == []
+
+
+def test_a_second_widget_excludes_sent_people(notebook: Notebook) -> None:
+    """A second widget names the number of people that the first one sent, and sends nobody."""
+    from playwright.sync_api import expect
+
+    other = "other = of.widgets.AddToSequence(df)\nother"
+    with serving() as service:
+        notebook.run(connect_to(service), MIXED, ADDING, other)
         second = notebook.page.locator(".jp-OutputArea .outreach").nth(1)
-        for widget in (notebook.widget, second):
-            check(widget)
-            expect(button(widget, "Add 2 leads")).to_be_enabled()
+        check(notebook.widget)
         button(notebook.widget, "Add 2 leads").click()
         expect_text(notebook.widget, "2 of 5 rows are in the sequence now.")
-        send = button(second, "Add 2 leads")
-        send.click()
-        expect_text(
-            second, "already sent to this sequence. Confirm to send again. Nothing was sent."
-        )
-        expect(send).to_be_disabled()
+        check(second)
+        expect_text(second, "Excluded: 2 people recorded in this session.")
+        expect(button(second, "Add leads")).to_be_disabled()
         assert len(posts(service)) == 1
-        second.get_by_label("Send them again anyway").check()
-        send.click()
-        expect_text(second, "2 of 5 rows are in the sequence now.")
-        assert len(posts(service)) == 2
 
 
 def test_settings_reach_the_service(notebook: Notebook) -> None:
@@ -333,6 +340,8 @@ def test_settings_reach_the_service(notebook: Notebook) -> None:
         check(widget, "The paused one")
         button(widget, "Add 2 leads to 'The paused one'").click()
         expect_text(widget, "2 of 5 rows are in the sequence now.")
+        # Without another account, the code would send nobody again.
+        notebook.add(connect_to(service, api_key="another-token"))
         notebook.add(f"{notebook.ask('print(adding.code)')}")
         first, again = posts(service)
         assert first == again

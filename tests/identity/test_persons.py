@@ -8,7 +8,6 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
 
@@ -32,7 +31,7 @@ def kept_rows(rows: list[Row]) -> list[int]:
 
 def details(frame: pd.DataFrame) -> dict[int, str]:
     """Return the detail of each duplicate."""
-    unsent = make_plan(frame, "seq_1").outcome_of_unsent()
+    unsent = make_plan(frame, "seq_1").unsent
     assert set(unsent["status"]) <= {statuses.DUPLICATE_IN_FRAME}
     return dict(zip(unsent["position"].tolist(), unsent["detail"], strict=True))
 
@@ -133,19 +132,6 @@ def test_a_profile_links_different_addresses() -> None:
     assert details(frame_of(rows)) == {1: "same profnet_url as row 0"}
 
 
-def test_a_shared_url_is_sent_in_separate_requests() -> None:
-    """Rows with the same URL go into separate requests; in one, the service would skip some."""
-    rows: list[Row] = [(f"p{n}@x.example", SHARED if n % 2 else None) for n in range(8)]
-    plan = make_plan(frame_of(rows), "seq_1", chunk_size=4)
-    assert [chunk.tolist() for chunk in plan.chunks()] == [[0, 1, 2, 4], [3, 6], [5], [7]]
-    assert [chunk.tolist() for chunk in plan.chunks([1, 2, 3])] == [[1, 2], [3]]
-    many = frame_of([(f"p{n}@x.example", SHARED) for n in range(1000)])
-    chunks = make_plan(many, "seq_1").chunks()
-    assert len(chunks) <= 14
-    assert max(map(len, chunks)) <= 250
-    assert sorted(row for chunk in chunks for row in chunk.tolist()) == list(range(1000))
-
-
 def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
     """Return the first row of each row's person, by comparing every pair of rows.
 
@@ -186,15 +172,6 @@ def test_duplicates_equal_a_brute_force(rows: list[Row]) -> None:
     assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
 
 
-@given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | URLS)), st.integers(0, 9))
-def test_the_first_row_of_a_person(rows: list[Row], before: int) -> None:
-    """The first row may be in another table; rows without identifiers are separate people."""
-    known, now = (
-        make_plan(frame_of(part), "seq_1").keys for part in (rows[:before], rows[before:])
-    )
-    assert first_rows(person_numbers([now], known)).tolist() == slowly_kept(rows)
-
-
 @given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | ADDRESSES, st.none() | URLS)))
 def test_persons_by_several_columns(
     people: list[tuple[str | None, str | None, str | None]],
@@ -218,6 +195,6 @@ def test_a_duplicate_by_other_columns_is_a_link() -> None:
     frame = frame_of([("a@x.example", None), ("b@x.example", None), ("c@x.example", None)])
     earlier = make_plan(frame.assign(email=["b@x.example", "x@x.example", None]), "seq_1").keys
     plan = make_plan(frame, "seq_1", earlier_keys=(earlier,))
-    unsent = plan.outcome_of_unsent()
+    unsent = plan.unsent
     assert unsent["position"].tolist() == [1]
     assert unsent["detail"].tolist() == ["same person, linked by other rows, as row 0"]

@@ -49,7 +49,7 @@ def test_no_request_exceeds_the_limit(rows: int, requests: int) -> None:
     assert sent == list(people(rows)["email"])
     assert len(plan.chunks()) == requests
     assert all(1 <= len(chunk) <= spec.MAX_LEADS_PER_REQUEST for chunk in plan.chunks())
-    assert plan.outcome_of_unsent().empty
+    assert plan.unsent.empty
 
 
 def test_chunk_size() -> None:
@@ -67,7 +67,7 @@ def test_labels_do_not_change_positions() -> None:
     for labels in (["x", "x", "x"], levels, pd.Index([np.nan, 2.5, np.nan])):
         plan = make_plan(frame.set_axis(labels), SEQUENCE)
         assert plan.positions.tolist() == [0, 2]
-        assert plan.outcome_of_unsent()["position"].tolist() == [1]
+        assert plan.unsent["position"].tolist() == [1]
         assert list(plan.payloads()) == expected
 
 
@@ -130,7 +130,7 @@ def test_rows_that_are_not_sent_have_reasons() -> None:
             "name": ["ok", "a" * 2000, None, "ok"],
         }
     )
-    unsent = make_plan(frame, SEQUENCE, data=["name"]).outcome_of_unsent()
+    unsent = make_plan(frame, SEQUENCE, data=["name"]).unsent
     assert unsent["position"].tolist() == [1, 2, 3]
     assert unsent["status"].tolist() == [
         statuses.INVALID,
@@ -172,7 +172,7 @@ def test_a_plan_cannot_be_changed() -> None:
     (body,) = plan.payloads()
     body["leads"][0]["email"] = "other@x.example"
     body["settings"]["mailboxes"].append("b@x.example")
-    for handed_out in (plan.frame, plan.problems, plan.outcome_of_unsent()):
+    for handed_out in (plan.frame, plan.problems, plan.unsent):
         handed_out[:] = None
     with pytest.raises(AttributeError):
         plan.sequence_id = "other"  # type: ignore[misc]
@@ -272,14 +272,14 @@ def plan_of(frame: pd.DataFrame, sequence_id: str = SEQUENCE) -> SubmissionPlan:
 def test_every_row_is_sent_or_excluded(frame: pd.DataFrame) -> None:
     """Each row of any frame is either sent, invalid or a duplicate."""
     plan = plan_of(frame)
-    unsent = plan.outcome_of_unsent()
+    unsent = plan.unsent
     assert sorted([*plan.positions.tolist(), *unsent["position"]]) == list(range(len(frame)))
     assert set(unsent["status"]) <= {statuses.INVALID, statuses.DUPLICATE_IN_FRAME}
     invalid = unsent.loc[unsent["status"] == statuses.INVALID, "position"]
     assert set(invalid) <= set(plan.problems["row"])
     assert (unsent["detail"] != "").all()
     sent = plan.problems[plan.problems["row"].isin(plan.positions)]
-    assert set(sent["code"]) <= {"placeholder"}
+    assert set(sent["code"]) <= {"placeholder", "not_a_profile"}
 
 
 @share_of_examples(0.3)

@@ -14,10 +14,8 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets import AddToSequence
-from outreach_frames.widgets.add_to_sequence.sender import Sender
-from outreach_frames.widgets.add_to_sequence.state import read_value
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, sent
 from tests.scripted import Received, Reply, Service
@@ -309,7 +307,7 @@ def test_rows_already_in_the_sequence_count() -> None:
 
 
 def test_two_widgets_on_one_frame() -> None:
-    """A second widget cannot send at the same time, and later counts the leads sent before."""
+    """A second widget cannot send at the same time, and later excludes the people sent before."""
 
     async def test() -> None:
         first, second = Page(leads(2), client), Page(leads(3), client)
@@ -318,23 +316,22 @@ def test_two_widgets_on_one_frame() -> None:
         first.send()
         second.send()
         await second.idle()
-        assert "Another widget" in second.notices
+        assert "Another run is adding some of these people" in second.notices
+        assert "Nothing was sent" in second.notices
         await first.idle()
         await second.check()
-        assert second.state["sent_before"] == 2
+        assert second.told["plan"]["note"] == "Excluded: 2 people recorded in this session."
         second.send()
-        assert "already sent to this sequence" in second.notices
-        second.send(again=True)
         await second.idle()
         assert second.statuses == ["added"] * 3
 
     with serving(slow) as (service, client):
         run(test())
-        assert [len(chunk) for chunk in sent(service)] == [2, 3]
+        assert sent(service) == [["lead0", "lead1"], ["lead2"]]
 
 
 def test_two_widgets_with_earlier_checks() -> None:
-    """Rows sent by another widget since the check are reported before they are sent again."""
+    """Rows sent by another widget since the check are not sent again, and have its outcome."""
 
     async def test() -> None:
         first, second = Page(leads(2), client), Page(leads(2), client)
@@ -343,16 +340,16 @@ def test_two_widgets_with_earlier_checks() -> None:
         first.send()
         await first.idle()
         second.send()
-        assert "already sent to this sequence" in second.notices
-        assert second.state["sent_before"] == 2
-        second.send(again=True)
         await second.idle()
-        assert second.statuses == ["added"] * 2
-        assert second.notices.strip() == "2 of 2 rows are in the sequence now."
+        assert second.widget.report is not None
+        outcomes = second.widget.report.rows[["status", "detail"]].to_numpy().tolist()
+        assert outcomes == [["added", "Sent earlier in this session."]] * 2
+        assert "2 rows were not sent again" in second.notices
+        assert "2 of 2 rows are in the sequence now." in second.notices
 
     with serving() as (service, client):
         run(test())
-        assert len(sent(service)) == 2
+        assert sent(service) == [["lead0", "lead1"]]
 
 
 def test_a_new_connection_needs_a_new_check() -> None:
@@ -419,19 +416,6 @@ def test_a_stopped_kernel_sends_no_more() -> None:
         run(test())
         time.sleep(SLOW * 3)
         assert len(sent(service)) == 1
-
-
-def test_a_run_without_a_report_ends_all_sending() -> None:
-    """An unexpected error ends all sending; after an expected error sending can continue."""
-    value = read_value({"sequence_id": "s1", "email": "email"})
-    with serving() as (_, client):
-        sender = Sender(leads(2), lambda: "continue")
-        for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "is unknown")):
-            sender.set_plan(sender.planner(value, client)(), value)
-            sender.mark_sent()
-            sender.on_failure(error)
-            assert why in sender.why_not(sender.number, value, again=True)
-            assert sender.is_outcome_unknown == bool(why)
 
 
 def test_a_journal(tmp_path: Path) -> None:
@@ -625,7 +609,7 @@ def test_filter_by_status() -> None:
 
 
 def test_python_on_a_plan_and_a_click_send_once() -> None:
-    """A plan submitted in a cell is not sent by the button, and a later plan warns of it."""
+    """A plan submitted in a cell is not sent again by the button, nor by a later plan."""
 
     async def test() -> None:
         page = Page(leads(1), client)
@@ -633,14 +617,12 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
         assert page.widget.plan is not None
         page.widget.plan.submit(progress=False)
         page.send()
-        assert "already sent to this sequence" in page.notices
-        page.send(again=True)
         await page.idle()
-        assert "submitted before" in page.notices
+        assert page.statuses == ["added"]
+        assert "1 row was not sent again" in page.notices
         await page.check()
-        assert page.state["sent_before"] == 1
         page.send()
-        assert "already sent to this sequence" in page.notices
+        assert page.notices.strip() == "There is nothing to send. Nothing was sent."
 
     with serving() as (service, client):
         run(test())

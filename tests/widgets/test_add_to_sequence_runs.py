@@ -364,8 +364,8 @@ def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: 
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_the_widget_asks_about_leads_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
-    """The widget counts people that a cell has sent, and sends them only on request."""
+def test_the_widget_excludes_people_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
+    """The widget counts people that a cell has sent, and does not send them again."""
     frame = pd.DataFrame({"email": ["a@example.com", "b@example.com"]})
     in_cell = pd.DataFrame(
         {
@@ -382,12 +382,12 @@ def test_the_widget_asks_about_leads_that_a_cell_sent(has_journal: bool, tmp_pat
         in_cell.outreach.add_to_sequence("s1", client=client, progress=False)
         page = Page(frame, client, journal=journal)
         await page.check()
-        assert page.state["sent_before"] == 1
+        assert page.told["plan"]["note"].startswith("Excluded: 1 person recorded in ")
         page.send()
-        assert "already sent to this sequence" in page.notices
-        page.send(again=True)
         await page.idle()
         assert page.statuses == ["added"] * 2
+        posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
+        assert posts[1:] == [[{"email": "b@example.com"}]]
 
-    with serving() as (_, client):
+    with serving() as (service, client):
         run(test())

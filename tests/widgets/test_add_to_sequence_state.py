@@ -13,8 +13,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.sending import sent_before
+from outreach_frames.leads.plan import make_plan
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.state import (
@@ -304,46 +303,10 @@ def test_problems_are_cut() -> None:
 
 
 def test_a_plan_of_some_rows() -> None:
-    """A restricted plan sends only its rows, and has the passed outcomes for the others."""
+    """A restricted plan sends only its rows, and the whole plan is unchanged."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
     whole = make_plan(frame, "s")
-    outcomes = pd.DataFrame({"position": [0], "status": "added", "detail": "", "error_code": None})
-    plan = whole.only(np.array([1]), outcomes)
+    plan = whole.only(np.array([1]))
     assert list(plan.payloads()) == [{"leads": [{"email": "b@x.example"}]}]
-    assert plan.outcome_of_unsent()["status"].tolist() == ["added"]
+    assert plan.unsent["status"].tolist() == ["duplicate_in_frame"]
     assert whole.positions.tolist() == [0, 1, 3]
-
-
-def test_persons_who_were_sent_before() -> None:
-    """People sent before are known by account and sequence, during and after sending."""
-    frame = pd.DataFrame(
-        {"email": ["a@x.example", "b@x.example"], "profnet_url": ["https://x.example/in/a", None]}
-    )
-    plan, rows = make_plan(frame, "s"), np.array([0])
-    again = make_plan(
-        pd.DataFrame(
-            {
-                "email": ["c@x.example", "B@X.example", None],
-                "profnet_url": ["https://www.x.example/in/a/", None, "https://x.example/in/d"],
-            }
-        ),
-        "s",
-    )
-
-    def known(client: Client, plan: SubmissionPlan = again) -> list[bool]:
-        return sent_before.are_sent(client, plan, plan.positions).tolist()
-
-    here, there = (
-        Client("http://localhost:1", token, cache=None) for token in ("a-token", "another-token")
-    )
-    with here, there:
-        with sent_before.recording(here, plan, lambda: rows):
-            assert known(here) == [True, False, False]
-            rows = np.array([0, 1])
-        assert known(here) == [True, True, False]
-        assert known(there) == [False] * 3
-        assert known(here, make_plan(again.frame, "other")) == [False] * 3
-        with sent_before.sending(here, plan) as first, sent_before.sending(here, again) as second:
-            assert (first, second) == (True, False)
-        with sent_before.sending(here, again) as third:
-            assert third

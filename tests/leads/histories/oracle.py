@@ -240,7 +240,9 @@ class Oracle:
         run, before = self._reports.get(self.number - self.run.restores, (Run(""), ()))
         if run.rows != self.run.rows[: len(run.rows)]:
             return
-        known = Persons([row.pair for row in run.rows if row.is_valid])
+        # Rows of other runs link people too.
+        every = [*run.rows, *(row for other, _ in self._reports.values() for row in other.rows)]
+        known = Persons([row.pair for row in every if row.is_valid])
         changed = {known[one.pair] for one in self.sent if one.run >= self.number - 1}
         changed |= {
             known[row.pair]
@@ -262,7 +264,9 @@ def outcomes(sent: Sequence[Sent]) -> set[str]:
     status, is_open = set[str](), False
     for one in sent:
         if one.known == ALREADY and is_open:
-            status = {"present"}
+            # Several people may share a weak URL, so that it proves nothing.
+            email, url = one.pair
+            status = {"present" if email or (url or "").startswith("in/") else "unknown"}
         elif one.known == "added":
             status = {"added"}
         elif not one.known or is_open:

@@ -23,6 +23,8 @@ class LeadService:
         self.committed = set(story.there)
         self.fates: Iterator[str] = iter(())
         self.kill: Callable[[], None] = lambda: None
+        # Called during each request, once the leads have been received.
+        self.watch: Callable[[], None] = lambda: None
 
     def __call__(self, received: Received) -> Reply:
         """Reply to a request."""
@@ -35,6 +37,7 @@ class LeadService:
             pair = email_of(texts[0]), url_of(texts[1])
             leads.append(Sent(self.oracle.number, texts, pair, carries))
         self.oracle.receive(leads)
+        self.watch()
         fate = next(self.fates, "")
         self.oracle.is_clean &= fate == ""
         return self._reply(fate, leads)

@@ -50,9 +50,13 @@ class Row(NamedTuple):
 
     @property
     def texts(self) -> Pair:
-        """The texts that are sent: the cells unchanged, without placeholders."""
+        """The texts that are sent: the cells unchanged, without placeholders.
+
+        A weak URL is not sent beside an email.
+        """
         email, url = self.pair
-        return self.email if email else None, self.url if url else None
+        is_sent = url and not (email and url.startswith("company/"))
+        return self.email if email else None, self.url if is_sent else None
 
 
 class Run(NamedTuple):
@@ -67,6 +71,8 @@ class Run(NamedTuple):
     pick: int = 0
     # How many runs ago the frame began with these rows, if only a column was shifted since.
     restores: int = 0
+    # Whether the run has the journal file; each run has the memory.
+    journal: bool = True
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,8 @@ class _Author:
 
     def story(self) -> Story:
         rng = self.rng
+        # Killed processes have a memory of their own, so such stories always use the file.
+        self.is_mixed = rng.random() < 0.5
         rows = [self.row() for _ in range(rng.randint(8, 14))]
         runs = [self.run(self.how(), rows)]
         count = rng.randint(5, 8)
@@ -165,7 +173,8 @@ class _Author:
             (f"in/p{self.who()}", "in_exclusion_list"),
             (f"p{self.who()}b", rng.choice([*OVERRIDES, "in_other_active_sequences"])),
         ]
-        there = rng.sample([row.texts for row in rows if row.is_valid], rng.randint(0, 1))
+        valid = [row.texts for row in rows if row.is_valid]
+        there = rng.sample(valid, min(rng.randint(0, 1), len(valid)))
         return Story(
             tuple(runs),
             tuple(skips[: rng.randint(0, 3)]),
@@ -174,7 +183,8 @@ class _Author:
         )
 
     def how(self) -> str:
-        return self.rng.choices(["cell", "plan", "widget", "kill"], weights=[9, 4, 3, 1])[0]
+        hows, weights = ["cell", "plan", "widget", "kill"], [9, 4, 3, 0 if self.is_mixed else 1]
+        return self.rng.choices(hows, weights)[0]
 
     def who(self) -> int:
         return self.rng.randrange(PEOPLE)
@@ -199,6 +209,7 @@ class _Author:
             library=rng.choice([*DTYPES, *LIBRARIES]),
             chunk_size=rng.choice([1, 2, 3, 5, 250]),
             pick=rng.choice([0, 0, 1, 2]),
+            journal=not self.is_mixed or rng.random() < 0.5,
         )
 
     def row(self) -> Row:

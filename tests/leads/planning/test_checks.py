@@ -20,6 +20,8 @@ from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
+from outreach_frames.leads.planning.checks import check_rows, mailbox_notes
+from outreach_frames.leads.planning.mapping import read_mapping
 from outreach_frames.tables.value_text import TEXT
 
 OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
@@ -228,7 +230,7 @@ def test_a_placeholder_url_is_missing_and_reported(url: str) -> None:
     assert list(problems["row"]) == [0, 1, 1]
     assert list(problems["column"].dropna()) == ["profnet_url", "profnet_url"]
     assert problems["message"][0] == f"{url!r} is a placeholder and was treated as missing."
-    unsent = plan.outcome_of_unsent()
+    unsent = plan.unsent
     assert unsent[["position", "status", "error_code"]].to_numpy().tolist() == [
         [1, "invalid", "missing_identifier"]
     ]
@@ -249,6 +251,97 @@ def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
     plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
     assert plan.leads([0]) == [{"profnet_url": url}]
     assert plan.problems.empty
+
+
+WEAK_URLS = [
+    "https://profnet.example/company/acme",
+    "profnet.example/view?id=7",
+    "https://profnet.example:8443/in/anna",
+    "https://profnet.example/in/anna?tab=posts",
+    "https://profnet.example/company/in/anna",
+]
+
+
+@pytest.mark.parametrize("url", WEAK_URLS)
+def test_a_weak_url_beside_an_email_is_not_sent(url: str) -> None:
+    """Beside an email, a URL that identifies no person is reported and not sent."""
+    frame = pd.DataFrame({"email": [EMAIL, None, "n/a"], "Profile": [url, url, f"{url}0"]})
+    plan = make_plan(frame, SEQUENCE, profnet_url="Profile", data={"page": "Profile"})
+    assert plan.leads(plan.positions) == [
+        {"email": EMAIL, "data": {"page": url}},
+        {"profnet_url": url, "data": {"page": url}},
+        {"profnet_url": f"{url}0", "data": {"page": f"{url}0"}},
+    ]
+    (problem, placeholder) = plan.problems.to_dict("records")
+    assert problem == {
+        "row": 0,
+        "index": 0,
+        "column": "Profile",
+        "field": "profnet_url",
+        "code": "not_a_profile",
+        "message": f"{url!r} is not a person's profile; sent by email alone.",
+    }
+    assert (placeholder["row"], placeholder["code"]) == (2, "placeholder")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [URL, "de.profnet.example/in/anna/", "http://profnet.example/IN/zo%C3%AB/en?trk=x#top", None],
+)
+def test_a_certain_url_beside_an_email_is_sent(url: str | None) -> None:
+    """Beside an email, a URL that identifies a person is sent in any spelling."""
+    plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [url]}), SEQUENCE)
+    assert plan.identifiers([0]) == [(EMAIL, url)]
+    assert plan.problems.empty
+
+
+def test_a_weak_url_in_an_invalid_row() -> None:
+    """A weak URL is reported only beside a valid email, and does not change the row's error."""
+    frame = pd.DataFrame(
+        {
+            "email": ["anna@", b"x", EMAIL, EMAIL],
+            "profnet_url": [*WEAK_URLS[:3], WEAK_URLS[0] + "a" * spec.MAX_DATA_VALUE_LENGTH],
+            "text": [None, None, "a" * 2000, None],
+        }
+    )
+    plan = make_plan(frame, SEQUENCE, data=["text"])
+    assert list(zip(plan.problems["row"], plan.problems["code"], strict=True)) == [
+        (0, "invalid_email"),
+        (1, "not_a_plain_value"),
+        (2, "not_a_profile"),
+        (2, "data_value_too_long"),
+        (3, "invalid_profnet_url"),
+    ]
+    assert not len(plan.positions)
+
+
+def test_a_placeholder_mailbox_is_reported() -> None:
+    """The problem of a placeholder in the mailbox column names the mailboxes that are used."""
+    frame = pd.DataFrame(
+        {
+            "email": [f"p{row}@x.example" for row in range(4)],
+            "owner": [EMAIL, "n/a", None, "NaN"],
+            "note": ["NaN", None, None, "NaN"],
+        }
+    )
+    mapping = read_mapping(
+        frame,
+        email="email",
+        profnet_url=None,
+        data={"mailbox": "note"},
+        overrides=None,
+        mailbox="owner",
+    )
+    checked = check_rows(frame, mapping)
+    assert checked.is_valid.all()
+    assert checked.mailboxes is not None
+    assert checked.mailboxes.to_pylist() == [EMAIL, None, None, None]
+    says = (
+        "is a placeholder and was treated as missing. Rows without a mailbox are sent from "
+        "`mailboxes`, or by default from the sequence's senders."
+    )
+    assert mailbox_notes(checked) == {1: f"'n/a' {says}", 3: f"'NaN' {says}"}
+    assert mailbox_notes(check_rows(frame[:1], mapping)) == {}
 
 
 def test_placeholder_text_in_data_is_text() -> None:

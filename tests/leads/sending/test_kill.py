@@ -25,7 +25,8 @@ import pytest
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_place import JournalPlace
+from outreach_frames.leads.sending.journal_file import JournalPlace
+from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests import scripted as script
 from tests.scripted import Received, Reply, scripted
@@ -218,9 +219,9 @@ class Submission:
     def _check(self, what: str) -> None:
         """Check a run's journal and requests against the earlier outcomes."""
         submission = {"service": self.url, **self.plan.fingerprint}
-        with Journal(JournalPlace(self.folder / "journal"), submission) as journal:
-            found = journal.resume(self.plan, resend_unknown=False)
-        now = {row: entry.outcome.status for row, entry in found.entries.items()}
+        place = JournalPlace(self.folder / "journal")
+        with Journal(self.plan, Memory(""), place, submission, dry_run=True) as journal:
+            now = {row: entry.outcome.status for row, entry in journal.entries().items()}
         sent, perhaps = set(self.between.sent), self.between.perhaps_added
         rows = self.frame["key"].tolist()
         there = {key(lead) for lead in self.sandbox.leads(self.sequence_id)}

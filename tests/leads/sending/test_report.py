@@ -28,8 +28,8 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.records import Entry
 from outreach_frames.leads.sending.report import SubmissionReport, make_rows
-from outreach_frames.leads.sending.resume import Entry
 
 DTYPES = {
     "index": "object",
@@ -96,7 +96,7 @@ def test_rows_of_a_plan(index: Any) -> None:
     plan = make_plan(frame, "seq_1")
     rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
     sent_at = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-    rows = make_rows(plan, {3: Entry(rejected, 2, 3, sent_at)})
+    rows = make_rows(plan, {3: Entry(rejected, 2, 3, sent_at)}, plan.kept)
     assert rows["index"].to_list() == frame.index.to_list()
     assert rows["status"].to_list() == ["not_sent", "invalid", "duplicate_in_frame", "rejected"]
     assert rows["detail"].to_list()[::3] == ["", "Not this one."]
@@ -115,7 +115,8 @@ def test_rows_of_a_plan(index: Any) -> None:
 def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
     """The columns and dtypes of `rows` do not depend on the number of rows."""
     frame = people().iloc[:size]
-    rows = make_rows(make_plan(frame, "seq_1"), {})
+    plan = make_plan(frame, "seq_1")
+    rows = make_rows(plan, {}, plan.kept)
     made = SubmissionReport(frame, rows, sequence_id="seq_1")
     assert made.rows.dtypes.astype(str).to_dict() == DTYPES
     assert made.rows.index.equals(pd.RangeIndex(size))
@@ -213,10 +214,10 @@ def test_an_earlier_report_s_columns_are_replaced(
     columns: list[str], kept: list[str], appended: list[str]
 ) -> None:
     """A complete set of an earlier report's columns is replaced; other columns stay."""
-    frame = pd.DataFrame([["old"] * len(columns)], columns=columns)
+    frame = pd.DataFrame([["invalid"] * len(columns)], columns=columns)
     made = report(["added"], frame).frame
     assert made.columns.to_list() == [*kept, *appended]
-    assert made.iloc[0].to_list()[: len(kept) + 1] == ["old"] * len(kept) + ["added"]
+    assert made.iloc[0].to_list()[: len(kept) + 1] == ["invalid"] * len(kept) + ["added"]
 
 
 def test_an_earlier_report_s_columns_with_two_levels() -> None:

@@ -18,9 +18,9 @@ from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWar
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
-from tests.scripted import Received, Reply, Service, scripted
+from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_3.sql"
+DUMP = Path(__file__).with_name("data") / "journal_4.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
@@ -29,10 +29,10 @@ def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport
     return frame.outreach.add_to_sequence("s1", client=client, **options)
 
 
-def restore(path: Path, service: Service) -> None:
+def restore(path: Path) -> None:
     """Restore a journal from its dump."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(DUMP.read_text(encoding="utf-8").replace("{service}", service.url))
+        connection.executescript(DUMP.read_text(encoding="utf-8"))
 
 
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
@@ -178,7 +178,7 @@ class TestLostJournal:
             return added(received)
 
         with scripted(only_posts([replace])) as service, connected(service) as client:
-            with pytest.warns(OutreachWarning, match="plan only") as caught:
+            with pytest.warns(OutreachWarning, match="Plan only") as caught:
                 report = add(emails("a", "b", "c"), client, journal=journal)
             assert "same journal" not in str(caught[0].message)
             assert column(report) == ["added"] * 2 + ["not_sent"]
@@ -277,41 +277,38 @@ class TestReplacedJournal:
             assert sent(service)[2:] == [["a", "b"], ["c"]]
 
     def test_a_new_plan(self, tmp_path: Path) -> None:
-        """A new plan may start a new journal, with a warning that counts the people sent before."""
+        """A fresh call whose journal was deleted takes over from the memory."""
         journal = tmp_path / "j"
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             add(emails("a", "b"), client, journal=journal)
             journal.unlink()
-            with pytest.warns(OutreachWarning, match=r"^This Python process sent 2 of 3 leads to"):
-                report = add(emails("c", "B", "a"), client, journal=journal)
+            report = add(emails("c", "B", "a"), client, journal=journal)
             assert column(report) == ["added"] * 3
-            assert sent(service)[1:] == [["c", "B"], ["a"]]
+            assert column(report, "detail") == ["", *["Sent earlier in this session."] * 2]
+            assert sent(service)[1:] == [["c"]]
+            read = emails("a", "b", "c").outreach.report(journal=journal)
+            assert column(read) == ["added"] * 3
 
 
 def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
     """Leads in a stored journal of the current format are recognised."""
     url = "https://profnet.example/"
     rows = [
-        ("a2.x@example.com", None),
+        ("a2.x@example.com", f"{url}in/a"),
         (None, f"{url}in/b"),
         (None, f"{url}view?id=w"),
-        ("c.x@example.com", None),
         ("d.x@example.com", None),
         ("e.x@example.com", None),
         ("f.x@example.com", None),
+        ("g.x@example.com", None),
     ]
-    with scripted(only_posts([added] * 3)) as service, connected(service) as client:
-        restore(tmp_path / "j", service)
-        report = add(people(*rows), client, journal=tmp_path / "j")
-        middle = ["unknown", "recently_contacted"]
-        assert column(report) == [*["added"] * 4, *middle, "added"]
-        assert "another email" in column(report, "detail")[0]
-        assert column(report, "detail")[1:4] == [""] * 3
-        assert column(report, "chunk") == [1, 2, 3, 7, 5, 6, 7]
-        assert column(report.retry_unknown())[4] == "added"
-        frame, override = people(rows[5]), {"ignore_recently_contacted": True}
-        assert column(add(frame, client, journal=tmp_path / "j", overrides=override)) == ["added"]
-        assert sent(service) == [["c", "f"], ["d"], ["e"]]
+    restore(tmp_path / "j")
+    report = people(*rows).outreach.report(journal=tmp_path / "j")
+    others = ["unknown", "recently_contacted", "rejected", "not_sent"]
+    assert column(report) == [*["added"] * 3, *others]
+    assert "another email" in column(report, "detail")[0]
+    assert column(report, "detail")[1:3] == [""] * 2
+    assert column(report, "chunk")[:6] == [1, 2, 3, 4, 5, 6]
 
 
 class TestClient:

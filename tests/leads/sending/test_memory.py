@@ -1,0 +1,293 @@
+"""The journal in memory: what a process, an account and a sequence remember."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending import memory
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import scripted as script
+from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.scripted import Received, Reply, scripted
+
+A, B, C = (f"{name}.x@example.com" for name in "abc")
+EARLIER = "Sent earlier in this session."
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        yield
+
+
+def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
+    """Add people to a sequence."""
+    frame = pd.DataFrame({"email": list(emails)})
+    return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
+
+
+def column(report: SubmissionReport, name: str = "status") -> list[Any]:
+    """Return a column of a report's rows."""
+    return report.rows[name].tolist()
+
+
+def listed(name: str) -> Any:
+    """Return a function that replies that all leads are in this list."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: leads})
+
+    return reply
+
+
+def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
+    """Whom a cell sent, no file's run sends, nor the reverse, also from an earlier process."""
+    journal = tmp_path / "j"
+    with scripted(only_posts([added] * 9)) as service, connected(service) as client:
+        add(client, A)
+        assert column(add(client, A, B, journal=journal)) == ["added"] * 2
+        assert sent(service) == [["a"], ["b"]]
+        assert column(add(client, A, B), "detail") == [EARLIER] * 2
+        read = pd.DataFrame({"email": [A, B]}).outreach.report(journal=journal)
+        assert column(read) == ["added"] * 2
+        assert column(read, "sent_at") == column(of.last_report(), "sent_at")  # type: ignore[arg-type]
+        memory.clear()
+        assert column(add(client, A, B, journal=journal), "detail") == [""] * 2
+        assert column(add(client, B, A)) == ["added"] * 2
+        assert len(sent(service)) == 2
+
+
+def test_texts_as_sent_survive_a_file_of_another_spelling(tmp_path: Path) -> None:
+    """After a file's run with another spelling, the text as sent can still be resent."""
+    journal = tmp_path / "j"
+    with scripted(only_posts([script.hang_up(), added])) as service, connected(service) as client:
+        add(client, A.upper(), journal=journal)
+        changed = add(client, A, journal=journal).retry_unknown()
+        assert column(changed) == ["unknown"]
+        assert column(add(client, A.upper()).retry_unknown()) == ["added"]
+
+
+def test_an_account_is_an_address_and_a_token() -> None:
+    """Another token, sequence or service has another memory; another client object has not."""
+    with scripted(only_posts([added] * 9)) as service, connected(service) as client:
+        add(client, A)
+        with connected(service) as again:
+            assert column(add(again, A), "detail") == [EARLIER]
+        with Client(service.url, "other-token", cache=None) as other:
+            assert column(add(other, A), "detail") == [""]
+        frame = pd.DataFrame({"email": [A]})
+        assert column(frame.outreach.add_to_sequence("s2", client=client), "detail") == [""]
+        assert len(sent(service)) == 3
+
+
+def test_a_plan_keeps_its_memory_with_another_token() -> None:
+    """A plan and its report keep the memory that they began with."""
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
+        report = plan.submit()
+        with Client(service.url, "new-token", cache=None) as other:
+            assert column(plan.submit(client=other)) == ["unknown"]
+            assert column(report.retry_unknown(client=other)) == ["added"]
+            assert column(plan.submit(client=other)) == ["added"]
+        assert len(sent(service)) == 2
+
+
+def test_the_better_outcome_wins(tmp_path: Path) -> None:
+    """Of two records, one that may have acted wins, then the later one."""
+    journal, skip = tmp_path / "j", listed("recently_contacted_and_skipped")
+    with scripted(only_posts([skip, added, added])) as service, connected(service) as client:
+        add(client, A, journal=journal)
+        with Client(service.url, "other-token", cache=None) as other:
+            add(other, A)
+            assert column(add(other, A, journal=journal)) == ["added"]
+        assert len(sent(service)) == 2
+        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("recently_contacted_and_skipped", "Recorded earlier in this session."),
+        ("on_holiday_and_skipped", "Recorded earlier in this session."),
+    ],
+)
+def test_skipped_rows_are_recorded(name: str, detail: str) -> None:
+    """A repeated call does not send skipped rows, unless they have the list's override."""
+    with scripted(only_posts([listed(name), added])) as service, connected(service) as client:
+        add(client, A)
+        assert column(add(client, A), "detail")[0].endswith(detail)
+        is_known = name.startswith("recently")
+        report = add(client, A, overrides=True)
+        assert column(report) == ["added" if is_known else "on_holiday"]
+        assert len(sent(service)) == 1 + is_known
+
+
+def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
+    """A dry run reads the memory; plans and reports of a journal do not."""
+    with scripted(only_posts([added, added])) as service, connected(service) as client:
+        assert column(add(client, A, dry_run=True)) == ["not_sent"]
+        add(client, A)
+        assert column(add(client, A, B, dry_run=True)) == ["added", "not_sent"]
+        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
+        assert len(plan.positions) == 1
+        add(client, B, journal=tmp_path / "j")
+        read = pd.DataFrame({"email": [A, B]}).outreach.report(journal=tmp_path / "j")
+        assert column(read) == ["not_sent", "added"]
+
+
+def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:
+    """A report of an unfinished run is refused while it goes on, and knows its outcomes later."""
+    taken: list[Any] = []
+
+    def take(received: Received) -> Reply:
+        report = of.last_report()
+        assert report is not None
+        with pytest.raises(InvalidInputError, match=r"Another run.*Nothing was sent"):
+            report.retry_unknown()
+        taken.append(report)
+        return script.reset()
+
+    turns = [take, added]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        final = add(client, A)
+        assert column(final) == ["unknown"]
+        for report in (*taken, final, *taken):
+            assert column(report.retry_unknown()) == ["added"]
+        assert len(sent(service)) == 2
+
+
+def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:
+    """After a 401 midway, a retry keeps the reason of the rows that were not begun."""
+    turns = [script.reset(), script.json({}, 401), added]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        report = add(client, A, B, C, chunk_size=1)
+        assert column(report) == ["unknown", "not_sent", "not_sent"]
+        again = report.retry_unknown()
+        assert column(again) == ["added", "not_sent", "not_sent"]
+        assert column(again, "detail")[1:] == column(report, "detail")[1:]
+
+
+def test_colleagues_with_one_weak_url_are_never_present_without_proof() -> None:
+    """Colleagues who share a page ride in one request, by their emails alone."""
+    frame = pd.DataFrame({"email": [A, B, C], "profnet_url": ["https://p.example/company/x"] * 3})
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        plan = frame.outreach.plan("s1", client=client)
+        assert plan.problems["code"].tolist() == ["not_a_profile"] * 3
+        assert "sent by email alone" in plan.problems["message"][0]
+        assert column(plan.submit().retry_unknown()) == ["added"] * 3
+        leads = [
+            lead for one in service.requests if one.method == "POST" for lead in one.json["leads"]
+        ]
+        assert leads == [{"email": email} for email in (A, B, C)] * 2
+
+
+def test_a_stopped_sandbox_is_forgotten() -> None:
+    """Stopping a sandbox clears its memory."""
+    port, counts = 0, []
+    for _ in range(2):
+        with of.sandbox.serve(port=port, people=20, api_key="fixed") as sandbox:
+            port = int(sandbox.url.rpartition(":")[2])
+            with of.connect(sandbox.url, "fixed", cache=None) as client:
+                sequence = sandbox.sequence_ids["accepts_any"]
+                frame = pd.DataFrame({"email": [A]})
+                report = frame.outreach.add_to_sequence(sequence, client=client)
+                assert column(report, "detail") == [""]
+                counts.append(len(sandbox.leads(sequence)))
+    assert counts[0] == counts[1]
+
+
+def test_a_forked_child_keeps_the_records() -> None:
+    """A forked process knows who was sent, and nothing is under way there."""
+
+    def reply(received: Received) -> Reply:
+        child = os.fork()
+        if child == 0:
+            known = [each for each in memory._memories.values() if each.leads]
+            with known[0].lock, known[0].sending({A}):
+                os._exit(0 if len(known[0].leads) == 1 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        return added(received)
+
+    with scripted(only_posts([reply])) as service, connected(service) as client:
+        assert column(add(client, A)) == ["added"]
+
+
+def test_forget_blanks_texts_and_keeps_keys() -> None:
+    """`forget` removes a person from details in memory, but nobody is contacted again."""
+
+    def odd(received: Received) -> Reply:
+        leads = [{"email": A, "profnet_url": "https://p.example/in/zed"}]
+        result = {"total": 1, "total_added_to_sequence": 0, "recently_contacted_and_skipped": leads}
+        return script.json(result)
+
+    with scripted(only_posts([odd])) as service, connected(service) as client:
+        assert A in column(add(client, A), "detail")[0]
+        of.forget(email=A)
+        report = add(client, A)
+        assert column(report) == ["recently_contacted"]
+        assert A not in column(report, "detail")[0]
+        assert len(sent(service)) == 1
+
+
+def test_own_columns_are_kept() -> None:
+    """Own columns with a report's names are kept, and a warning names the outcome's columns."""
+    frame = pd.DataFrame(
+        {"email": [A], "status": ["customer"], "detail": ["VIP"], "error_code": ["E7"]}
+    )
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning, match="own columns status, detail, error_code"):
+            report = frame.outreach.add_to_sequence("s1", client=client, progress=False)
+        assert report.frame["status"].tolist() == ["customer"]
+        assert report.frame["outreach_status"].tolist() == ["added"]
+        again = report.frame.outreach.add_to_sequence("s1", client=client, progress=False)
+        assert again.frame.columns.tolist() == report.frame.columns.tolist()
+
+
+@pytest.mark.long
+def test_flipped_bits_are_refused(tmp_path: Path) -> None:
+    """No flipped bit in the salt, a hash or a status sends a person twice or changes a status."""
+    journal, frame = tmp_path / "j", pd.DataFrame({"email": [A, B]})
+    with scripted(only_posts([added] * 900)) as service, connected(service) as client:
+        add(client, A, B, journal=journal)
+        memory.clear()
+        whole = journal.read_bytes()
+        with closing(sqlite3.connect(journal)) as connection:
+            [(salt,)] = connection.execute("SELECT salt FROM salt")
+            records = [record for (record,) in connection.execute("SELECT record FROM records")]
+        places = [whole.index(salt) + at for at in range(0, len(salt), 5)]
+        for record in records:
+            places += [whole.index(record) + at for at in range(0, len(record), 11)]
+        for place in places:
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << place % 8
+            journal.write_bytes(flipped)
+            with pytest.raises(InvalidInputError, match="is damaged"):
+                frame.outreach.report(journal=journal)
+            with pytest.raises(InvalidInputError, match=r"is damaged.*Nothing was sent"):
+                add(client, A, B, journal=journal)
+        assert len(sent(service)) == 1
+
+
+def test_a_placeholder_mailbox_is_reported(tmp_path: Path) -> None:
+    """The report says that a row with a placeholder as mailbox goes by the default senders."""
+    with of.connect("sandbox", cache=None) as client:
+        boxes = of.mailboxes(status="active", client=client)
+        frame = pd.DataFrame({"email": [A, B], "box": ["n/a", boxes["email"].iloc[0]]})
+        sequence = client.sandbox.sequence_ids["accepts_any"]  # type: ignore[union-attr]
+        report = frame.outreach.add_to_sequence(sequence, mailbox="box", client=client)
+        assert "is a placeholder" in column(report, "detail")[0]
+        assert "sequence's senders" in str(report)
