@@ -70,7 +70,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     statuses.NOT_SENT: Meaning(
         "Not sent: the run ended too early, or the service refused the mailbox.",
-        "Repeat the call with the same journal; without a journal, plan these rows again.",
+        "Repeat the call, with the same journal if you passed one.",
     ),
 }
 DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
