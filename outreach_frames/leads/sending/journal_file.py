@@ -163,28 +163,34 @@ class JournalFile:
         by_row = {
             lead.sent_row.identifiers: lead for lead in known if lead.number not in self.leads
         }
-        for their in self._find({*people, *plan.sent_texts, *recorded}):
+        texts = {*people, *plan.sent_texts, *recorded}
+        # Digests among the texts must not replace the texts of the same digests.
+        of_digest = {self.digests[text]: text for text in texts if self.digests[text] != text}
+        text_of = _Same(of_digest).__getitem__
+        for their in (lead.translated(text_of) for lead in self._find(texts)):
             own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)
             if own is not None:
                 # Another process may have recorded this person with another number.
                 merged.pop(own.number, None)
-            is_new = own is None or own.is_copy_of(their)
-            merged[their.number] = their if is_new or own is None else own.merged(their)
+            is_changed = own is not None and not own.is_copy_of(their)
+            merged[their.number] = (
+                own.translated(text_of).merged(their) if own is not None and is_changed else their
+            )
         return [merged[number] for number in sorted(merged)]
 
     def _find(self, texts: Iterable[Text]) -> list[Lead]:
-        """Return the file's leads of the people with these texts, in place of known digests."""
-        of_digest = _Same({self.digests[text]: text for text in texts})
+        """Return the file's leads of the people with these texts."""
         found: list[Lead] = []
-        others, people = list(self.leads.values()), of_digest.keys() - {None}
+        known = {self.digests[text] for text in texts} - {None}
+        others, people = list(self.leads.values()), known
         while people:
-            known = [not people.isdisjoint(identifiers_of([lead])) for lead in others]
-            new = list(compress(others, known))
+            is_found = [not people.isdisjoint(identifiers_of([lead])) for lead in others]
+            new = list(compress(others, is_found))
             found += new
-            others = [lead for lead, is_known in zip(others, known, strict=True) if not is_known]
+            others = [lead for lead, one in zip(others, is_found, strict=True) if not one]
             # As in memory, the identifiers of a lead that reached nobody lead no further.
-            people = identifiers_of(lead for lead in new if lead.is_reached) - of_digest.keys()
-        return [lead.translated(of_digest.__getitem__) for lead in found]
+            people = identifiers_of(lead for lead in new if lead.is_reached) - known
+        return found
 
     def write(
         self,

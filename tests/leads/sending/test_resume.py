@@ -15,6 +15,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts
@@ -562,3 +563,16 @@ def test_rows_stay_linked_after_a_refused_override(path: Path) -> None:
             "duplicate_in_frame",
             "added",
         ]
+
+
+def test_a_text_replaces_its_digest_in_memory(path: Path) -> None:
+    """A row of an earlier process is recognised by a text that an intermediate run lacked."""
+    with scripted(only_posts([script.hang_up()])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning, match="unknown"):
+            add(client, [(A, U)], path)
+        memory.clear()
+        for rows in ([(A, V)], [(A, V), (A, U)]):
+            with pytest.warns(OutreachWarning, match="unknown"):
+                report = add(client, rows, path)
+        assert statuses(report) == ["duplicate_in_frame", "unknown"]
+        assert "was sent with another" not in report.rows["detail"][1]
