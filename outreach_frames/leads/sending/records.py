@@ -176,14 +176,14 @@ class Records:
         if not self.leads:
             return []
         found: dict[int, Lead] = {}
-        todo = seen = set(people)
-        while todo:
-            known = self._numbers.keys() & todo
+        new_people = seen = set(people)
+        while new_people:
+            known = self._numbers.keys() & new_people
             numbers = {number for each in known for number in self._numbers[each]}
             new = [self.leads[number] for number in numbers - found.keys()]
             found |= {lead.number: lead for lead in new}
-            todo = identifiers_of(lead for lead in new if lead.is_reached) - seen
-            seen = seen | todo
+            new_people = identifiers_of(lead for lead in new if lead.is_reached) - seen
+            seen = seen | new_people
         return [found[number] for number in sorted(found)]
 
 

@@ -55,7 +55,7 @@ def listed(name: str) -> Any:
 
 
 def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
-    """Whom a cell sent, no file's run sends, nor the reverse, also from an earlier process."""
+    """A file's run sends nobody that a cell sent, and the reverse, also after a restart."""
     journal = tmp_path / "j"
     with scripted(only_posts([added] * 9)) as service, connected(service) as client:
         add(client, A)

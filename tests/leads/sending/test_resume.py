@@ -509,7 +509,7 @@ def test_a_dry_run_of_a_sent_plan(path: Path) -> None:
 
 @pytest.mark.parametrize("row", [(A, None), (A, U), (None, U)])
 def test_a_person_of_a_current_run_is_refused(row: Row) -> None:
-    """A run with a person whom another thread is sending is refused; others proceed."""
+    """A run with a person of another thread's run is refused; others proceed."""
     begun, go_on = threading.Event(), threading.Event()
 
     def held(received: Received) -> Reply:
