@@ -81,6 +81,18 @@ def test_texts_as_sent_survive_a_file_of_another_spelling(tmp_path: Path) -> Non
         assert column(add(client, A.upper()).retry_unknown()) == ["added"]
 
 
+def test_a_plan_that_continues_with_another_token() -> None:
+    """Leads that a plan sent with another token are known to later calls with that token."""
+    refuse = script.json({"error": "no"}, 400)
+    with scripted(only_posts([refuse, added])) as service, connected(service) as client:
+        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
+        assert column(plan.submit(progress=False)) == ["rejected"]
+        with Client(service.url, "other-token", cache=None) as other:
+            assert column(plan.submit(progress=False, client=other)) == ["added"]
+            assert column(add(other, A), "detail") == [EARLIER]
+        assert len(sent(service)) == 2
+
+
 def test_an_account_is_an_address_and_a_token() -> None:
     """Another token, sequence or service has another memory; another client object has not."""
     with scripted(only_posts([added] * 9)) as service, connected(service) as client:
