@@ -94,7 +94,7 @@ def read_header(path: Path) -> tuple[int, int] | None:
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_NOTADB:
             raise
         return None
     return application_id, version
@@ -145,7 +145,7 @@ def snapshot(path: Path) -> sqlite3.Connection:
     try:
         content = _read_locked(path, "ro")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
             raise
         # A killed run left an incomplete transaction; SQLite rolls it back in a writable copy.
         with TemporaryDirectory() as folder:

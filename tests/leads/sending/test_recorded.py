@@ -263,6 +263,10 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.journal")) as old:
         old.execute("PRAGMA user_version = 2")
     (tmp_path / "cut.journal").write_bytes(path.read_bytes()[:9000])
+    # An unknown schema format, which SQLite rejects without an error code.
+    content = bytearray(path.read_bytes())
+    content[47] ^= 1
+    (tmp_path / "format.journal").write_bytes(content)
     for name, message in {
         "none.journal": "there is no such file",
         ".": "is a folder",
@@ -271,6 +275,7 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
         "other.journal": "not a journal",
         "old.journal": "another version",
         "cut.journal": "is damaged",
+        "format.journal": "is damaged",
     }.items():
         for call in (lambda one: frame.outreach.report(journal=one), frame.outreach.without):
             with pytest.raises(InvalidInputError, match=message):
