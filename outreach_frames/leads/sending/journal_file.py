@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from itertools import compress
 from os.path import samestat
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -31,7 +30,12 @@ from outreach_frames.common.atomic_files import expanded, require_readable_file,
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
 from outreach_frames.leads.prepared import PreparedLeads, Text
-from outreach_frames.leads.sending.records import Lead, RowIdentifiers, identifiers_of
+from outreach_frames.leads.sending.records import (
+    Lead,
+    Records,
+    RowIdentifiers,
+    identifiers_of,
+)
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
@@ -132,7 +136,7 @@ class JournalFile:
         # True if the file disappeared: it must not be recreated.
         self.is_lost: bool = False
         self.path: Final = place.path
-        self.leads: dict[int, Lead] = {}
+        self.records: Final = Records()
         self.notes: list[str] = []
         self._place = place
         with ExitStack() as stack:
@@ -153,6 +157,11 @@ class JournalFile:
             self._stack = stack.pop_all()
             _LOGGER.info("journal opened; it has %d leads", len(self.leads))
 
+    @property
+    def leads(self) -> Mapping[int, Lead]:
+        """The file's leads by number."""
+        return self.records.leads
+
     def merge(
         self, known: Collection[Lead], people: Iterable[Text], plan: PreparedLeads
     ) -> list[Lead]:
@@ -167,7 +176,8 @@ class JournalFile:
         # Digests among the texts must not replace the texts of the same digests.
         of_digest = {self.digests[text]: text for text in texts if self.digests[text] != text}
         text_of = _Same(of_digest).__getitem__
-        for their in (lead.translated(text_of) for lead in self._find(texts)):
+        found = self.records.find({self.digests[text] for text in texts} - {None})
+        for their in (lead.translated(text_of) for lead in found):
             own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)
             if own is not None:
                 # Another process may have recorded this person with another number.
@@ -177,20 +187,6 @@ class JournalFile:
                 own.translated(text_of).merged(their) if own is not None and is_changed else their
             )
         return [merged[number] for number in sorted(merged)]
-
-    def _find(self, texts: Iterable[Text]) -> list[Lead]:
-        """Return the file's leads of the people with these texts."""
-        found: list[Lead] = []
-        known = {self.digests[text] for text in texts} - {None}
-        others, people = list(self.leads.values()), known
-        while people:
-            is_found = [not people.isdisjoint(identifiers_of([lead])) for lead in others]
-            new = list(compress(others, is_found))
-            found += new
-            others = [lead for lead, one in zip(others, is_found, strict=True) if not one]
-            # As in memory, the identifiers of a lead that reached nobody lead no further.
-            people = identifiers_of(lead for lead in new if lead.is_reached) - known
-        return found
 
     def write(
         self,
@@ -208,7 +204,7 @@ class JournalFile:
         if changed or notes:
             with self._explained(kind), sqlite_file.transaction(self._connection):
                 _insert(self._connection, self.salt, [*changed, *notes])
-        self.leads |= {lead.number: lead for lead in changed}
+        self.records.put(changed)
         self.notes += (note.text for note in notes)
 
     def close(self) -> None:
@@ -285,13 +281,15 @@ class JournalFile:
     def _read(self, submission: Mapping[str, str]) -> None:
         """Read and check all records."""
         stored: dict[str, str] | None = None
+        leads: list[Lead] = []
         for record in _records(self._connection, self.salt):
             if isinstance(record, Lead):
-                self.leads[record.number] = record
+                leads.append(record)
             elif isinstance(record, Note):
                 self.notes.append(record.text)
             else:
                 stored = record.parts
+        self.records.put(leads)
         if stored is None:
             raise sqlite3.DatabaseError("its submission is missing")
         changed = [part for part, value in submission.items() if stored.get(part) != value]
