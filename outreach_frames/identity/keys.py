@@ -389,7 +389,8 @@ def _segments(parts: SplitResult) -> list[str]:
 
 
 def _decoded(segment: str) -> str:
-    return unicodedata.normalize("NFC", visible(unquote(segment))).lower()
+    name = "".join(filter(str.isprintable, visible(unquote(segment))))
+    return unicodedata.normalize("NFC", name.strip()).lower()
 
 
 def _encoded(text: str) -> str:

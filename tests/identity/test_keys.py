@@ -180,6 +180,8 @@ SAME_URLS = {
         "https://profnet.example/in/anna",
         "https://profnet.example/in/an%EF%B8%8Fna",
         "https://profnet.example/in/anna%E3%85%A4%E2%80%8B%E2%80%8E",
+        # A letter mark, a joiner, a tag, an unassigned code point and blanks.
+        "https://profnet.example/in/a%D8%9Cn%E2%80%8Dn%F3%A0%80%81a%E2%81%A5%C2%A0%20",
     ],
     "percent-encoding": [
         "https://profnet.example/p/é/%2f?q=ü",
