@@ -11,7 +11,7 @@ from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
 _NAMED: Final = re.compile(r"(?:of\.|\w+\.(outreach\.))((?:\w+\.)*\w+)")
-_MODULES: Final = {"of.distributed", "of.keys", "of.plots", "of.sandbox", "of.widgets"}
+_MODULES: Final = {"of.keys", "of.plots", "of.sandbox", "of.widgets"}
 _LOGGER: Final = logging.getLogger(__name__)
 
 

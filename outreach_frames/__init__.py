@@ -27,11 +27,9 @@ from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.sequences import sequences
 
 if TYPE_CHECKING:
-    from outreach_frames import distributed as distributed
     from outreach_frames import keys, plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.analysis.capacity import sending_capacity
-    from outreach_frames.analysis.engine_schema import schema
     from outreach_frames.analysis.interface_columns import columns
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
@@ -72,7 +70,6 @@ __all__ = [
     "read_prospects",
     "sandbox",
     "save_filters",
-    "schema",
     "search_people",
     "sending_capacity",
     "sequences",
@@ -83,7 +80,7 @@ __all__ = [
 ]
 
 # Modules to import on first use, because their libraries are slow to import.
-_LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
+_LAZY_MODULES = frozenset({"keys", "plots", "sandbox", "widgets"})
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
     "check": "service_check",
@@ -94,7 +91,6 @@ _LAZY_MEMBERS = {
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
-    "schema": "analysis.engine_schema",
     "sending_capacity": "analysis.capacity",
     "snapshot_people": "history.snapshots",
     "snapshots": "history.snapshots",

@@ -165,7 +165,7 @@ def forget(
         The folder with your files. Its files that contain the people are listed: journals, exports,
         snapshots, checkpoints, tables and other clients' caches.
     files : bool
-        Remove the people from this package's files in the folder too: rows from CSV, NDJSON,
+        Remove the people from this package's files in the folder too: rows from CSV,
         Parquet and Excel files, exports and snapshots; addresses from the service's messages in
         journals; and stored responses from caches. Interrupted exports, files of other programs and
         files that were changed later are only listed.
@@ -482,6 +482,5 @@ def _checkpoint_texts(path: Path) -> Iterator[str]:
         spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()
         query = "SELECT value FROM export UNION ALL SELECT value FROM errors"
         yield from (value for (value,) in database.execute(query).fetchall())
-    target = path.parent.name.removeprefix(".").removesuffix(".partial")
     for begins, ends in spans:
-        yield from part_texts(target, read_span(path, Span(begins, ends)))
+        yield from part_texts(read_span(path, Span(begins, ends)))

@@ -67,7 +67,7 @@ def test_two_tables_are_compared_in_the_terminal(
     moving: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files of any format are compared, and without --out the result is printed."""
-    files = [str(tmp_path / name) for name in ("before.csv", "after.ndjson")]
+    files = [str(tmp_path / name) for name in ("before.csv", "after.parquet")]
     for file in files:
         assert main(["export", file, *SEARCH]) == 0
     capsys.readouterr()

@@ -64,7 +64,7 @@ FAULTS = [
     ("export people.csv --limit 0", "or no --limit"),
     ("export people.csv --limit 3", "Pass no --limit to read all"),
     ("export people.csv --page-size 500", "--page-size 500 is out of range"),
-    ("export people.txt", ".ndjson"),
+    ("export people.txt", ".parquet"),
     ("export none/people.csv", "create the folder"),
     ("find-people accounts.csv", "at least one of --company-id, "),
     ("find-people accounts.csv --domain Wbe", "The table has no column"),

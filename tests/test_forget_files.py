@@ -142,7 +142,7 @@ def test_only_the_persons_rows_are_removed(tmp_path: Path) -> None:
 def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> None:
     """Exports in each format, their parts and categories, and snapshots lose only one person."""
     filters = {"person_seniorities": ["owner", "founder"]}
-    names = ("a.csv", "a.ndjson", "a.parquet", "parts")
+    names = ("a.csv", "a.parquet", "parts")
     for name in names:
         of.export_people(tmp_path / name, filters, limit=9, progress=False)
     of.export_people(tmp_path / "split.csv", filters, split_by="person_seniorities", limit=9)

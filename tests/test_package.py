@@ -64,12 +64,6 @@ def test_importing_is_light() -> None:
     assert HEAVY & set(loaded) == set()
 
 
-def test_the_cluster_module_is_imported_on_use() -> None:
-    """`of.distributed` can be used like other modules, and is not public without Dask."""
-    assert callable(of.distributed.read_people)
-    assert "distributed" not in of.__all__
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """An unknown name is an AttributeError."""
     with pytest.raises(AttributeError, match="serach_people"):

@@ -186,7 +186,6 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
     frame.outreach.to_csv(files / "people.csv")
     frame.outreach.to_parquet(files / "people.parquet")
     frame.outreach.to_excel(files / "people.xlsx")
-    frame.to_json(files / "people.ndjson", orient="records", lines=True)
     frame.tail(1).to_csv(files / "others.csv")
     (files / "picture.png").write_bytes(EMAIL.encode())
     with of.connect("sandbox", cache=None) as client:
@@ -203,14 +202,13 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
     assert rows == {
         "journal": ("journal", 1),
         "people.csv": ("export", 2),
-        "people.ndjson": ("export", 2),
         "people.parquet": ("export", 2),
         "people.xlsx": ("export", 2),
     }
     assert not found["removed"].any()
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.ndjson", "people.parquet", "people"])
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people"])
 def test_an_interrupted_export_is_found(tmp_path: Path, name: str) -> None:
     """People in the checkpoint of an interrupted export are found."""
 
@@ -308,11 +306,10 @@ def test_people_are_found_in_every_spelling(tmp_path: Path) -> None:
     frame.outreach.to_csv(tmp_path / "x.csv")
     frame.outreach.to_parquet(tmp_path / "x.parquet")
     frame.outreach.to_excel(tmp_path / "x.xlsx")
-    frame.to_json(tmp_path / "x.ndjson", orient="records", lines=True)
     frame.to_csv(tmp_path / "x.txt", encoding="utf-16")
     for url, email in ((SPELLINGS[1], "ada@bücher.example"), (SPELLINGS[2], SPELLINGS[6])):
         found = of.forget(profnet_url=url, email=email, folder=tmp_path)
-        assert found["rows"].tolist() == [len(SPELLINGS)] * 5
+        assert found["rows"].tolist() == [len(SPELLINGS)] * 4
 
 
 def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:

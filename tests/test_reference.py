@@ -32,7 +32,7 @@ WIDGETS = {
     "AddToSequence": "add_to_sequence",
     "MailboxLimits": "mailbox_limits",
 }
-MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
+MODULES = ("keys", "plots", "sandbox", "widgets")
 
 
 @pytest.fixture(scope="module")

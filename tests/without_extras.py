@@ -25,9 +25,7 @@ from tests import foreign_mock, scripted
 OPENAPI = Path(__file__).parents[1] / "data" / "openapi.json"
 OPTIONAL = (
     "dask",
-    "distributed",
     "duckdb",
-    "fsspec",
     "httptools",
     "jupyterlab",
     "keyring",
@@ -53,7 +51,6 @@ CALLS: dict[str, dict[str, Callable[[], Any]]] = {
         'of.connect("sandbox")': lambda: of.connect("sandbox"),
         "of.sandbox.serve()": lambda: of.sandbox.serve(people=20),
     },
-    "dask": {"of.distributed.read_people()": lambda: of.distributed.read_people("x.ndjson")},
     "login": {
         "of.login()": lambda: of.login("https://x.example"),
         "of.logout()": of.logout,

@@ -126,7 +126,6 @@ TASKS: Final = (
             "df.outreach.recent_activity",
             "df.outreach.unlist",
             "of.columns",
-            "of.schema",
         ),
     ),
     Task(
@@ -196,7 +195,6 @@ TASKS: Final = (
             "df.outreach.to_parquet",
             "of.read_prospects",
             "of.export_people",
-            "of.distributed.read_people",
         ),
     ),
     Task(

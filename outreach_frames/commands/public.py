@@ -42,7 +42,6 @@ from outreach_frames.demo import run_demo
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.excel import write_excel
-from outreach_frames.files.ndjson import write_ndjson
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text
 from outreach_frames.service_check import FAILED, WARNING
@@ -54,7 +53,6 @@ _WRITERS: Final[dict[str, Callable[[pd.DataFrame, Path], Path]]] = {
     ".parquet": write_parquet,
     ".xlsx": write_excel,
     ".tsv": partial(write_csv, sep="\t"),
-    ".ndjson": write_ndjson,
 }
 
 
@@ -192,8 +190,8 @@ _OUT: Final = option(
     "--out",
     type=_TABLE_PATH,
     metavar="FILE",
-    help="write all columns to a .csv, .tsv, .xlsx, .parquet or .ndjson file; after a failure, the "
-    "partial result is in a file with .partial in its name",
+    help="write all columns to a .csv, .tsv, .xlsx or .parquet file; after a failure, the partial "
+    "result is in a file with .partial in its name",
 )
 _LOGIN_PROFILE: Final = option(
     "--profile",
@@ -379,8 +377,8 @@ COMMANDS: Final = (
             option(
                 "file",
                 type=_path,
-                help="a .csv, .parquet or .ndjson file (one person in JSON per line), or a folder, "
-                "without an ending, for many Parquet files",
+                help="a .csv or .parquet file, or a folder, without an ending, for many Parquet "
+                "files",
             ),
             option("--limit", type=int, help="maximum number of people (default: all)"),
             option(

@@ -152,30 +152,6 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def move_file(path: str | Path, source: Path) -> Path:
-    """Move a complete file to its target on the same disk, as durably as `replace_file`.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "made.tmp").write_bytes(b"done")
-    >>> move_file(folder / "note.txt", folder / "made.tmp").read_bytes()
-    b'done'
-    """
-    target = expanded(path)
-    refuse_special_file(target)
-    try:
-        place = resolve_links(target)
-        with source.open("r+b") as file:
-            os.fsync(file.fileno())
-        mode = _mode_like(place, source)
-        move(source, place)
-        set_mode(place, mode)
-        sync_folder(place.parent)
-    except OSError as error:
-        raise unwritable(target, error) from error
-    return target
-
-
 def _mode_like(model: Path, target: Path) -> int:
     """Return the permissions of `model` if it exists, otherwise those of a new file."""
     if model.exists():

@@ -1,8 +1,7 @@
-"""Write an export of people as CSV, NDJSON, Parquet, or a folder of Parquet files.
+"""Write an export of people as CSV, Parquet, or a folder of Parquet files.
 
 The last page may still add a column, so a `Checkpoint` keeps the people in parts until the search
-ends. Then the parts are combined into the file. CSV parts are encoded during the search, and
-encoded again only if other parts have more columns.
+ends. Then the parts are combined into the file.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +23,6 @@ from outreach_frames.common.atomic_files import (
     copy_mode,
     expanded,
     move,
-    move_file,
     refuse_special_file,
     replace_file,
     replace_folder,
@@ -36,14 +33,10 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
-from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
-from outreach_frames.files.csv_notes import replacing_metadata
+from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
-from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
-from outreach_frames.reading.raw_people import LINE, join_lines, read_people_lines
 from outreach_frames.resources.people import undocumented_columns
-from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
 
 FOLDER: Final = "a folder of Parquet parts"
@@ -59,10 +52,6 @@ class Format:
     """A file format of exports."""
 
     name: str
-    read: Callable[[Sequence[bytes]], list[PeoplePage]]
-    # A function that adds a column named after the split filter, with the part's filter value.
-    label: Callable[[pa.Table, str, str], pa.Table]
-    encode: Callable[[pa.Table], bytes | memoryview]
     # A function that writes all parts and the search's `.attrs` to the target.
     finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
 
@@ -83,25 +72,16 @@ def format_of(path: str | Path) -> Format:
         is_excel = suffix in {".xlsx", ".xls"}
         excel = " For Excel, use search_people(...).outreach.to_excel(path)." * is_excel
         raise InvalidInputError(
-            f"{path} ends in {suffix}. Pass a path that ends in .csv, .ndjson or .parquet, or a "
+            f"{path} ends in {suffix}. Pass a path that ends in .csv or .parquet, or a "
             f"folder (no suffix) for Parquet parts.{excel}"
         )
     refuse_special_file(target)
     return _FORMATS[suffix]
 
 
-def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
-    """Yield the people of a part as text; `target` is the file name of the export."""
-    suffix = Path(target).suffix.lower()
-    if suffix == ".ndjson":
-        yield from part.to_pybytes().decode(errors="replace").split("\n")
-        return
-    if suffix == ".csv":
-        schema, rows = _csv_part(part)
-        people = read_csv_rows(rows, schema)
-    else:
-        people = pa.ipc.open_stream(part).read_all()
-    for row in people.to_pylist():
+def part_texts(part: pa.Buffer) -> Iterator[str]:
+    """Yield the people of a part as text."""
+    for row in pa.ipc.open_stream(part).read_all().to_pylist():
         yield str(list(row.values()))
 
 
@@ -121,18 +101,8 @@ def _require_own_folder(target: Path) -> None:
         )
 
 
-def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
-    # Append the member as text, so that the service's JSON stays unchanged.
-    member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
-    lines = [
-        line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member + b"\n"
-        for line in people.column(LINE).to_pylist()
-    ]
-    position = people.schema.get_field_index(LINE)
-    return people.set_column(position, LINE, pa.array(lines, people.schema.field(position).type))
-
-
-def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
+def with_label(people: pa.Table, name: str, value: str) -> pa.Table:
+    """Add a column named after the split filter, with the part's filter value."""
     names = {name: unique_name(name, people.column_names)}
     renamed = people.rename_columns([names.get(one, one) for one in people.column_names])
     return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
@@ -149,45 +119,20 @@ def _empty_frame(empty: pa.Table, split: Split | None) -> pd.DataFrame:
     return frame.assign(**{split[0]: _category([], split[1])}) if split else frame
 
 
-def _encode_lines(people: pa.Table) -> bytes:
-    return join_lines(people.column(LINE))
-
-
-def _encode_csv(people: pa.Table) -> bytes:
-    """Encode CSV rows, preceded by their schema in case other parts have more columns."""
-    return b"".join([people.schema.serialize(), csv_rows(people)])
-
-
-def _csv_part(content: pa.Buffer) -> tuple[pa.Schema, pa.Buffer]:
-    reader = pa.BufferReader(content)
-    schema = pa.ipc.read_schema(reader)
-    return schema, content[reader.tell() :]
-
-
-def _encode_table(people: pa.Table) -> memoryview:
+def encoded(people: pa.Table) -> memoryview:
+    """Encode people as a part of the checkpoint."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, people.schema) as writer:
         writer.write_table(people)
     return memoryview(sink.getvalue())
 
 
-def _finish_lines(
-    parts: Checkpoint, target: Path, _: Mapping[str, Any], _split: Split | None
-) -> None:
-    parts.close_rows()
-    with replacing_metadata(target, {}, parts.rows, made_in=parts.folder):
-        move_file(target, parts.rows)
-
-
 def _finish_csv(parts: Checkpoint, target: Path, _: Mapping[str, Any], split: Split | None) -> None:
     empty = _empty_table(parts)
     header, notes = csv_header(_empty_frame(empty, split))
 
-    def rows(span: Span) -> pa.Buffer | memoryview:
-        schema, written = _csv_part(read_span(parts.rows, span))
-        if schema == empty.schema:
-            return written
-        return csv_rows(_with_columns(empty, read_csv_rows(written, schema)))
+    def rows(span: Span) -> memoryview:
+        return csv_rows(_with_columns(empty, _read_table(parts.rows, span)))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
@@ -307,8 +252,7 @@ def _with_columns(empty: pa.Table, people: pa.Table) -> pa.Table:
 
 
 _FORMATS: Final = {
-    ".csv": Format(".csv", read_in_worker, _label_table, _encode_csv, _finish_csv),
-    ".ndjson": Format(".ndjson", read_people_lines, _label_lines, _encode_lines, _finish_lines),
-    ".parquet": Format(".parquet", read_in_worker, _label_table, _encode_table, _finish_parquet),
-    FOLDER: Format(FOLDER, read_in_worker, _label_table, _encode_table, _finish_folder),
+    ".csv": Format(".csv", _finish_csv),
+    ".parquet": Format(".parquet", _finish_parquet),
+    FOLDER: Format(FOLDER, _finish_folder),
 }

@@ -15,8 +15,7 @@ from outreach_frames.common.atomic_files import expanded, resolve_links, unwrita
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
-from outreach_frames.export.formats import Format, format_of
-from outreach_frames.reading.raw_people import read_people_lines
+from outreach_frames.export.formats import Format, encoded, format_of, with_label
 from outreach_frames.resources.people import without_added
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search
@@ -55,15 +54,15 @@ def export_people(
     Parameters
     ----------
     path : str or Path
-        ``.csv``: the format of ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the
-        JSON that the service sent. ``.parquet``: the format of ``df.outreach.to_parquet``. A path
-        without a suffix: a folder of Parquet files of 10,000 people each. `read_prospects` reads
-        all these formats. Next to a CSV or NDJSON file, a small metadata file stores a checksum, so
-        that `forget` can recognise the export.
+        ``.csv``: the format of ``df.outreach.to_csv``. ``.parquet``: the format of
+        ``df.outreach.to_parquet``. A path without a suffix: a folder of Parquet files of 10,000
+        people each, which Dask, Polars, DuckDB and Spark read in parallel. `read_prospects` reads
+        all these formats. Next to a CSV file, a small metadata file stores a checksum, so that
+        `forget` can recognise the export.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional
-        As for `search_people`. Not allowed for NDJSON, which has each person's complete JSON.
+        As for `search_people`.
     limit : int or None
         Maximum number of people to write; None writes all.
     resume : bool
@@ -78,8 +77,8 @@ def export_people(
         False for a file that you share: filters may hold your colleagues' emails
         (`profnet_networks`).
     refresh : bool
-        Send requests even if the cache has fresh responses, as is always done for NDJSON. The
-        responses to an export are not cached.
+        Send requests even if the cache has fresh responses. The responses to an export are not
+        cached.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
@@ -120,20 +119,13 @@ def export_people(
     """
     kind = format_of(path)
     chosen = check_columns(columns, [split_by])
-    if chosen is not None and kind.read is read_people_lines:
-        raise InvalidInputError(
-            f"columns= does not apply to {path}: NDJSON always has each person's complete JSON. "
-            "Pass a path that ends in .csv or .parquet, or a folder."
-        )
     whole = Search(
         resolve(client),
         check_filters(filters, fields, export_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
-        # NDJSON needs the service's JSON; the cache holds tables.
-        refresh=refresh or kind.read is read_people_lines,
+        refresh=refresh,
         store=False,
-        read_bodies=kind.read,
         columns=without_added(chosen, [split_by]),
     )
     search = SplittableSearch(whole, split_by)
@@ -143,7 +135,7 @@ def export_people(
             with parts.explained():
                 search.resume(parts.state)
         try:
-            _read(search, kind, parts, progress)
+            _read(search, parts, progress)
             # Free the reader's memory before writing.
             pa.default_memory_pool().release_unused()
             split = None if split_by is None else (split_by, search.values)
@@ -188,7 +180,7 @@ def _identity(
     return identity | {name: value for name, value in further.items() if value is not None}
 
 
-def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
+def _read(search: SplittableSearch, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to the end, and store each part."""
     search.errors = list(parts.errors)
     search.sightings_of = parts.sightings
@@ -198,11 +190,11 @@ def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: b
         for people in search.tables():
             labelled = people
             if search.split_by is not None:
-                labelled = kind.label(people, search.split_by, search.values[search.index])
+                labelled = with_label(people, search.split_by, search.values[search.index])
             if parts.columns is not None:
                 labelled = labelled.select(parts.columns)
             state = {**search.state, "begins": parts.first_part}
-            parts.append(kind.encode(labelled), state, search.errors[len(parts.errors) :])
+            parts.append(encoded(labelled), state, search.errors[len(parts.errors) :])
             bar.total = search.expected
             bar.update(people.num_rows)
 

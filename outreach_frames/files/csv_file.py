@@ -164,19 +164,6 @@ def csv_rows(table: pa.Table) -> memoryview:
     return memoryview(buffer.getvalue())
 
 
-def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """Convert the output of `csv_rows` back to a table with this schema."""
-    if not len(content):
-        return schema.empty_table()
-    types = {field.name: arrow_stored_type(field.type) for field in schema}
-    table = _read_arrow_csv(content, types, block_size=len(content) + 1, names=schema.names)
-    columns = [
-        read_arrow(unescape(column) if is_text(column.type) else column, field.type)
-        for field, column in zip(schema, table.columns, strict=True)
-    ]
-    return pa.table(columns, schema=schema)
-
-
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
     """Return the CSV header of a frame, and the entries of its metadata file."""
     table, models, metadata = _csv_table(frame.iloc[:0], index=False)
@@ -192,7 +179,7 @@ def replace_csv(
     *,
     made_in: Path | None = None,
 ) -> Path:
-    """Replace a CSV or NDJSON file, and its metadata file."""
+    """Replace a CSV file, and its metadata file."""
     target = expanded(path)
     refuse_special_file(target)
     refuse_special_file(notes_path(target))

@@ -1,4 +1,4 @@
-"""Write and read the metadata file of a CSV or NDJSON file that this package wrote.
+"""Write and read the metadata file of a CSV file that this package wrote.
 
 The metadata file holds checksums, which reveal edits, and the dtypes of a CSV file as an Arrow
 schema.

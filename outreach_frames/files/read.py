@@ -1,4 +1,4 @@
-"""Read tables from CSV, Excel, Parquet and NDJSON files."""
+"""Read tables from CSV, Excel and Parquet files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
 from outreach_frames.files.csv_notes import NOTES_ERRORS
-from outreach_frames.files.csv_text import decoded, require_utf8
 from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.parquet import frame_of_parquet
-from outreach_frames.reading.flatten import concat_tables, people_frame, seen_columns
-from outreach_frames.reading.ndjson import read_ndjson
+from outreach_frames.reading.flatten import concat_tables, seen_columns
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
@@ -28,17 +26,17 @@ _SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
 def read_prospects(
     path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
 ) -> pd.DataFrame:
-    r"""Read a CSV, Excel, Parquet or NDJSON file of this package or another program.
+    r"""Read a CSV, Excel or Parquet file of this package or another program.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, a folder of
-        ``.parquet`` files, or an ``.ndjson`` file with one person per line, as a JSON object.
+        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, or a folder of
+        ``.parquet`` files.
     sheet_name : str or int, optional
         The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
     encoding : str, optional
-        The encoding of a CSV or NDJSON file that is not UTF-8, such as "cp1252" (Excel's "CSV") or
+        The encoding of a CSV file that is not UTF-8, such as "cp1252" (Excel's "CSV") or
         "utf-16" (Excel's "Unicode Text").
 
     Returns
@@ -122,10 +120,6 @@ def _read(
                 raise InvalidInputError(f"{source} is empty. Get the file again.")
             return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
         require_readable_file(source, open_pipes=as_text)
-        if suffix in {".ndjson", ".jsonl"}:
-            content = decoded(source.read_bytes(), source, encoding)
-            require_utf8(content, source)
-            return people_frame(read_ndjson(content, str(source)))
         if suffix in _SPREADSHEETS and source.exists():
             raise not_a_table(source)
         if as_text or suffix in SUFFIXES:
@@ -133,7 +127,7 @@ def _read(
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
-        f"{source} cannot be read; pass a .csv, .xlsx, .parquet or .ndjson file, "
+        f"{source} cannot be read; pass a .csv, .xlsx or .parquet file, "
         "or a folder of Parquet files."
     )
 

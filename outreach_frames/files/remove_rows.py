@@ -1,6 +1,6 @@
 """Remove people's rows from files that this package wrote and no other program has changed.
 
-The package recognises its CSV and NDJSON files by the checksum in the metadata file, its Parquet
+The package recognises its CSV files by the checksum in the metadata file, its Parquet
 files by metadata, and its workbooks by a property. Rows of other people stay unchanged.
 """
 
@@ -94,7 +94,7 @@ def _rows_of_people(
 
 
 def _from_text(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
-    """Return a function that removes rows from a CSV or NDJSON file; it keeps all other bytes."""
+    """Return a function that removes rows from a CSV file; it keeps all other bytes."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
         raise InvalidInputError("no metadata file proves that this package wrote the file")
     models, metadata = read_notes(path)
@@ -103,15 +103,11 @@ def _from_text(path: Path, holds: Holds, identifies: Identifies) -> Callable[[],
         raise InvalidInputError(
             "the file or its metadata file was changed after this package wrote it"
         )
-    is_json = path.suffix.lower() == ".ndjson"
-    header, *rows = [b"", *content.splitlines(True)] if is_json else _RECORD.findall(content)
+    header, *rows = _RECORD.findall(content)
     named = [row for row in rows if holds(row.decode())]
-    if is_json:
-        table = pd.DataFrame(map(json.loads, named), dtype=object)
-    else:
-        text = io.BytesIO(b"".join([header, *named]))
-        sep = separator(header.removeprefix(BOM))
-        table = pd.read_csv(text, sep=sep, dtype=str, index_col=False)
+    text = io.BytesIO(b"".join([header, *named]))
+    sep = separator(header.removeprefix(BOM))
+    table = pd.read_csv(text, sep=sep, dtype=str, index_col=False)
     is_gone = _rows_of_people(table.items(), len(named), identifies)
     gone = {row for row, found in zip(named, is_gone, strict=True) if found}
     kept = b"".join([header, *(row for row in rows if row not in gone)])

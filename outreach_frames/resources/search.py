@@ -109,7 +109,6 @@ class Search:
     page_size: int | None
     refresh: bool
     store: bool = True  # whether to cache the pages
-    read_bodies: Callable[[Sequence[bytes]], list[PeoplePage]] = read_in_worker
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)

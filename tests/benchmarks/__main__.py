@@ -33,8 +33,6 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
     "frames": frames.compare,
     "pages": odd_pages.compare,
     "files": frames.compare_files,
-    "columns": frames.compare_columns,
-    "cutting": frames.compare_cutting,
     "contacts": small_resources.compare_contacts,
     "sequences": small_resources.compare_sequences,
     "plan": leads.compare,

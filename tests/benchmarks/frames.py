@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import orjson
 import pandas as pd
 import pyarrow as pa
@@ -18,9 +17,7 @@ from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.ndjson import read_ndjson
 from outreach_frames.reading.pages import read_people_pages
-from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
@@ -73,46 +70,6 @@ def compare_files() -> Iterator[Comparison]:
     frame = people_frame(read_people_pages(people_pages(PAGES)))
     with tempfile.TemporaryDirectory() as folder:
         yield from _files(frame, Path(folder), f"{len(frame):,} people")
-
-
-def compare_columns() -> Iterator[Comparison]:
-    """Measure reading some columns and all columns of an NDJSON file of 3,000 people."""
-    people = [one for body in people_pages(30) for one in orjson.loads(body)[spec.RESULTS_KEY]]
-    content = b"\n".join(map(orjson.dumps, people))
-    yield Comparison(
-        f"{len(COLUMNS)} columns of NDJSON, read by a Dask worker",
-        "all 262 columns",
-        seconds(lambda: read_ndjson(content, "people.ndjson", columns=COLUMNS)),
-        seconds(lambda: read_ndjson(content, "people.ndjson")),
-        goal=0.55,
-        at_most=True,
-    )
-
-
-def compare_cutting() -> Iterator[Comparison]:
-    """Measure the conversion of 100 pages to NDJSON with the original bytes of each person."""
-    bodies = people_pages(PAGES)
-    at_once = [bodies[start : start + 6] for start in range(0, PAGES, 6)]
-    yield Comparison(
-        f"convert pages to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
-        "orjson.loads + orjson.dumps of each person",
-        seconds(lambda: [read_people_lines(some) for some in at_once]),
-        seconds(lambda: [load_and_dump(body) for body in bodies]),
-        goal=3,
-        floor=seconds(lambda: [msgspec.json.decode(body, type=Page) for body in bodies]),
-        floor_is="msgspec's parser, which only checks the JSON",
-    )
-
-
-class Page(msgspec.Struct):
-    """A response whose people are not parsed."""
-
-    results: list[msgspec.Raw]
-
-
-def load_and_dump(body: bytes) -> bytes:
-    """Convert a page with orjson, which rewrites numbers and escapes."""
-    return b"\n".join(map(orjson.dumps, orjson.loads(body)[spec.RESULTS_KEY]))
 
 
 def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Comparison]:

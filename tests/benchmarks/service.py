@@ -130,7 +130,6 @@ def compare_export(people: int) -> Iterator[Comparison]:
         for ending, (way, goal) in {
             "CSV": (export, 2.2),
             "Parquet": (export_parquet, 2.0),
-            "NDJSON": (export_ndjson, 1.5),
         }.items():
             taken = ours if way is export else run_apart(way, service, folder, people)[0]
             yield Comparison(
@@ -212,18 +211,13 @@ def export_parquet(service: Service, folder: Path, people: int) -> None:
     export(service, folder, people, "ours.parquet")
 
 
-def export_ndjson(service: Service, folder: Path, people: int) -> None:
-    """Export to NDJSON with this package."""
-    export(service, folder, people, "ours.ndjson")
-
-
 def export_by_loop(service: Service, folder: Path, people: int) -> None:
     """Export with a requests loop and to_csv."""
     loop_and_normalize(service, people).to_csv(folder / "loop.csv", index=False)
 
 
 Way = Callable[[Service, Path, int], None]
-_EXPORTS = (export, export_parquet, export_ndjson, export_by_loop)
+_EXPORTS = (export, export_parquet, export_by_loop)
 _WAYS: dict[str, Way] = {way.__name__: way for way in _EXPORTS}
 
 

@@ -19,7 +19,6 @@ import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.common.atomic_files import move_file, replace_file, replace_folder
-from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
@@ -30,7 +29,6 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "csv": ("x.csv", lambda path: write_csv(FRAME, path)),
     "parquet": ("x.parquet", lambda path: write_parquet(FRAME, path)),
     "export to csv": ("x.csv", lambda path: of.export_people(path, limit=1)),
-    "export to ndjson": ("x.ndjson", lambda path: of.export_people(path, limit=1)),
     "export to parquet": ("x.parquet", lambda path: of.export_people(path, limit=1)),
     "export to a folder": ("folder", lambda path: of.export_people(path, limit=1)),
     "filters": ("x.json", lambda path: of.save_filters(path, {"person_name": "Ada"})),
@@ -38,13 +36,9 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "prospects from csv": ("x.csv", read_prospects),
     "prospects from parquet": ("x.parquet", read_prospects),
-    "prospects from ndjson": ("x.ndjson", read_prospects),
     "prospects from a part": ("x.parquet", lambda path: read_prospects(path.parent)),
     "a comparison": ("x.parquet", lambda path: of.compare_people(path, path)),
     "a comparison of a part": ("x.parquet", lambda path: of.compare_people(path.parent, FRAME)),
-    "files for Dask": ("x.ndjson", read_people),
-    "compressed files for Dask": ("x.ndjson.gz", read_people),
-    "a part for Dask": ("x.ndjson", lambda path: read_people(path.parent)),
     "filters": ("x.json", of.load_filters),
 }
 

@@ -44,7 +44,7 @@ def write():
     frame.outreach.to_csv(folder / "x.csv")
     of.save_filters(folder / "x.json", {"person_name": "Ada"})
     with of.connect(*sys.argv[4:], cache=None):
-        for name in ("y.csv", "y.parquet", "y.ndjson", "folder", "folder"):
+        for name in ("y.csv", "y.parquet", "folder", "folder"):
             of.export_people(folder / name, limit=5, resume=False)
 
 write()
@@ -64,7 +64,7 @@ def test_a_file_open_elsewhere_is_replaced_on_retry(sandbox: Sandbox, tmp_path: 
     """All writers retry renames and deletions that fail once, and leave no other file."""
     done = forked.run(BUSY + WRITE, tmp_path, 32, 1, sandbox.url, sandbox.api_key)
     names = "folder x.csv x.csv-metadata.json x.json x.parquet y.csv y.csv-metadata.json "
-    names += "y.ndjson y.ndjson-metadata.json y.parquet"
+    names += "y.parquet"
     calls, *found = done.stdout.split()
     assert (int(calls) > 1, found) == (True, names.split()), done.stderr
 

@@ -20,7 +20,7 @@ from tests.scripted import Received, Reply, scripted
 
 pytestmark = pytest.mark.long
 
-ENDS = [".parquet", "", ".csv", ".ndjson"]
+ENDS = [".parquet", "", ".csv"]
 LEAVES = st.sampled_from([None, None, 0, 2**60, 0.5, True, "", "x"])
 NESTED: Any = st.recursive(
     LEAVES,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json as jsonlib
 import os
 import signal
 import sqlite3
@@ -29,12 +28,9 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import (
     AuthenticationError,
     InvalidInputError,
-    InvalidResponseError,
     OutreachWarning,
     ServerError,
 )
-from outreach_frames.reading.pages import as_one_page
-from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.sandbox import Sandbox
 from tests import forked
 from tests.conftest import PEOPLE
@@ -43,7 +39,7 @@ from tests.scripted import Received, Reply, Service, json, reset, respond, scrip
 
 pytestmark = pytest.mark.long
 
-FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
+FORMATS = ["people.csv", "people.parquet", "people"]
 NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
 DEEP = b'{"results":[{"id":"1","x":%b}],"_pagination":{}}' % (b"[" * 200_000 + b"]" * 200_000)
 TOKEN = "a-token-that-no-file-may-hold"
@@ -56,7 +52,7 @@ def partial_of(path: Path) -> Path:
 
 def names_of(name: str) -> list[str]:
     """Return the names of the files that an export writes."""
-    return [name, f"{name}-metadata.json"] if name.endswith((".csv", ".ndjson")) else [name]
+    return [name, f"{name}-metadata.json"] if name.endswith(".csv") else [name]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -137,77 +133,6 @@ def test_the_csv_equals_to_csv(client: Client, people: pd.DataFrame, tmp_path: P
     assert exported.read_bytes() == written.read_bytes()
 
 
-def test_a_line_has_the_bytes_of_the_service(tmp_path: Path) -> None:
-    """NDJSON has the service's bytes, including undocumented fields, long numbers and escapes."""
-    people = [
-        b'{"id":"1","name":"A \\"},{\\"id\\": b","new":1.10,"big":123456789012345678901234567890}',
-        b'{"id":"2","more":[{"id":"x"},{"id":"y"}],"empty":{}}',
-        b'{"object":"person","id":"3"}',
-        b'{"id":null,"name":"\xc3\xa9\\u00e9"}',
-    ]
-    body = b'{"results":[%b],"_pagination":{"total":4,"total_pages":1}}' % b",".join(people)
-    with scripted([respond(body)]) as service, connected(service):
-        path = of.export_people(tmp_path / "people.ndjson")
-    assert path.read_bytes().splitlines() == people
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"results": [{"id": "1"}, {"id": "2"}], "_pagination": {"total": 2}}',
-        b'{"_pagination":{"total":2},"results":[{"id":"1"},{"id":"2"}]}',
-        b'\xef\xbb\xbf{"results":[\n{"id":"1"},\r\n{"id":"2"}],"_pagination":{"total":2}}\n',
-        b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results":[{"id":"1"},{"id":"2"}],'
-        b'"_pagination":{"total":2}}',
-        b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results": [{"id":"1"},{"id":"2"}],'
-        b' "_pagination": {"total":2}}',
-        b'{"results":[{"id":"1"},{"id":"2"}],"_pagination":{"total":2},'
-        b'"_errors":[{"a":"}],\\"_pagination\\":"},{"b":1}]}',
-        b'{"results":[{"id":"1","friends":[{"id":"8"},{"id":"9"}]},{"id":"2"}],'
-        b'"_pagination":{"total":2}}',
-        b'{"results":[{"id":"1"},{"name":"without","id":"2"}],"_pagination":{"total":2}}',
-        b'{"results":[{"id":"1","deep":' + b"[" * 150 + b"]" * 150 + b'},{"id":"2"}],'
-        b'"_pagination":{"total":2}}',
-    ],
-)
-def test_people_are_extracted_from_any_response(body: bytes) -> None:
-    """Each person is one line of JSON, wherever people are in a response and in any formatting."""
-    page = as_one_page(read_people_lines([body, body]))
-    assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
-    assert page.pagination == {"total": 2}
-    told = jsonlib.loads(body.removeprefix(b"\xef\xbb\xbf"))
-    assert [jsonlib.loads(line) for line in page.people["line"].to_pylist()] == told["results"] * 2
-    assert page.errors == told.get("_errors", []) * 2
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"null",
-        b"[]",
-        b'{"results":[{"id":"1"',
-        b'{"results":[1,],"_pagination":{}}',
-        b"{}",
-        b'{"x":{"results":[],"_pagination":{}}}',
-        DEEP,
-    ],
-)
-def test_a_broken_response_is_an_error(body: bytes) -> None:
-    """A response that is not a people search result is an error for NDJSON too."""
-    with pytest.raises(InvalidResponseError):
-        read_people_lines([body])
-
-
-def test_a_person_that_is_not_an_object_becomes_one(tmp_path: Path) -> None:
-    """An entry that is not an object is written as one, and reads back as in a search."""
-    body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
-    with scripted(lambda _: respond(body)) as service, connected(service):
-        path = of.export_people(tmp_path / "people.ndjson")
-        expected = of.search_people(limit=None)
-    pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_field_of_late_pages_is_a_column(tmp_path: Path, name: str) -> None:
     """Fields that only late pages have, with changing types, equal those of search_people."""
@@ -250,7 +175,7 @@ def test_an_export_without_people_has_all_columns(
     ("name", "limit"),
     [
         *((name, 150) for name in FORMATS),
-        *(("people.ndjson", limit) for limit in (1, 99, 100, 101)),
+        *(("people.csv", limit) for limit in (1, 99, 100, 101)),
     ],
 )
 def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str, limit: int) -> None:
@@ -308,7 +233,7 @@ def test_a_folder_is_restored_after_a_kill(client: Client, tmp_path: Path) -> No
 def test_other_endings_are_an_error(client: Client, tmp_path: Path, name: str) -> None:
     """A path with another suffix is an error that names the four valid kinds; nothing is sent."""
     with scripted([]) as service, connected(service):
-        with pytest.raises(InvalidInputError, match=r"\.csv, \.ndjson or \.parquet, or a folder"):
+        with pytest.raises(InvalidInputError, match=r"\.csv or \.parquet, or a folder"):
             of.export_people(tmp_path / name)
         assert service.requests == []
 
@@ -325,7 +250,7 @@ def test_a_missing_folder_is_an_error_before_any_request(tmp_path: Path) -> None
     ("name", "failure", "kind"),
     [
         *((name, json({"error": "no"}, 500), ServerError) for name in FORMATS),
-        ("people.ndjson", json({"error": "no"}, 401), AuthenticationError),
+        ("people.csv", json({"error": "no"}, 401), AuthenticationError),
     ],
 )
 def test_a_failed_export_resumes(
@@ -480,7 +405,7 @@ def change_rows(folder: Path) -> None:
         rows.write(bytes(50))
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.ndjson"])
+@pytest.mark.parametrize("name", ["people.csv"])
 @pytest.mark.parametrize("damage", [damage_nothing, cut_rows, lose_rows, add_to_rows, change_rows])
 def test_incomplete_pages_are_requested_again(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
@@ -574,7 +499,7 @@ def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> 
 
 def test_duplicate_people_are_written_once(tmp_path: Path) -> None:
     """If pages shift, also after a resume, each person is written once, with a warning."""
-    path = tmp_path / "people.ndjson"
+    path = tmp_path / "people.csv"
 
     def drifting(request: Received) -> Reply:
         page = request.json["page"]

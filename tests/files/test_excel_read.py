@@ -423,7 +423,7 @@ def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
     path = book(tmp_path / "x.xlsx", ["a"])
     with pytest.raises(InvalidInputError, match="is a workbook"):
         read_prospects(path, encoding="utf-8")
-    for name in ("x.csv", "x.parquet", "x.ndjson"):
+    for name in ("x.csv", "x.parquet"):
         with pytest.raises(InvalidInputError, match="sheet_name='a' is only for Excel workbooks"):
             read_prospects(tmp_path / name, sheet_name="a")
 

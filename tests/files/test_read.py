@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import resource
@@ -94,26 +93,6 @@ def test_a_folder_of_parts_is_one_frame(tmp_path):
     assert frame["id"].tolist() == ["1", "2"]
     assert frame["zz"].isna().tolist() == [True, False]
     assert frame.dtypes.iloc[:-1].equals(people_frame([]).dtypes)
-
-
-def test_ndjson_is_read_as_people(tmp_path):
-    """An NDJSON file has one person on each line, with the dtypes of a search."""
-    path = tmp_path / "people.ndjson"
-    path.write_text("\n".join(json.dumps({"id": str(n), "zz": n}) for n in range(5_000)) + "\n\n")
-    frame = read_prospects(path)
-    assert frame["id"].tolist() == [str(n) for n in range(5_000)]
-    assert frame["zz"].sum() == sum(range(5_000))
-    path.write_text("")
-    assert_same(read_prospects(path), people_frame([]))
-
-
-@pytest.mark.parametrize("line", ['{"id": "1"', "5", "null", '{"id":"1"},{"id":"2"}', "[]"])
-def test_an_invalid_line_of_ndjson_is_named(tmp_path, line):
-    """A line that is not a person is an error with the line's number."""
-    path = tmp_path / "people.ndjson"
-    path.write_text(f'{{"id": "0"}}\n{line}\n')
-    with pytest.raises(InvalidInputError, match="line 2"):
-        read_prospects(path)
 
 
 @pytest.mark.parametrize(
@@ -393,12 +372,10 @@ ENCODINGS = ["cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("suffix", [".csv", ".ndjson"])
-def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
+def test_other_encodings_are_named_and_read(tmp_path, encoding):
     """Without encoding= the error names the likely one; with it each character is restored."""
-    path = tmp_path / f"x{suffix}"
-    text = "id,name\n1,Zoë\n" if suffix == ".csv" else '{"id": "1", "name": "Zoë"}\n'
-    path.write_bytes(text.encode(encoding))
+    path = tmp_path / "x.csv"
+    path.write_bytes("id,name\n1,Zoë\n".encode(encoding))
     for read in (read_prospects, read_as_text):
         with pytest.raises(InvalidInputError, match=f'not in UTF-8.*encoding="{encoding}"'):
             read(path)
@@ -432,7 +409,6 @@ def test_every_written_suffix_is_read(tmp_path, suffix):
 READERS = {
     "prospects": lambda path: read_prospects(f"{path}.csv"),
     "parquet": lambda path: read_prospects(f"{path}.parquet"),
-    "ndjson": lambda path: read_prospects(f"{path}.ndjson"),
     "text": lambda path: read_as_text(f"{path}.csv"),
     "comparison": lambda path: of.compare_people(f"{path}.parquet", f"{path}.csv"),
     "two snapshots": of.compare_people,

@@ -392,12 +392,12 @@ def test_values_of_different_types_are_compared_by_value() -> None:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_a_round_trip_is_not_a_change(client: Client, tmp_path: Path) -> None:
-    """Both dtype backends, CSV, NDJSON, Parquet, parts and snapshots have no differences."""
+    """Both dtype backends, CSV, Parquet, parts and snapshots have no differences."""
     people = of.search_people(limit=120)
     forms: list[Any] = [of.search_people(limit=120, dtype_backend="pyarrow")]
     forms += [
         of.export_people(tmp_path / name, limit=120)
-        for name in ("people.csv", "people.ndjson", "people.parquet", "parts")
+        for name in ("people.csv", "people.parquet", "parts")
     ]
     forms.append(people.sample(frac=1, random_state=1).set_index("name", drop=False))
     for form in forms:

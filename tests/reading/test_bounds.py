@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from outreach_frames.reading.raw_people import read_people_lines
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -22,7 +23,6 @@ from outreach_frames.reading.lenient_reader import (
     records_table,
 )
 from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
-from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.json_values import LossyParseError, parse_json
 from tests import forked
 from tests.benchmarks.pages import people_pages

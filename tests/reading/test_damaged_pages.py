@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outreach_frames.reading.raw_people import LINE, read_people_lines
 
 from outreach_frames import sandbox, spec
 from outreach_frames.client.client import Client
@@ -16,7 +17,6 @@ from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import BOM, read_fast
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
-from outreach_frames.reading.raw_people import LINE, read_people_lines
 from outreach_frames.tables.json_values import parse_json
 from tests.examples import share_of_examples
 from tests.reading.pages import read_leniently
