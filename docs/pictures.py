@@ -55,7 +55,7 @@ def main() -> None:
     ):
         taken = Path(folder)
         notebook = Notebook(page, watched, taken / "files", taken)
-        for states in (picture_tutorial, picture_search, picture_adding, picture_limits):
+        for states in (picture_tutorial, picture_search, picture_adding):
             work = taken / states.__name__
             shutil.copytree(DOCS.parent / "data", work / "data")
             for name, widget in states(notebook, f"%cd -q {work}"):
@@ -171,28 +171,6 @@ def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     widget.get_by_text("Outcomes of all runs.").wait_for()
     show_only(widget, "6 ")
     yield "add_to_sequence_outcome", widget
-
-
-def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
-    """Picture a pending change, a changed limit and a rejected one."""
-    notebook.run(place, *blocks_of("mailbox-limits.md"))
-    widget = notebook.widget
-    notebook.wait_until("not limits.busy")
-    widget.get_by_label("Address").fill("@brightforge")
-    fields = widget.get_by_role("spinbutton", name="New limit of")
-    fields.nth(0).fill("70")
-    fields.nth(1).fill("45")
-    widget.get_by_role("button", name="Change 2 mailboxes").wait_for()
-    yield "mailbox_limits_waiting", widget
-    widget.get_by_role("button", name="Change 2 mailboxes").click()
-    widget.get_by_text("2 mailboxes changed.").wait_for()
-    yield "mailbox_limits_saved", widget
-    fields.nth(0).fill("5000")
-    fields.nth(2).fill("60")
-    widget.get_by_role("button", name="Change 2 mailboxes").click()
-    widget.get_by_text("1 changed; 1 not changed.").wait_for()
-    widget.locator("summary").filter(has_text="Code").click()
-    yield "mailbox_limits_refused", widget
 
 
 def show_only(widget: Locator, *titles: str) -> None:

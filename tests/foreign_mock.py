@@ -1,10 +1,10 @@
 """Call every function that uses the service against a third-party mock server.
 
     npm install --prefix mock @stoplight/prism-cli
-    mock/node_modules/.bin/prism mock --port 4010 data/openapi.json
+    mock/node_modules/.bin/prism mock --port 4010 outreach_frames/sandbox/data/openapi.json
     python -m tests.foreign_mock http://127.0.0.1:4010
 
-The mock returns the examples of `data/openapi.json`, and checks each request against it.
+The mock returns the examples of that file, and checks each request against it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 import outreach_frames as of
+from docs.openapi.exchanges import exchanges
 from outreach_frames import spec
-from outreach_frames.sandbox.examples import exchanges
 
 
 def main(base_url: str) -> None:

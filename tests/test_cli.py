@@ -225,7 +225,7 @@ def test_the_sandbox_command_hides_a_chosen_token() -> None:
     begins = [line for line in told.splitlines() if not line.startswith((" ", "curl"))]
     assert begins == [
         f"The sandbox listens at {url}, on this machine only. Ctrl-C stops it.",
-        "Open that address in a browser to see its data and all requests.",
+        "/openapi.json describes its interface for other tools.",
         "",
         f"export OUTREACH_BASE_URL={url}",
         "export OUTREACH_API_KEY=...  # the key that you chose",

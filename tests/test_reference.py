@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[1]
 WIDGETS = {
     "PeopleSearch": "people_search",
     "AddToSequence": "add_to_sequence",
-    "MailboxLimits": "mailbox_limits",
 }
 MODULES = ("keys", "plots", "sandbox", "widgets")
 
@@ -272,7 +271,7 @@ def test_code_agrees_with_its_pictures() -> None:
     cells = [one for one in tutorial.cells if "picture" in one.metadata]
     shown = {one.metadata["picture"]: one.source for one in cells}
     assert len(shown) == len(WIDGETS)
-    for page in ("widgets/people-search.md", "widgets/mailbox-limits.md", "start.md"):
+    for page in ("widgets/people-search.md", "start.md"):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         [name] = [name for name in shown if f"pictures/{name}_light.png" in text]
         call = shown[name].partition("suggest_from")[0].partition("\n\n")

@@ -22,7 +22,7 @@ import outreach_frames as of
 from outreach_frames import cli
 from tests import foreign_mock, scripted
 
-OPENAPI = Path(__file__).parents[1] / "data" / "openapi.json"
+OPENAPI = Path(of.__file__).parent / "sandbox/data/openapi.json"
 OPTIONAL = (
     "dask",
     "duckdb",

@@ -61,7 +61,6 @@ RESULTS: Final[dict[str, Result]] = {
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "of.widgets.PeopleSearch": ("search", "cancel", "save", "load"),
     "of.widgets.AddToSequence": ("cancel",),
-    "of.widgets.MailboxLimits": ("mailboxes", "changes", "results", "code", "discard", "cancel"),
 }
 # The descriptions of type aliases, which have no docstrings.
 TYPES: Final[dict[str, str]] = {

@@ -45,7 +45,7 @@ def _run(options: argparse.Namespace) -> None:
         # Never print a key that the user chose: it may be used elsewhere too.
         key = sandbox.api_key if options.api_key is None else ""
         print(f"The sandbox listens at {sandbox.url}, on this machine only. Ctrl-C stops it.")
-        print("Open that address in a browser to see its data and all requests.\n")
+        print("/openapi.json describes its interface for other tools.\n")
         print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
         print(f"export {API_KEY_VARIABLE}={key or '...  # the key that you chose'}\n")
         lines = sandbox.curl(key or f"${API_KEY_VARIABLE}")

@@ -27,13 +27,11 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     Model,
-    arrow_stored_type,
     decode,
     default_model,
     dtype_name,
     encode,
     is_nested,
-    read_arrow,
     stored_type,
     text_model,
     write_arrow,

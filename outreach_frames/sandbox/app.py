@@ -2,8 +2,8 @@
 
 Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects
 requests for other hosts (421), long URLs (414) and long headers (431). Choices where the interface
-document is silent: an unknown path is 404 and a wrong method 405, both without a token check. `/`
-needs no token either.
+document is silent: an unknown path is 404 and a wrong method 405, both without a token check.
+`/openapi.json`, the interface for other tools, needs no token either.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,12 +23,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from outreach_frames import spec
-from outreach_frames.sandbox import home_page, openapi, rules
+from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.faults import Call, Reply
 from outreach_frames.sandbox.operations import Service, error_reply, respond
 
 # Key of the connection in a request's scope, for faults that break the connection.
 TRANSPORT = "outreach_frames.sandbox.connection"
+_OPENAPI = Path(__file__).with_name("data") / "openapi.json"
 
 
 def make_app(service: Service) -> Starlette:
@@ -42,7 +44,7 @@ def make_app(service: Service) -> Starlette:
             )
             for endpoint in spec.ENDPOINTS
         ]
-        + [Route(openapi.PATH, _openapi), Route(home_page.PATH, partial(_home_page, service))],
+        + [Route("/openapi.json", _openapi)],
         exception_handlers={HTTPException: _routing_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False
@@ -50,13 +52,7 @@ def make_app(service: Service) -> Starlette:
 
 
 async def _openapi(_request: Request) -> Response:
-    return Response(openapi.document(), media_type="application/json")
-
-
-async def _home_page(service: Service, request: Request) -> Response:
-    host, port = request.scope["server"]
-    text = home_page.render(service.store, service.faults.active(), f"http://{host}:{port}")
-    return Response(text, headers=home_page.HEADERS, media_type="text/html")
+    return Response(_OPENAPI.read_bytes(), media_type="application/json")
 
 
 @dataclass(slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from outreach_frames.widgets.add_to_sequence.widget import AddToSequence
-from outreach_frames.widgets.mailbox_limits.widget import MailboxLimits
 from outreach_frames.widgets.people_search.widget import PeopleSearch
 
-__all__ = ["AddToSequence", "MailboxLimits", "PeopleSearch"]
+__all__ = ["AddToSequence", "PeopleSearch"]
 
 
 def __dir__() -> list[str]:

@@ -28,7 +28,6 @@ search = of.widgets.PeopleSearch(
 search.value = {**search.value, "company_ids": ["no id"]}
 search
 """
-LIMITS = "limits = of.widgets.MailboxLimits()\nlimits"
 ADDING = """
 import pandas as pd
 df = pd.DataFrame({
@@ -145,55 +144,6 @@ class TestPeopleSearch:
             keyboard.press("Shift+Tab")
         keyboard.press("Enter")
         notebook.wait_until("search.results is not None")
-
-
-class TestMailboxLimits:
-    """The mailbox limits."""
-
-    def test_nothing_is_wrong(self, notebook: Notebook, connecting: str) -> None:
-        """axe-core finds nothing with a change, an invalid number, a selection and results."""
-        notebook.run(connecting, LIMITS)
-        widget = notebook.widget
-        # Until the mailboxes are loaded, the first number field is the one for all mailboxes.
-        expect_text(widget, "26 shown")
-        numbers = widget.get_by_role("spinbutton")
-        numbers.nth(0).fill("61")
-        numbers.nth(1).fill("1.5")
-        expect_text(widget, "Enter a whole number.")
-        widget.get_by_role("checkbox").nth(2).check()
-        assert out_of_reach(widget) == []
-        look(notebook, "accessible_limits_changed")
-        numbers.nth(1).fill("62")
-        button(widget, "Change 2 mailboxes").click()
-        expect_text(widget, "2 mailboxes changed.")
-        look(notebook, "accessible_limits_results")
-
-    def test_all_actions_by_keyboard(self, notebook: Notebook, connecting: str) -> None:
-        """Every action of the mailbox limits works by keyboard."""
-        from playwright.sync_api import expect
-
-        notebook.run(connecting, LIMITS)
-        widget, keyboard = notebook.widget, notebook.page.keyboard
-        expect_text(widget, "26 shown")
-        button(widget, "Reload").focus()
-        keyboard.press("Enter")
-        expect(button(widget, "Reload")).to_be_enabled()
-        tab_to(widget.get_by_role("combobox", name="Status"))
-        keyboard.type("inactive")
-        expect_text(widget, "selected")
-        first = widget.get_by_role("spinbutton").and_(widget.locator(":visible")).first
-        tab_to(first)
-        keyboard.type("33")
-        press(button(widget, "Discard"))
-        notebook.wait_until("limits.changes.empty")
-        widget.get_by_role("searchbox").focus()
-        tab_to(first)
-        keyboard.type("34")
-        press(button(widget, "Change 1 mailbox"))
-        expect_text(widget, "1 mailbox changed.")
-        press(button(widget, "Copy code"))
-        expect_text(widget, "Copied")
-        notebook.wait_until("limits.results['limit'].tolist() == [34]")
 
 
 class TestAddToSequence:

@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 WIDGETS = {
     "search": "of.widgets.PeopleSearch(limit=5)",
-    "limits": "of.widgets.MailboxLimits()",
     "adding": "of.widgets.AddToSequence(pd.DataFrame({'email': ['ada@example.com']}))",
 }
 # Prints what Python sees after the widgets were used.
 SEEN = {
     "search.filters": {"person_titles": ["manager"]},
     "search.results is not None and len(search.results)": 5,
-    "limits.changes['to'].tolist()": [61],
     "adding.plan is not None": True,
 }
 
@@ -58,17 +56,14 @@ def use(widgets: list[Locator]) -> None:
     """Search people, change a limit and check rows; wait until the page shows each result."""
     from playwright.sync_api import expect
 
-    search, limits, adding = widgets
+    search, adding = widgets
     titles = search.get_by_role("combobox", name="Titles", exact=True)
     # Each widget loads the common styles again, but its own styles still win.
     expect(titles).to_have_css("border-top-width", "0px")
-    expect(limits.get_by_role("cell").first).to_have_css("vertical-align", "middle")
     titles.press_sequentially("manager\n")
     expect(titles).to_be_focused()
     search.get_by_role("button", name="Search", exact=True).click()
     expect(search.get_by_text(".results has 5 rows")).to_be_visible()
-    limits.get_by_role("spinbutton").first.press_sequentially("61")
-    expect(limits.get_by_role("list", name="Pending changes")).to_contain_text("→ 61")
     adding.get_by_label("Sequence", exact=True).select_option(index=1)
     adding.get_by_role("button", name="Check rows").click()
     expect(adding.get_by_text("1 of 1 row will be sent")).to_be_visible()

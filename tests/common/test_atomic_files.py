@@ -18,7 +18,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
-from outreach_frames.common.atomic_files import move_file, replace_file, replace_folder
+from outreach_frames.common.atomic_files import replace_file, replace_folder
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
@@ -247,38 +247,6 @@ def test_a_folder_is_restored_if_its_replacement_fails(tmp_path: Path) -> None:
         replace_folder(place, new, aside)
     assert (place / "kept").is_file()
     assert not aside.exists()
-
-
-@pytest.mark.parametrize("earlier", [None, 0o640])
-def test_a_moved_file_has_the_permissions_of_a_written_one(
-    tmp_path: Path, earlier: int | None
-) -> None:
-    """A moved file gets the permissions of the file it replaces, or those of a new file."""
-    path, made, usual = tmp_path / "people", tmp_path / "rows", tmp_path / "usual"
-    made.write_bytes(b"new")
-    made.chmod(0o600)
-    usual.touch()
-    if earlier:
-        path.touch()
-        path.chmod(earlier)
-    move_file(path, made)
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == (earlier or stat.S_IMODE(usual.stat().st_mode))
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["people", "usual"]
-
-
-def test_a_moved_file_replaces_the_target_of_a_link(tmp_path: Path) -> None:
-    """The target of a link is replaced; if a folder is in the way, nothing is moved."""
-    link, real, made = tmp_path / "link", tmp_path / "real", tmp_path / "rows"
-    link.symlink_to(real)
-    made.write_bytes(b"new")
-    move_file(link, made)
-    assert link.is_symlink()
-    assert real.read_bytes() == b"new"
-    made.write_bytes(b"newer")
-    with pytest.raises(InvalidInputError, match="folder"):
-        move_file(tmp_path, made)
-    assert made.read_bytes() == b"newer"
 
 
 KILLED = """

@@ -13,7 +13,6 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -22,10 +21,9 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.files.csv_file import csv_rows, read_csv_rows, write_csv
+from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import records_frame
-from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
 from tests.files.frames import (
     COLUMNS,
@@ -37,7 +35,6 @@ from tests.files.frames import (
     prospects,
     round_trip,
 )
-from tests.reading.people_strategies import odd_people
 
 pytestmark = pytest.mark.long
 
@@ -295,15 +292,6 @@ def test_a_row_of_any_length_is_read(tmp_path):
     """A cell of many megabytes is restored."""
     frame = pd.DataFrame({"a": ["x" * 20_000_000, "y\n"], "b": ["1", None]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
-
-
-@share_of_examples(0.5)
-@given(st.lists(odd_people(), max_size=3))
-def test_rows_without_a_header_are_read(people):
-    """Rows without a header, with any values of people, are read as the original table."""
-    sent = orjson.dumps({"results": people, "_pagination": {}})
-    table = read_people_page(sent).people
-    assert read_csv_rows(pa.py_buffer(csv_rows(table)), table.schema).equals(table)
 
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from docs.openapi.document import CHOICE, PATH, describe
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.sandbox.companies import companies
-from outreach_frames.sandbox.openapi import CHOICE, describe
 from tests.sandbox.http import Api
 
-KEPT = Path(__file__).parents[2] / "data" / "openapi.json"
 DOCUMENT = describe()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
@@ -57,14 +55,14 @@ def places(inside: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_stored_document_is_up_to_date() -> None:
-    """`data/openapi.json` is what `python -m outreach_frames.sandbox.openapi` writes."""
-    assert json.loads(KEPT.read_text(encoding="utf-8")) == DOCUMENT
+    """The served file is what `python -m docs.openapi` writes."""
+    assert json.loads(PATH.read_text(encoding="utf-8")) == DOCUMENT
 
 
 def test_it_is_served_without_a_token(sandbox: Sandbox) -> None:
     """The sandbox serves the stored file unchanged, without a token."""
     response = requests.get(f"{sandbox.url}/openapi.json", timeout=20)
-    assert response.content == KEPT.read_bytes()
+    assert response.content == PATH.read_bytes()
     assert response.headers["Content-Type"] == "application/json"
 
 

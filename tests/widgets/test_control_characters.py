@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from outreach_frames.client.client import Client
-from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
+from outreach_frames.widgets import AddToSequence, PeopleSearch
 from outreach_frames.widgets.base import Panel
 from tests.scripted import Received, Reply, json, scripted
 
@@ -61,15 +61,6 @@ async def search(client: Client) -> PeopleSearch:
     return widget
 
 
-async def limits(client: Client) -> MailboxLimits:
-    """Change a limit that the service rejects."""
-    widget = MailboxLimits(client)
-    await idle(widget)
-    widget.edit({"m1": 5})
-    widget.apply(widget.revision)
-    return widget
-
-
 async def adding(client: Client) -> AddToSequence:
     """Add a lead that the service rejects."""
     frame = pd.DataFrame({"email": ["ada@example.com"], BAD: ["x"]}, index=[BAD])
@@ -82,7 +73,7 @@ async def adding(client: Client) -> AddToSequence:
     return widget
 
 
-@pytest.mark.parametrize("use", [search, limits, adding])
+@pytest.mark.parametrize("use", [search, adding])
 def test_control_characters_are_visible(use: Any) -> None:
     """No message to the page has a raw control character in a name, status, detail or error."""
     sent: list[Any] = []

@@ -10,7 +10,7 @@ import pytest
 from anywidget import AnyWidget
 
 from outreach_frames.client.client import Client
-from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
+from outreach_frames.widgets import AddToSequence, PeopleSearch
 from tests.widgets.lead_page import Page, leads, run, serving
 
 
@@ -34,7 +34,6 @@ def test_results_are_announced(client: Client) -> None:
             search = PeopleSearch(client=client, limit=1)
             assert (search.progress, search.busy, search.status, search.seen) == ([0, 0], "", "", 0)
             await announced(search, "search")
-            await announced(MailboxLimits(client=client), "reload")
 
     asyncio.run(use())
 
@@ -44,13 +43,10 @@ def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> N
 
     async def use() -> None:
         page = Page(leads(3), client)
-        limits = MailboxLimits(client=client)
         await page.check()
         page.send()
         await page.idle()
         assert page.statuses == ["added"] * 3
-        while limits.busy:
-            await asyncio.sleep(0.005)
 
     with serving() as (_, client):
         run(use())
@@ -60,12 +56,10 @@ def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> N
 SYNCED: dict[type[Any], str] = {
     AddToSequence: "busy code form progress seen state value",
     PeopleSearch: "busy code form limit marks preset_to_replace progress seen value",
-    MailboxLimits: "busy progress seen value",
 }
 SENT: dict[type[Any], str] = {
     AddToSequence: "notices status",
     PeopleSearch: "count notices status",
-    MailboxLimits: "notices status",
 }
 
 

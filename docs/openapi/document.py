@@ -1,29 +1,26 @@
 """The interface as an OpenAPI 3.1 document, generated from `spec`.
 
-The sandbox serves it at `/openapi.json`, and `data/openapi.json` holds a copy for other tools. The
-sandbox's own choices are marked `x-sandbox-choice`. After a change of `spec`, update the copy:
-
-    python -m outreach_frames.sandbox.openapi > data/openapi.json
+The sandbox serves the file at `/openapi.json`. The sandbox's own choices are marked
+`x-sandbox-choice`. After a change of `spec`, run ``python -m docs.openapi``.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from docs.openapi.choices import choices
+from docs.openapi.exchanges import exchanges
 from outreach_frames import spec
 from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
-from outreach_frames.sandbox.choices import choices
-from outreach_frames.sandbox.examples import exchanges
 from outreach_frames.sandbox.faults import Call
 
-PATH: Final = "/openapi.json"
+PATH: Final = Path(spec.__file__).parent / "sandbox/data/openapi.json"
 CHOICE: Final = "x-sandbox-choice"
 
 Schema = dict[str, Any]
@@ -120,7 +117,6 @@ def describe() -> Schema:
     }
 
 
-@cache
 def document() -> bytes:
     """Return the OpenAPI document as JSON."""
     return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -338,7 +334,3 @@ def _reference(name: str) -> Schema:
 
 def _format(field: spec.Field | spec.Filter) -> Schema:
     return {"format": field.format} if field.format else {}
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(document())

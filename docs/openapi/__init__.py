@@ -1,0 +1,1 @@
+"""Describe the interface as an OpenAPI document, generated from `spec`."""

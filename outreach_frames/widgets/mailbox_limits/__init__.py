@@ -1,1 +1,0 @@
-"""The widget that changes mailboxes' daily limits."""
