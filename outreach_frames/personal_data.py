@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import errno
-import gzip
 import os
 import re
 import sqlite3
@@ -12,37 +10,38 @@ import stat
 import unicodedata
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from html import unescape
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames.client.cache import default_path, remove_entries
+from outreach_frames.client.cache import default_path, is_cache, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.atomic_files import expanded, require_readable_file
-from outreach_frames.common.sqlite_file import read_header
-from outreach_frames.common.text import plural, visible
+from outreach_frames.common.text import plural, shorten, visible
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
+from outreach_frames.files.csv_file import separator
 from outreach_frames.files.csv_notes import (
     METADATA_SUFFIX,
     NOTES_ERRORS,
     OTHER,
     models_in,
+    notes_path,
     read_notes,
 )
 from outreach_frames.files.csv_text import wide_encoding
-from outreach_frames.files.excel_notes import read_properties
+from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.remove_rows import (
     MAY_HOLD,
     NAMED,
@@ -61,6 +60,7 @@ from outreach_frames.identity.keys import (
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
+from outreach_frames.reading.fast_reader import BOM
 from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
@@ -68,37 +68,29 @@ _REASON: Final = "reason"
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
-# Detect the format of these files from their first bytes. Killed writers leave .tmp files.
-_NO_FORMAT: Final = frozenset({".tmp", ""})
-_TEXT_FILES: Final = (
-    _NO_FORMAT
-    | {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz"}
-    | {".ipynb", ".html", ".htm", ".md", ".log", ".xml", ".vcf", ".eml"}
-)
-_UNSEARCHED: Final = frozenset(
-    {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
-    | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
-)
+# Killed writers leave .tmp files of any format.
+_TEXT_TABLES: Final = frozenset({".csv", ".tsv", ".tmp"})
+# Files beside a table, a cache or a journal.
+_SIDE_FILES: Final = (METADATA_SUFFIX, "-journal", "-shm", "-wal")
+_ROWS_AT_ONCE: Final = 10_000
+_NAMED_FILES: Final = 10
 _PARTS: Final = re.compile(r"[/?#&=]")
 # Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
 _HASHES: Final = "salted hashes stay, so that the people are not contacted again"
-_ANSI: Final = "outreach_frames.ansi"
+_NOT_READ: Final = "not read"
+_NOT_SEARCHED: Final = "not searched"
+_ONLY_OURS: Final = "only tables and files that this package writes are searched"
+_LINKED: Final = (
+    "the file has further names (hard links), which would keep the people; delete these names and "
+    "call forget again"
+)
 _UNREADABLE: Final = (
     *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, OutreachError),
     *NOTES_ERRORS,
 )
-
-
-def _as_ansi(error: UnicodeError) -> tuple[str, int]:
-    """Decode bytes that are not UTF-8 as Windows-1252, Excel's ANSI."""
-    assert isinstance(error, UnicodeDecodeError)
-    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
-
-
-codecs.register_error(_ANSI, _as_ansi)
 
 
 def _overlap(key: str, other: str) -> bool:
@@ -163,7 +155,8 @@ def forget(
         The people's email addresses and profile URLs, at least one in total.
     folder : str or Path, optional
         The folder with your files. Its files that contain the people are listed: journals, exports,
-        snapshots, checkpoints, tables and other clients' caches.
+        snapshots, checkpoints, other clients' caches, and CSV, Parquet and Excel tables. All other
+        files are counted by kind, and not searched.
     files : bool
         Remove the people from this package's files in the folder too: rows from CSV,
         Parquet and Excel files, exports and snapshots; addresses from the service's messages in
@@ -179,9 +172,10 @@ def forget(
     DataFrame
         One row per file that contains any of the people: `path` and `kind` (str: cache, journal,
         checkpoint, export), `rows` (Int64: the number of stored responses, leads or rows that
-        contain the people) and `removed` (boolean). The frame is empty if no file contains the
-        people. With `files`, also `reason` (str): why a file still contains the people, such as
-        "this package did not write it".
+        contain the people) and `removed` (boolean). With `files`, also `reason` (str): why a file
+        still contains the people, such as "this package did not write it". Then one row of kind
+        "not read" per unreadable table, and one of kind "not searched" per kind of other files:
+        `path` is their ending below the folder, `rows` their number.
 
     Raises
     ------
@@ -192,8 +186,7 @@ def forget(
     Warns
     -----
     OutreachWarning
-        Some files were not read: archives, databases, old workbooks, damaged files, or links to
-        folders.
+        Some files were not searched or not read.
 
     Notes
     -----
@@ -222,8 +215,8 @@ def forget(
         require_readable_file(place)
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
-    found: list[tuple[Path, str, int, bool, str | None]] = []
-    listed: list[tuple[Path, str, int, bool, str | None]] = []
+    found: list[tuple[Path, str, Any, bool, str | None]] = []
+    listed: list[tuple[Path, str, Any, bool, str | None]] = []
     if not dry_run:
         memory.erase_texts(people.erase)
     for path in _caches(client):
@@ -232,23 +225,31 @@ def forget(
             found.append((path, _CACHE, count, not dry_run, None))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
-        unread: list[str] = []
+        unread: list[tuple[Path, str]] = []
+        others: Counter[str] = Counter()
         # Process links and temporary files last: removal from other files may clean or delete them.
         paths = sorted(_files(place, unread))
         for path in sorted(paths, key=lambda path: path.is_symlink() or path.suffix == ".tmp"):
             if path.resolve() in cleaned or not path.exists():
                 continue
-            kind, count = _search(path, people, unread)
-            if count:
+            try:
+                kind, count = _search(path, people)
+            except _UNREADABLE as error:
+                unread.append((path, shorten(" ".join(str(error).split()))))
+                continue
+            if kind == _NOT_SEARCHED:
+                others[path.suffix.lower()] += 1
+            elif count:
                 reason = _remove(path, kind, people, dry_run=dry_run) if files else ""
                 is_gone = files and not dry_run and reason in {None, _HASHES}
                 listed.append((path, kind, count, is_gone, reason))
         found += sorted(listed)
-        if unread:
-            warn(
-                f"{plural(len(unread), 'file or folder', 'files or folders')} not read. Check "
-                + "\n".join(["whether they contain the people:", *unread])
-            )
+        found += [(path, _NOT_READ, pd.NA, False, why) for path, why in sorted(unread)]
+        found += [
+            (place / f"*{suffix}", _NOT_SEARCHED, number, False, _ONLY_OURS)
+            for suffix, number in sorted(others.items())
+        ]
+        _warn_of_others(unread, others)
     table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
     # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
@@ -269,13 +270,15 @@ def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | N
             if not dry_run:
                 erase_texts(path, people.erase)
             return _HASHES
+        elif path.stat().st_nlink > 1:
+            return _LINKED
         else:
             remove = removal(path, people.holds, people.have)
             if not dry_run:
                 remove()
     except _UNREADABLE as error:
         return str(error)
-    return NAMED if not dry_run and _search(path, people, [])[1] else None
+    return NAMED if not dry_run and _search(path, people)[1] else None
 
 
 def clear_cache(*, client: Client | None = None) -> None:
@@ -393,69 +396,106 @@ def _ascii(domain: str) -> str:
         return domain
 
 
-def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
+def _warn_of_others(unread: Sequence[tuple[Path, str]], others: Counter[str]) -> None:
+    """Warn of files that were not read or not searched."""
+    parts = [f"{path} ({why})" for path, why in unread[:_NAMED_FILES]]
+    if len(unread) > _NAMED_FILES:
+        parts.append(f"{len(unread) - _NAMED_FILES:,} more")
+    read = f"Not read: {'; '.join(parts)}." if parts else ""
+    kinds = [f"{plural(number, suffix or 'other file')}" for suffix, number in others.most_common()]
+    searched = f"Not searched, by ending: {', '.join(kinds)}." if kinds else ""
+    if read or searched:
+        warn(" ".join(filter(None, [read, searched, "Check whether they contain the people."])))
+
+
+def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:
     """Yield the files below a folder; add unreadable paths to `unread`."""
 
     def add(error: OSError) -> None:
-        unread.append(f"{error.filename} cannot be read ({error.strerror})")
+        unread.append((Path(error.filename), error.strerror or ""))
 
     for place, folders, names in os.walk(folder, onerror=add):
         links = [name for name in folders if Path(place, name).is_symlink()]
-        unread += [f"{Path(place, name)} is not read (a link to a folder)" for name in links]
+        unread += [(Path(place, name), "a link to a folder") for name in links]
         for path in (Path(place, name) for name in names):
             try:
-                if stat.S_ISREG(path.stat().st_mode):
+                found = path.stat()
+                if stat.S_ISREG(found.st_mode) and found.st_size:
                     yield path
             except OSError as error:
                 if error.errno != errno.ELOOP:  # a link to itself
                     add(error)
 
 
-def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
+def _search(path: Path, people: _People) -> tuple[str, int]:
     """Return a file's kind and the number of rows that contain any of the people."""
-    kind, count = _EXPORT, 0
-    suffix = path.suffix.lower()
-    try:
-        if path.name == "rows" and path.parent.suffix == ".partial":
-            kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
-        elif (is_database := read_header(path) is not None) and is_journal(path):
-            kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
-        elif is_database:
-            kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
-        elif suffix in _UNSEARCHED:
-            unread.append(f"{path} is not read (a {suffix} file)")
-        elif suffix in _PARQUET or _starts(path, b"PAR1"):
-            with pq.ParquetFile(path) as table:
-                for batch in table.iter_batches():
-                    found = int(holding_rows(batch, people.holds).sum())
-                    unused = category_texts(batch.columns) if not found else []
-                    count += found or any(map(people.holds, unused))
-                count += any(map(people.holds, _schema_texts(table.schema_arrow)))
-        elif suffix in _WORKBOOKS or _starts(path, b"PK\3\4"):
-            count = sum(map(people.holds, _workbook_texts(path)))
-        elif suffix in _TEXT_FILES:
-            count = sum(map(people.holds, _text_lines(path)))
-    except _UNREADABLE as error:
-        unread.append(f"{path} cannot be read ({error})")
-    return kind, count
+    if path.parent.suffix == ".partial":
+        texts = _checkpoint_texts(path) if path.name == "rows" else ()
+        return _CHECKPOINT, sum(map(people.holds, texts))
+    if is_journal(path):
+        return _JOURNAL, count_leads(path, people.identifiers, people.holds)
+    if is_cache(path):
+        return _CACHE, remove_entries(path, people.holds_response, dry_run=True)
+    return _search_table(path, people)
 
 
-def _starts(path: Path, mark: bytes) -> bool:
+def _search_table(path: Path, people: _People) -> tuple[str, int]:
+    """Search a CSV, Parquet or Excel file; metadata and SQLite's files belong to another file."""
+    mains = (path.with_name(path.name.removesuffix(end)) for end in _SIDE_FILES)
+    if any(main != path and main.is_file() for main in mains):
+        return _EXPORT, 0
+    suffix, rows = path.suffix.lower(), 0
+    start = _first_bytes(path) if suffix in {".tmp", ""} else b""
+    if suffix in _PARQUET or start == b"PAR1":
+        with pq.ParquetFile(path) as parquet:
+            for batch in parquet.iter_batches():
+                found = int(holding_rows(batch, people.holds).sum())
+                unused = category_texts(batch.columns) if not found else []
+                rows += found or any(map(people.holds, unused))
+            rows += any(map(people.holds, _schema_texts(parquet.schema_arrow)))
+    elif suffix in _WORKBOOKS or start == b"PK\3\4":
+        cells = (row for sheet in read_all_cells(path) for row in sheet)
+        rows = sum(any(people.holds(cell) for cell in row if type(cell) is str) for row in cells)
+    elif METADATA_SUFFIX not in path.name and (
+        suffix in _TEXT_TABLES or notes_path(path).is_file()
+    ):
+        rows = sum(int(holding_rows(batch, people.holds).sum()) for batch in _csv_batches(path))
+        rows += any(map(people.holds, _noted_categories(path)))
+    else:
+        return _NOT_SEARCHED, 0
+    return _EXPORT, rows
+
+
+def _first_bytes(path: Path, size: int = 4) -> bytes:
     with path.open("rb") as file:
-        return file.read(len(mark)) == mark
+        return file.read(size)
 
 
-def _text_lines(path: Path) -> Iterator[str]:
-    """Yield a text file's lines, also from UTF-16 or gzip, and the categories in its metadata."""
-    if path.name.endswith(METADATA_SUFFIX):
-        models, metadata = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
+def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a CSV file as text, the header included."""
+    start = _first_bytes(path, 4096)
+    if encoding := wide_encoding(start):
+        raise InvalidInputError(f"it is in {encoding}, not in UTF-8")
+    options: dict[str, Any] = {
+        "sep": separator(start.removeprefix(BOM)),
+        "encoding": "utf-8-sig",
+        "header": None,
+        "dtype": str,
+        "keep_default_na": False,
+        "skip_blank_lines": False,
+    }
+    with pd.read_csv(path, chunksize=_ROWS_AT_ONCE, **options) as reader:
+        for chunk in reader:
+            texts = chunk.rename(columns=str)
+            yield pa.RecordBatch.from_pandas(texts, preserve_index=False)
+
+
+def _noted_categories(path: Path) -> Iterator[str]:
+    """Yield the categories in a CSV file's metadata."""
+    if notes_path(path).is_file():
+        models, metadata = read_notes(path)
         for each in (models, models_in(metadata.get(OTHER, {}))):
             yield from category_texts([model.column(0) for model in each.values()])
-    opened = gzip.open if _starts(path, b"\x1f\x8b") else open
-    with opened(path, "rb") as file:
-        encoding = wide_encoding(file.read(4096)) or "utf-8"
-    with opened(path, "rt", encoding=encoding, errors=_ANSI) as lines:
-        yield from lines
 
 
 def _schema_texts(schema: pa.Schema) -> Iterator[str]:
@@ -463,16 +503,6 @@ def _schema_texts(schema: pa.Schema) -> Iterator[str]:
     yield from schema.names
     for notes in (schema.metadata, *(field.metadata for field in schema)):
         yield from (value.decode(errors="replace") for value in (notes or {}).values())
-
-
-def _workbook_texts(path: Path) -> Iterator[str]:
-    with zipfile.ZipFile(path) as workbook:
-        for name in workbook.namelist():
-            if name.endswith((".xml", ".rels")) and name.startswith("xl/"):
-                text = workbook.read(name).decode(errors="replace")
-                yield from map(unescape, re.findall(r"(?<=>)[^<]+(?=<)|(?<=Target=\")[^\"]+", text))
-        for notes in read_properties(workbook)["sheets"].values():
-            yield from category_texts([model.column(0) for model in models_in(notes).values()])
 
 
 def _checkpoint_texts(path: Path) -> Iterator[str]:

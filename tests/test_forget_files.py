@@ -126,8 +126,8 @@ def test_only_the_persons_rows_are_removed(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == before.keys()
     for path in paths:
         kept = others(frame)
-        if path.suffix == ".xlsx":  # a format that cannot store unused categories
-            kept["owner"] = kept["owner"].cat.remove_unused_categories()
+        if path.suffix == ".xlsx":  # a format that does not store dtypes
+            kept = kept.astype({"tier": "str", "owner": "str"})
         pd.testing.assert_frame_equal(of.read_prospects(path), kept)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for path, content in zip(paths, lines, strict=False):
@@ -289,17 +289,16 @@ def test_unreadable_names_and_archives(tmp_path: Path) -> None:
     """Unusual file names, a metadata file without data, and a locked archive stop nothing."""
     frame = pd.DataFrame({"by": pd.Categorical(["-"], ["-", EMAIL])})
     frame.outreach.to_csv(tmp_path / "lone.csv").unlink()
-    (tmp_path / "\udcff.md").write_text(EMAIL)
+    (tmp_path / "\udcff.csv").write_text(EMAIL)
     with zipfile.ZipFile(tmp_path / "locked.xlsx", "w") as package:
         package.writestr("xl/sheet.xml", EMAIL)
     content = bytearray((tmp_path / "locked.xlsx").read_bytes())
     for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         content[content.find(mark) + place] |= 1
     (tmp_path / "locked.xlsx").write_bytes(content)
-    with pytest.warns(OutreachWarning, match="encrypted"):
+    with pytest.warns(OutreachWarning, match=r"locked\.xlsx"):
         found = of.forget(email=EMAIL, folder=tmp_path, files=True)
-    assert list(reasons(found)) == ["lone.csv-metadata.json", "\ufffd.md"]
-    assert "does not exist" in reasons(found)["lone.csv-metadata.json"]
+    assert list(reasons(found)) == ["\ufffd.csv", "locked.xlsx", "*.json"]
 
 
 def test_files_replaced_meanwhile_are_kept(tmp_path: Path) -> None:
@@ -315,31 +314,22 @@ def test_files_replaced_meanwhile_are_kept(tmp_path: Path) -> None:
 
 
 def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Each sheet loses the person's rows, and keeps trailing blank rows, zones and warnings."""
+    """Each sheet loses the person's rows; all other cells and their zones stay."""
     sequence = sandbox.sequence_ids["accepts_any"]
-    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None]})
+    frame["at"] = pd.to_datetime(["2026-03-01 12:00"] * 3, utc=True)
     report = frame.outreach.add_to_sequence(sequence, client=client)
-    path = report.to_excel(tmp_path / "report.xlsx")
-    blank = pd.DataFrame(
-        {
-            "email": [EMAIL, "bo@x.example", None],
-            "a": [1, None, None],
-            "at": pd.to_datetime(["2026-03-01 12:00:00.000001", None, None], utc=True),
-            "mixed": ["a", 1, None],
-        },
-        index=["x", "y", "z"],
-    )
-    blank.outreach.to_excel(tmp_path / "blank.xlsx", tz="Europe/Berlin")
+    path = report.to_excel(tmp_path / "report.xlsx", tz="Europe/Berlin")
     sheets = {name: of.read_prospects(path, sheet_name=name) for name in ("added", "failed")}
-    assert of.forget(email=EMAIL, folder=tmp_path, files=True)["removed"].all()
-    assert not has_traces(tmp_path)
-    for name, sheet in sheets.items():
-        kept = sheet[sheet["email"] != EMAIL].reset_index(drop=True)
-        pd.testing.assert_frame_equal(of.read_prospects(path, sheet_name=name), kept)
-    with pytest.warns(OutreachWarning, match=r"fractions of a millisecond.*several types"):
-        found = of.read_prospects(tmp_path / "blank.xlsx")
-    kept = blank.iloc[1:].assign(mixed=pd.array(["1", None], "str"))
-    pd.testing.assert_frame_equal(found, kept.astype({"at": found["at"].dtype}))
+    for _ in range(2):
+        found = of.forget(email=EMAIL, folder=tmp_path, files=True)
+        assert found["removed"].all()
+        assert not has_traces(tmp_path)
+        for name, sheet in sheets.items():
+            kept = sheet[sheet["email"] != EMAIL].reset_index(drop=True)
+            pd.testing.assert_frame_equal(of.read_prospects(path, sheet_name=name), kept)
+    with zipfile.ZipFile(path) as package:
+        assert b"Europe/Berlin" in package.read("xl/styles.xml")
 
 
 def test_other_files_are_listed_with_the_reason(
@@ -363,15 +353,14 @@ def test_other_files_are_listed_with_the_reason(
         parts = {info: package.read(info) for info in package.infolist()}
     with zipfile.ZipFile(tmp_path / "edited.xlsx", "w") as package:
         for info, content in parts.items():
-            saved = b"2026-01-01T00:00:00Z</dcterms:modified>"
-            end = content.find(b"</dcterms:modified>")
-            package.writestr(info, content if end < 0 else content[: end - 20] + saved)
-    (tmp_path / "notes.md").write_text(EMAIL)
+            saved = rb"\g<1>2026-01-01T00:00:00Z<"
+            package.writestr(info, re.sub(rb"(<dcterms:modified[^>]*>)[^<]*<", saved, content))
+    (tmp_path / "hard.csv").hardlink_to(frame.outreach.to_csv(outside / "hard.csv"))
     frame.outreach.to_csv(outside / "link.csv")
     (tmp_path / "link.csv").symlink_to(outside / "link.csv")
     (tmp_path / f".new.csv.{'0' * 12}.{'0' * 32}.tmp").write_text(EMAIL)
     before = {path: path.read_bytes() for place in (tmp_path, outside) for path in place.iterdir()}
-    with pytest.warns(OutreachWarning, match="1 file or folder not read"):
+    with pytest.warns(OutreachWarning, match="Not read: "):
         found = of.forget(**ADA, folder=tmp_path, files=True)
     assert {path: path.read_bytes() for path in before} == before
     assert not found["removed"].any()
@@ -386,9 +375,9 @@ def test_other_files_are_listed_with_the_reason(
         f".new.csv.{'0' * 12}.{'0' * 32}.tmp": "no metadata file",
         "link.csv": "is a link",
         "edited.xlsx": "another program",
-        "notes.md": "no metadata file",
+        "hard.csv": "hard links",
     }
-    assert {name for name in why if not name.endswith("-metadata.json")} == expected.keys()
+    assert {name for name in why if not name.startswith("*")} == expected.keys()
     for name, words in expected.items():
         assert words in why[name], name
 
@@ -413,6 +402,8 @@ def test_files_that_name_people_elsewhere_are_listed(tmp_path: Path) -> None:
     assert {"a.csv", "a.parquet", "a.xlsx", "b.parquet"} <= reasons(found).keys()
     for name in ("a.csv", "a.parquet", "a.xlsx"):
         kept = frame.iloc[1:].reset_index(drop=True)
+        if name == "a.xlsx":  # a format without dtypes and empty text
+            kept = kept.astype({"by": "str"}).replace("", None)
         pd.testing.assert_frame_equal(of.read_prospects(tmp_path / name), kept)
 
 
@@ -541,6 +532,7 @@ for path in sorted(Path(sys.argv[1]).glob("*/*/a.csv")):
 """
 
 
+@pytest.mark.filterwarnings("ignore:Not searched")
 def test_killed_between_any_two_files(tmp_path: Path) -> None:
     """After a kill between any two renames, the CSV file and its metadata still agree."""
     frame = leads().drop(columns="profnet_url").iloc[[0, 1, 2, 4]].reset_index(drop=True)

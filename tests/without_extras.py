@@ -30,7 +30,7 @@ OPTIONAL = (
     "jupyterlab",
     "keyring",
     "polars",
-    "python_calamine",
+    "openpyxl",
     "starlette",
     "statsmodels",
     "uvicorn",

@@ -247,12 +247,15 @@ def _open(path: Path) -> _Store:
         return _Store(path)
 
 
-def _may_hold_cache(path: Path) -> bool:
-    """Return True if a path is a cache file, an empty file or does not exist; change nothing."""
-    if not path.exists() or not path.stat().st_size:
-        return True
+def is_cache(path: Path) -> bool:
+    """Return whether a file is a cache; change nothing."""
     header = read_header(path)
     return header is not None and header[0] == _APPLICATION_ID
+
+
+def _may_hold_cache(path: Path) -> bool:
+    """Return True if a path is a cache file, an empty file or does not exist; change nothing."""
+    return not path.exists() or not path.stat().st_size or is_cache(path)
 
 
 def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:

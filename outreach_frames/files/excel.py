@@ -23,13 +23,10 @@ from outreach_frames.analysis.interface_columns import table_of
 from outreach_frames.analysis.unlist import as_lists, join_lists
 from outreach_frames.common.atomic_files import check_suffix, expanded, replace_file
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import plural, unique_name
+from outreach_frames.common.text import unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
-from outreach_frames.files.csv_dtypes import Model
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
-from outreach_frames.files.csv_notes import with_models
-from outreach_frames.files.excel_notes import PROPERTY, model_of, property_texts
 from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.columns import text_names
 
@@ -44,6 +41,8 @@ NOT_INSTALLED: Final = (
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 LIST_SEPARATOR: Final = "; "
+# Marks the workbooks of this package, so that `forget` can recognise them.
+PROPERTY: Final = "outreach_frames"
 
 # A cell is a 64-bit float, which is exact to 15 digits, so longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
@@ -102,9 +101,8 @@ def write_excel(
     are Excel dates; numbers of more than 15 digits are text. The header is frozen and has filters.
     The sheet is named after its content, such as people, or else after the file.
 
-    `read_prospects` restores the dtypes from the workbook's properties, and warns if a column's
-    cells do not keep the exact values: records in lists become text, and times keep milliseconds.
-    CSV and Parquet keep all values.
+    `read_prospects` reads the cells back: documented columns have their dtypes, other columns the
+    type of their cells, and an index is a column. CSV and Parquet keep all values and dtypes.
 
     Parameters
     ----------
@@ -161,12 +159,9 @@ def write_sheets(
     *,
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
-    inexact: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     progress: bool | None = None,
 ) -> Path:
     """Write each frame to a sheet; `index` decides per sheet whether the index is written.
-
-    `inexact` describes earlier losses of exact values, by sheet and by column.
 
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
@@ -194,9 +189,7 @@ def write_sheets(
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
-                writer.notes[title]["inexact"].update(inexact.get(name, {}))
-            for number, text in enumerate(property_texts(writer.notes, tz), start=1):
-                book.set_custom_property(f"{PROPERTY} {number}", text, "text")
+            book.set_custom_property(PROPERTY, "table", "text")
             # Closing the workbook takes as long as writing its columns.
             bar.set_postfix_str("saving")
         file.write(content.getbuffer())
@@ -256,8 +249,6 @@ class _Writer:
     """Writes frames to the sheets of a workbook."""
 
     def __init__(self, book: Workbook, tz: str, changed: dict[str, list[str]], bar: Any) -> None:
-        self.notes: dict[str, dict[str, Any]] = {}
-        self._losses: list[str] = []
         self._bar = bar
         self._book = book
         self._tz = tz
@@ -270,23 +261,9 @@ class _Writer:
         sheet = self._book.add_worksheet(name)
         columns = list(_columns(frame, index=index))
         line_counts: dict[int, int] = {}
-        titles: list[str] = []
-        models: list[Model] = []
-        filled: list[str] = []
-        inexact: dict[str, str] = {}
-        ends_blank = len(frame) > 0
         for position, (title, column) in enumerate(columns):
-            self._losses.clear()
             cells, number_format = self._cells(column, title)
             (shown,) = self._object_cells([title], title)
-            titles.append(shown)
-            models += self._models(column, cells, shown)
-            if "" in cells:
-                filled.append(shown)
-                self._losses += ["empty text and missing cells look the same"] * (None in cells)
-            if self._losses:
-                inexact[shown] = ", ".join(self._losses)
-            ends_blank = ends_blank and cells[-1:] in ([None], [""])
             self._write_text(sheet, (0, position), shown, self._header)
             cell_format = number_format and self._book.add_format({"num_format": number_format})
             self._write_column(sheet, position, cells, cell_format)
@@ -295,10 +272,6 @@ class _Writer:
                 if isinstance(cell, str) and "\n" in cell:
                     line_counts[row] = max(line_counts.get(row, 1), cell.count("\n") + 1)
             self._bar.update()
-        levels = list(zip(titles, map(_plain, frame.index.names), strict=False)) if index else []
-        rows = len(frame) if ends_blank else 0
-        notes = {"index": levels, "filled": filled, "inexact": inexact, "rows": rows}
-        self.notes[name] = with_models(models, notes)
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
             # Suppress Excel's warnings, because ids and phone numbers are text on purpose.
@@ -307,22 +280,6 @@ class _Writer:
         for row, lines in line_counts.items():
             sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
-
-    def _models(self, column: pd.Series[Any], cells: list[Any], title: str) -> list[Model]:
-        """Return the model that restores a column, if any; record values that the cells lose."""
-        lists = as_lists(column)
-        model = model_of(column, lists, title)
-        if model is None:
-            self._losses.append("values of several types")
-            return []
-        if lists is not None and is_plain_list(lists.type):
-            self._losses += [f"entries with {LIST_SEPARATOR!r}"] * (
-                split(cells, lists.type) != lists
-            )
-        elif pa.types.is_nested(model.schema.field(0).type):
-            self._losses.append("records are text")
-            return []
-        return [model]
 
     def _write_column(
         self, sheet: Worksheet, position: int, cells: list[Any], cell_format: Any
@@ -354,11 +311,17 @@ class _Writer:
         if is_text(kind):
             cells = self._text_cells(array, title)
         elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            cells, number_format = self._times(array)
+            try:
+                cells, number_format = self._times(array)
+            except pa.ArrowInvalid:  # a date too far away for microseconds
+                cells = array.cast(pa.string()).to_pylist()
         elif pa.types.is_duration(kind):
-            seconds = array.cast(pa.duration("us"), safe=False).to_numpy(zero_copy_only=False)
-            cells = [None if np.isnat(value) else value / _DAY for value in seconds]
-            number_format = _DURATION
+            try:
+                cells, number_format = _days(array), _DURATION
+            except pa.ArrowInvalid:  # too long for microseconds
+                cells = [
+                    None if one is None else str(one) for one in array.cast("int64").to_pylist()
+                ]
         elif any(is_kind(kind) for is_kind in _NUMBERS):
             cells = [_number(value) for value in array.to_pylist()]
         else:
@@ -376,17 +339,14 @@ class _Writer:
         """Normalise line ends, replace control characters and cut long texts."""
         if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
             texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
-            self._losses.append("line ends")
         cells: list[str | None] = texts.to_pylist()
         if found := pc.sum(pc.match_substring_regex(texts, _CONTROL), min_count=0).as_py():
             self._changed[_REPLACED].append(f"{found:,} in {title!r}")
-            self._losses.append(f"{plural(found, 'cell')} with symbols for control characters")
             cells = [None if cell is None else cell.translate(_SYMBOLS) for cell in cells]
         if (pc.max(pc.utf8_length(texts)).as_py() or 0) > EXCEL_MAX_CELL // 2:
             whole, cells = cells, [None if cell is None else _cut(cell) for cell in cells]
             if cut := sum(map(operator.ne, whole, cells)):
                 self._changed[_CUT].append(f"{cut:,} in {title!r}")
-                self._losses.append(f"{plural(cut, 'cell')} cut")
         return cells
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
@@ -396,12 +356,8 @@ class _Writer:
         if zoned:
             clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
-            if not clock.equals(localize(moments, self._tz)):
-                self._losses.append("times in a repeated hour")
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
-        if (moments[~missing].astype("int64") % 1000).any():
-            self._losses.append("fractions of a millisecond")
         fits = ~missing & (moments >= _FIRST_DAY) & (moments <= _LAST_DAY)
         days = np.where(fits, (moments - _DAY_ZERO) / _DAY, np.nan)
         whole = not zoned and bool((days[fits] == np.floor(days[fits])).all())
@@ -466,14 +422,28 @@ def localize(times: Any, tz: str) -> pd.DatetimeIndex:
     return plain.tz_localize(tz, ambiguous=first, nonexistent="shift_forward")
 
 
+def _days(durations: pa.Array | pa.ChunkedArray) -> list[float | None]:
+    """Convert durations to days; fractions of a microsecond are dropped."""
+    times = durations
+    if durations.type.unit == "ns":
+        times = pa.chunked_array([pc.cast(durations, pa.duration("us"), safe=False)])
+    days = times.cast(pa.duration("us")).to_numpy(zero_copy_only=False)
+    return [None if np.isnat(value) else float(value / _DAY) for value in days]
+
+
 def _number(value: Any) -> Any:
     """Return a number, or its text if a cell would round the number or cannot hold it."""
     if value is None or (isinstance(value, int) and abs(value) < _EXACT_INTEGERS):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
-    if isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _EXACT_DIGITS:
-        return float(value)
+    if isinstance(value, Decimal):
+        if value.is_nan():
+            return None
+        number = float(value)
+        is_exact = len(value.normalize().as_tuple().digits) <= _EXACT_DIGITS
+        if math.isfinite(number) and is_exact and bool(number) == bool(value):
+            return number
     return str(value)
 
 

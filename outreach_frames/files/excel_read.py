@@ -1,20 +1,20 @@
-"""Read a sheet of an Excel workbook, and warn of values that the cells do not keep exactly."""
+"""Read a sheet of an Excel workbook as its cells."""
 
 from __future__ import annotations
 
 import datetime
-import functools
 import io
 import posixpath
 import re
+import warnings
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames.common.arguments import suggestion
-from outreach_frames.common.text import plural, shorten
+from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_dtypes import (
@@ -33,57 +33,104 @@ from outreach_frames.files.csv_dtypes import (
     stored_type,
     text_model,
 )
-from outreach_frames.files.csv_file import frame_of
-from outreach_frames.files.csv_notes import NOTES_ERRORS, models_in
+from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
 from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, localize, split
-from outreach_frames.files.excel_notes import read_properties
 from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.schema import to_frame
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 # Workbooks usually grow tenfold when unpacked; the format allows a factor of 1,000.
 _MAX_GROWTH: Final = 200
 _SMALL_BYTES: Final = 1 << 20
-# python-calamine allocates memory for the rectangle around all cells, or aborts the process.
-_SMALL_CELLS: Final = 50_000_000
+MAX_CELLS: Final = 20_000_000
 # A cell is a 64-bit float, and Excel keeps only 15 digits.
 _ROUNDED_FROM: Final = 10.0**15
+# openpyxl raises these errors for damaged workbooks.
+_DAMAGE: Final = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, zipfile.BadZipFile, zlib.error),
+)
 
 _BOOK: Final = "xl/workbook.xml"
 _LINKS: Final = "xl/_rels/workbook.xml.rels"
-_CALCULATE: Final = re.compile(rb'\bfullCalcOnLoad="(?:1|true)"')
-_ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
-_PLACE: Final = re.compile(rb' r="([A-Z]+)(\d+)"')
-# Byte patterns of formulas, errors and hidden rows; only sheets with them need slow XML parsing.
-_MARKS: Final = (b"<f", b":f>", b":f ", b't="e"', b"t='e'", b"hidden=")
-_STYLES: Final = "xl/styles.xml"
-_ZEROS: Final = re.compile(rb'formatCode="(000+)"')
+# The number format that `write_excel` gives times with a zone.
+_ZONE: Final = re.compile(r'ss "([^"]+)"')
 _UNNAMED: Final = "A column has no name {}."
 _ERRORS: Final = "Error cells were read as missing: {}."
 _MISSING: Final = (
     "Formulas without a stored value were read as missing: {}. Open the workbook in Excel, save "
     "it, and read it again."
 )
-_ESTIMATED: Final = (
-    "A program other than Excel stored the values of formulas, perhaps uncalculated: "
-    "{}. Open the workbook in Excel, save it, and read it again."
-)
 _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so ids may be wrong: {}."
-_PADDED: Final = "The number format {} shows leading zeros that the cells do not contain."
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
-_MERGED: Final = "Of merged cells, only the first cell has a value: {}."
-_INEXACT: Final = "The workbook lost exact values of these columns: {}."
 _CHANGED: Final = "Columns with values that do not fit the dtype were read as in the sheet: {}."
 # Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
 
+class _Sheet(NamedTuple):
+    """A sheet's rows of cells, and the zone of each column's times."""
+
+    rows: list[tuple[Any, ...]]
+    zones: dict[int, str]
+    # The number of each error, such as #N/A.
+    errors: dict[str, int]
+
+
 def read_excel(
     path: Path, *, sheet_name: str | int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
-    """Read a sheet of a workbook; with `as_text`, read columns without notes as text."""
+    """Read a sheet of a workbook; with `as_text`, read all columns as text."""
+    with _opened(path) as (package, book):
+        name, part = _choose(package, sheet_name, path)
+        where = f"{path}, sheet {name!r},"
+        sheet = _read_quietly(book[name], where)
+        remarks = _check_rows(package.read(part), where)
+    remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
+    filled = [number for number, row in enumerate(sheet.rows) if any(map(_is_filled, row))]
+    if not filled:
+        raise InvalidInputError(f"{where} is empty. Pass a sheet with a header row.")
+    header = f"in row {filled[0] + 1} (the header)"
+    width = max(map(len, sheet.rows))
+    rows = [(*row, *[None] * (width - len(row))) for row in map(sheet.rows.__getitem__, filled)]
+    frame: dict[str, Any] = {}
+    for place, (title, *cells) in enumerate(zip(*rows, strict=True)):
+        if title is None and not any(map(_is_filled, cells)):
+            continue
+        column = "" if title is None else _text(title)
+        if column in frame:
+            problem = f"two columns named {column!r}" if column else "columns without a name"
+            raise InvalidInputError(
+                f"{where} has {problem} {header}. Give each column a unique name, or delete rows "
+                "above the header."
+            )
+        if not column:
+            remarks[_UNNAMED].append(header)
+        model = text_model(column) if as_text else documented_models().get(column)
+        zone = sheet.zones.get(place, "UTC")
+        frame[column] = _restored(column, cells, model, zone, remarks)
+    lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
+    if lines:
+        warn(f"{where[:-1]}: {' '.join(lines)}")
+    return pd.DataFrame(frame, index=pd.RangeIndex(len(rows) - 1))
+
+
+def read_all_cells(path: Path) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of each sheet."""
+    with _opened(path) as (_, book):
+        for sheet in book.worksheets:
+            yield _read_quietly(sheet, f"{path}, sheet {sheet.title!r},").rows
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
+    """Open a workbook; convert the errors of a damaged one."""
     try:
-        import python_calamine  # noqa: PLC0415 - an optional extra
+        import openpyxl  # noqa: PLC0415 - an optional extra
+        from openpyxl.utils.exceptions import InvalidFileException  # noqa: PLC0415 - the same
     except ImportError as error:
         raise ConfigurationError(NOT_INSTALLED) from error
     content = path.read_bytes()
@@ -94,51 +141,16 @@ def read_excel(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
             _require_size(package, path)
-            name, part = _choose(package, sheet_name, path)
-            where = f"{path}, sheet {name!r},"
-            remarks = _scan(package, part, where)
-            sheet = python_calamine.load_workbook(io.BytesIO(content)).get_sheet_by_name(name)
-            properties = read_properties(package)
-            notes = properties["sheets"].get(name)
-            models = models_in(notes or {})
+            with warnings.catch_warnings(action="ignore"):  # of features that no table needs
+                book = openpyxl.load_workbook(io.BytesIO(content), True, data_only=True)
+            yield package, book
     except InvalidInputError:
         raise
-    except (
-        python_calamine.CalamineError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        *NOTES_ERRORS,
-    ) as error:
+    except (*_DAMAGE, InvalidFileException) as error:
         raise InvalidInputError(
             f"{path} is damaged or not an Excel workbook: {shorten(str(error))}. Get the file "
             "again, save it as .xlsx in Excel, or give a CSV file the ending .csv."
         ) from error
-    rows, top = sheet.to_python(), (sheet.start or (0,))[0]
-    if notes is not None:
-        rows += [[""] * sheet.width] * (notes.get("rows", 0) + 1 - len(rows))
-    else:
-        filled = [number for number, row in enumerate(rows) if row.count("") < len(row)]
-        rows, top, notes = [rows[number] for number in filled], top + min(filled, default=0), {}
-    if not rows:
-        raise InvalidInputError(f"{where} is empty. Pass a sheet with a header row.")
-    if merged := sum(last > top for _, (last, _) in sheet.merged_cell_ranges or ()):
-        remarks[_MERGED].append(plural(merged, "range"))
-    tz = properties.get("tz", "UTC")
-    header = f"in row {top + 1} (the header)"
-    columns = _named(rows, where, header, notes.get("filled", ()), remarks)
-    for title, cells in columns.items():
-        default = text_model(title) if as_text else documented_models().get(title)
-        columns[title] = _restored(title, cells, models.get(title, default), tz, remarks)
-    inexact = notes.get("inexact", {})
-    remarks[_INEXACT] = [f"{title!r} ({change})" for title, change in inexact.items()]
-    lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
-    if lines:
-        warn(f"{where[:-1]}: {' '.join(lines)}")
-    frame = frame_of(columns, len(rows) - 1, notes)
-    if inexact:
-        frame.attrs["inexact"] = list(inexact)
-    return frame
 
 
 def _require_size(package: zipfile.ZipFile, path: Path) -> None:
@@ -179,78 +191,85 @@ def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -
     raise InvalidInputError(f"{path} has no sheet {requested!r}.{close} {advice}")
 
 
-def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Remarks:
-    """Find formulas, errors and hidden rows of a sheet; reject cells that are far apart."""
-    xml = package.read(part)
-    letters, last = "", 0
-    for end in _ROW_END.finditer(xml):
-        if found := _PLACE.match(xml, max(0, xml.rfind(b' r="', 0, end.start()))):
-            letters = max(letters, found[1].decode(), key=lambda name: (len(name), name))
-            last = max(last, int(found[2]))
-    width = functools.reduce(lambda width, letter: 26 * width + ord(letter) - 64, letters, 0)
-    if last * width > max(_SMALL_CELLS, _MAX_GROWTH * xml.count(b' r="')):
+def _read_quietly(sheet: ReadOnlyWorksheet, where: str) -> _Sheet:
+    with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
+        return _read_sheet(sheet, where)
+
+
+def _read_sheet(sheet: ReadOnlyWorksheet, where: str) -> _Sheet:
+    """Read a sheet's cells; error cells become missing."""
+    # The declared size may be wrong; without it, each row ends with its last cell.
+    sheet.reset_dimensions()
+    rows: list[tuple[Any, ...]] = []
+    zones: dict[int, str] = {}
+    errors: dict[str, int] = defaultdict(int)
+    width = 1
+    for number, cells in enumerate(sheet.iter_rows(), 1):
+        width = max(width, len(cells))
+        require_few_cells(number, width, where)
+        values = []
+        for place, cell in enumerate(cells):
+            value = cell.value
+            if cell.data_type == "e":
+                errors[str(value)] += 1
+                value = None
+            elif isinstance(value, datetime.datetime) and place not in zones:
+                zone = _ZONE.search(cell.number_format)
+                zones[place] = zone[1] if zone else "UTC"
+            values.append(value)
+        rows.append(tuple(values))
+    return _Sheet(rows, zones, errors)
+
+
+def require_few_cells(rows: int, columns: int, where: str) -> None:
+    """Raise if a sheet has more cells than fit into memory, for example because of a far cell."""
+    if rows > EXCEL_MAX_ROWS or rows * columns > MAX_CELLS:
         raise InvalidInputError(
-            f"{where} was not read: its cells extend to {letters}{last}, and the blank "
-            "cells between would fill the memory. Delete the rows and columns that do not "
-            "belong to the table."
+            f"{where} was not read: it has more than {MAX_CELLS:,} cells, blank cells included. "
+            "Delete the rows and columns that do not belong to the table, or save it as CSV."
         )
+
+
+def _check_rows(xml: bytes, where: str) -> _Remarks:
+    """Find what openpyxl does not report: formulas without a value, and hidden rows.
+
+    Reject rows and cells that are not in order, which openpyxl would skip.
+    """
     remarks = _Remarks(list)
-    if _STYLES in package.namelist():
-        remarks[_PADDED] = [code.decode() for code in _ZEROS.findall(package.read(_STYLES))]
-    if not any(mark in xml for mark in _MARKS):
-        return remarks
-    errors: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[str] = []
-    formulas = hidden = 0
+    hidden = last = 0
     for _, row in ET.iterparse(io.BytesIO(xml)):  # noqa: S314
         if not row.tag.endswith("}row"):
             continue
+        number = int(row.get("r", last + 1))
+        letters = [place.rstrip("0123456789").upper() for cell in row if (place := cell.get("r"))]
+        columns = [(len(name), name) for name in letters]
+        if number <= last or columns != sorted(set(columns)):
+            raise InvalidInputError(
+                f"{where} was not read: the cells of row {number:,} are not in order. Open the "
+                "workbook in Excel, save it, and read it again."
+            )
+        last = number
         hidden += row.get("hidden") in {"1", "true"} and any(map(len, row))
         for cell in row:
-            place, value = cell.get("r", ""), cell.findtext("{*}v")
-            if cell.get("t") == "e":
-                errors[value or ""].append(place)
-            elif cell.find("{*}f") is not None:
-                formulas += 1
-                # The text of a formula may be empty.
-                missing += [] if value or cell.get("t") == "str" else [place]
+            # The text of a formula may be empty.
+            is_text_cell = cell.get("t") == "str"
+            if cell.find("{*}f") is not None and not cell.findtext("{*}v") and not is_text_cell:
+                missing.append(cell.get("r", ""))
         row.clear()
-    remarks[_ERRORS] = [_counted(f" {code}", places) for code, places in errors.items()]
-    remarks[_MISSING] = [_counted("", missing)] if missing else []
-    if formulas > len(missing) and _CALCULATE.search(package.read(_BOOK)):
-        remarks[_ESTIMATED] = [f"{formulas - len(missing):,}"]
+    first = f" (first in {missing[0]})" if missing and missing[0] else ""
+    remarks[_MISSING] = [f"{len(missing):,}{first}"] if missing else []
     remarks[_HIDDEN] = [f"{hidden:,}"] if hidden else []
     return remarks
 
 
-def _counted(what: str, places: Sequence[str]) -> str:
-    return f"{len(places):,}{what}{f' (first in {places[0]})' if places[0] else ''}"
-
-
-def _named(
-    rows: list[list[Any]], where: str, header: str, filled: Sequence[str], remarks: _Remarks
-) -> dict[str, Any]:
-    """Return cells by column name; drop columns with neither name nor cells."""
-    columns: dict[str, list[Any]] = {}
-    for column in zip(*rows, strict=True):
-        name = _text(column[0])
-        if column.count("") == len(column):
-            continue
-        if name in columns:
-            problem = f"two columns named {name!r}" if name else "columns without a name"
-            raise InvalidInputError(
-                f"{where} has {problem} {header}. Give each column a unique name, or delete rows "
-                "above the header."
-            )
-        if not name:
-            remarks[_UNNAMED].append(header)
-        blank = "" if name in filled else None
-        columns[name] = [blank if cell == "" else cell for cell in column[1:]]
-    return columns
+def _is_filled(cell: object) -> bool:
+    return cell is not None and cell != ""
 
 
 def _restored(name: str, cells: list[Any], model: Model | None, tz: str, remarks: _Remarks) -> Any:
     """Convert cells to the dtype of the model; without a model, infer the dtype from the cells."""
+    cells = [None if cell == "" else cell for cell in cells]
     kind = pa.string() if model is None else model.schema.field(0).type
     array, rounded = _typed(cells)
     if rounded and not pa.types.is_floating(kind):
@@ -258,7 +277,7 @@ def _restored(name: str, cells: list[Any], model: Model | None, tz: str, remarks
     if model is not None and (is_plain_list(kind) or not pa.types.is_nested(kind)):
         try:
             return _convert(cells, array, model, tz)
-        except (ValueError, ArithmeticError, pa.ArrowException):
+        except (ValueError, ArithmeticError, LookupError, pa.ArrowException):
             remarks[_CHANGED].append(f"{name!r} ({dtype_name(model)})")
     return to_frame(pa.table({"": array}), "numpy_nullable")[""].array
 
@@ -270,9 +289,7 @@ def _convert(cells: list[Any], array: pa.Array, model: Model, tz: str) -> Any:
     if pa.types.is_nested(kind):
         lists = split(array.to_pylist(), kind)
         return pd.arrays.ArrowExtensionArray(pa.chunked_array([lists]))
-    if pa.types.is_duration(kind):
-        array = array.cast(kind)
-    elif pa.types.is_timestamp(stored) and stored.tz:
+    if pa.types.is_timestamp(stored) and stored.tz:
         with suppress(pa.ArrowInvalid):  # text with a UTC offset
             return decode(pa.chunked_array([array.cast(pa.string()).cast(stored)]), model)
         array = pa.array(localize(array.cast(pa.timestamp("us")).to_pandas(), tz))
@@ -286,21 +303,22 @@ def _typed(cells: list[Any]) -> tuple[pa.Array, int]:
         return pa.array(cells, pa.string()), 0
     if kinds <= {datetime.date, datetime.datetime}:
         return pa.array(np.array(cells, "datetime64[us]")), 0
-    if len(kinds) == 1 and float not in kinds:
+    if kinds in ({bool}, {datetime.timedelta}):
         return pa.array(cells), 0
-    numbers = [cell for cell in cells if type(cell) is float] if len(kinds) > 1 else cells
-    array = pa.array(numbers, pa.float64())
-    values = array.drop_null().to_numpy()
-    is_whole = values == np.floor(values)
-    rounded = int((is_whole & (np.abs(values) >= _ROUNDED_FROM)).sum())
-    if kinds != {float} or (rounded and is_whole.all()):
+    try:
+        numbers = np.array([cell for cell in cells if type(cell) in {int, float}], float)
+    except OverflowError:
+        return _texts(cells), 1
+    is_whole = numbers == np.floor(numbers)
+    rounded = int((is_whole & (np.abs(numbers) >= _ROUNDED_FROM)).sum())
+    if not kinds <= {int, float} or (rounded and is_whole.all()):
         return _texts(cells), rounded
+    array = pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
     return array.cast(pa.int64()) if is_whole.all() else array, rounded
 
 
 def _texts(cells: list[Any]) -> pa.Array:
-    texts = [None if cell is None else cell if type(cell) is str else _text(cell) for cell in cells]
-    return pa.array(texts, pa.string())
+    return pa.array([None if cell is None else _text(cell) for cell in cells], pa.string())
 
 
 def _text(cell: Any) -> str:
@@ -309,4 +327,4 @@ def _text(cell: Any) -> str:
         return str(cell).upper()
     if isinstance(cell, float):
         return f"{Decimal(repr(cell)):f}".removesuffix(".0")
-    return cell.isoformat(" ") if isinstance(cell, datetime.datetime) else str(cell)
+    return str(cell).removesuffix(" 00:00:00") if isinstance(cell, datetime.datetime) else str(cell)

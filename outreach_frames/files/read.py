@@ -43,29 +43,27 @@ def read_prospects(
     -------
     DataFrame
         The table with its original dtypes. In a CSV file without its metadata file, documented
-        columns have the interface's dtypes, and all other columns are text. In a workbook from
-        another program, these other columns have the dtype of their cells: Int64, Float64, boolean,
-        datetime64, or str if cells have several types. Hidden rows are read too. If a workbook of
-        this package does not keep the exact values of some columns, ``.attrs["inexact"]`` lists
-        these columns.
+        columns have the interface's dtypes, and all other columns are text. In a workbook,
+        documented columns have the interface's dtypes, and all other columns the type of their
+        cells: Int64, Float64, boolean, datetime64, or str if cells have several types. Blank rows
+        are skipped, and hidden rows are read.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has an unexpected format or encoding, or has
         ambiguous rows: a quotation mark is never closed, or a row has more or fewer cells than the
-        header. A workbook is encrypted, lacks the sheet, has cells far apart, or would grow to
-        more than 200 times its size when unpacked.
+        header. A workbook is encrypted, lacks the sheet, has a sheet of more than 20 million
+        cells (blank cells included), or would grow to more than 200 times its size when unpacked.
     ConfigurationError
-        The optional library python-calamine, which reads workbooks, is not installed.
+        The optional library openpyxl, which reads workbooks, is not installed.
 
     Warns
     -----
     OutreachWarning
         Blank lines in a file with a single column were skipped, or the file may be cut off. A
-        workbook has several sheets, errors, formulas without a value, numbers that Excel rounded or
-        shows with leading zeros, values of another dtype than the documented column, hidden rows or
-        merged cells. A workbook of this package lost exact values when it was written.
+        workbook has several sheets, errors, formulas without a value, numbers that Excel rounded,
+        values of another dtype than the documented column, or hidden rows.
 
     Notes
     -----
@@ -86,6 +84,15 @@ def read_prospects(
     return frame
 
 
+def is_workbook(path: object) -> bool:
+    """Return whether a value is the path of a workbook that can be read.
+
+    >>> is_workbook("people.XLSX"), is_workbook("people.csv")
+    (True, False)
+    """
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in _WORKBOOKS
+
+
 def read_as_text(
     path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
 ) -> pd.DataFrame:
@@ -98,20 +105,20 @@ def _read(
 ) -> pd.DataFrame:
     """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
     suffix = "" if source.is_dir() else source.suffix.lower()
-    is_workbook = suffix in _WORKBOOKS
+    is_book = is_workbook(source)
     is_parquet = suffix in _PARQUET or source.is_dir()
-    if sheet_name is not None and not is_workbook:
+    if sheet_name is not None and not is_book:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
             f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit sheet_name."
         )
-    if encoding is not None and (is_workbook or is_parquet):
+    if encoding is not None and (is_book or is_parquet):
         raise InvalidInputError(
             f"encoding={encoding!r} is only for text files, but {source} is "
-            f"{'a workbook' if is_workbook else 'Parquet'}. Omit encoding."
+            f"{'a workbook' if is_book else 'Parquet'}. Omit encoding."
         )
     try:
-        if is_workbook:
+        if is_book:
             require_readable_file(source)
             return read_excel(source, sheet_name=sheet_name, as_text=as_text)
         if is_parquet:

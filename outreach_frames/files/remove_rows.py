@@ -10,10 +10,10 @@ import io
 import json
 import operator
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 
 from outreach_frames import spec
 from outreach_frames.common.atomic_files import replace_file
-from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import has_labels, replace_csv, separator
 from outreach_frames.files.csv_notes import (
@@ -35,9 +34,8 @@ from outreach_frames.files.csv_notes import (
     read_notes,
     with_models,
 )
-from outreach_frames.files.excel import write_sheets
-from outreach_frames.files.excel_notes import read_properties
-from outreach_frames.files.excel_read import read_excel
+from outreach_frames.files.excel import PROPERTY
+from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.formulas import is_text
 from outreach_frames.files.parquet import OWN_METADATA
 from outreach_frames.reading.fast_reader import BOM
@@ -53,7 +51,8 @@ _FOREIGN: Final = "this package did not write the file, or another program has c
 _WRITER: Final = "parquet-cpp-arrow"
 # Matches a row; quotation marks come in pairs, because text is quoted.
 _RECORD: Final = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+(?:\n|\Z)')
-_TIMES: Final = re.compile(rb"<dcterms:(?:created|modified)[^>]*>([^<]*)<")
+# A workbook saved only once has nearly equal times of creation and change.
+_ONE_SAVE: Final = timedelta(seconds=2)
 
 
 def removal(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
@@ -176,46 +175,34 @@ def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
     return kept.replace_schema_metadata(metadata)
 
 
-def _from_workbook(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
-    with zipfile.ZipFile(path) as package:
-        core = "docProps/core.xml"
-        # Compare the times of creation and last save: other programs keep the property, but save
-        # later.
-        times = _TIMES.findall(package.read(core)) if core in package.namelist() else []
-        properties = read_properties(package)
-    sheets = properties["sheets"]
-    if not sheets or len(times) != 2 or times[0] != times[1]:
+def _from_workbook(path: Path, _holds: Holds, identifies: Identifies) -> Callable[[], object]:
+    import openpyxl  # noqa: PLC0415 - an optional extra
+
+    # Check the size of each sheet first, because the library would visit all blank cells.
+    for _ in read_all_cells(path):
+        pass
+    book = openpyxl.load_workbook(path)
+    created, saved = book.properties.created, book.properties.modified
+    is_ours = PROPERTY in book.custom_doc_props.names and None not in (created, saved)
+    # Other programs keep the property, but save later.
+    if not is_ours or abs(saved - created) > _ONE_SAVE:
         raise InvalidInputError(_FOREIGN)
-    with collect_warnings():
-        frames = {name: read_excel(path, sheet_name=name) for name in sheets}
-    kept = {name: _frame_without(frame, holds, identifies) for name, frame in frames.items()}
-    if all(kept[name] is frames[name] for name in frames):
+    found = 0
+    for sheet in book.worksheets:
+        names, *rows = sheet.iter_rows(values_only=True)
+        columns = zip(names, zip(*rows, strict=True), strict=True) if rows else iter(())
+        gone = np.flatnonzero(_rows_of_people(columns, len(rows), identifies))
+        found += len(gone)
+        for row in gone[::-1].tolist():
+            sheet.delete_rows(row + 2)
+    if not found:
         raise InvalidInputError(NAMED)
-    return lambda: write_sheets(
-        kept,
-        path,
-        index={name: bool(notes["index"]) for name, notes in sheets.items()},
-        tz=properties["tz"],
-        inexact={name: notes["inexact"] for name, notes in sheets.items()},
-        progress=False,
-    )
 
+    def save(file: BinaryIO) -> None:
+        book.properties.created = datetime.now(UTC).replace(tzinfo=None)
+        book.save(file)
 
-def _frame_without(frame: pd.DataFrame, holds: Holds, identifies: Identifies) -> pd.DataFrame:
-    """Drop the rows of these people, and unused categories that name these people."""
-    columns = frame.reset_index(allow_duplicates=True).items()
-    gone = _rows_of_people(columns, len(frame), identifies)
-    kept = frame
-    if gone.any():
-        kept = frame[~gone] if has_labels(frame.index) else frame[~gone].reset_index(drop=True)
-    for name, column in kept.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            used = set(column.cat.codes)
-            values = enumerate(column.cat.categories)
-            unused = [one for code, one in values if code not in used and holds(str(one))]
-            if unused:
-                kept = kept.assign(**{str(name): column.cat.remove_categories(unused)})
-    return kept
+    return lambda: replace_file(path, save)
 
 
 def category_texts(columns: Sequence[pa.Array]) -> list[str]:

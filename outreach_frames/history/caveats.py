@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from outreach_frames.common.text import plural, quoted, shorten
@@ -97,19 +97,8 @@ def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
         )
 
 
-def inexact_columns(before: Source, after: Source) -> set[str]:
-    """Return the columns that are incomplete in only one table, such as records in a workbook."""
-    old, new = (set(side.attrs.get("inexact", ())) for side in (before, after))
-    return (old ^ new) & set(before.columns) & set(after.columns)
-
-
-def describe_skipped_columns(
-    before: Source, after: Source, inexact: Collection[str]
-) -> Iterator[str]:
-    """Yield messages on columns that only one table has, or that are incomplete in a workbook."""
-    if inexact:
-        columns = _listed(sorted(inexact))
-        yield f"These columns are incomplete in a workbook and were not compared: {columns}."
+def describe_skipped_columns(before: Source, after: Source) -> Iterator[str]:
+    """Yield messages on columns that only one table has."""
     for name, side, other in (("before", before, after), ("after", after, before)):
         alone = [column for column in side.columns if column not in set(other.columns)]
         if alone:

@@ -19,6 +19,7 @@ from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.read import is_workbook
 from outreach_frames.history import caveats
 from outreach_frames.history.headcounts import compare_headcounts
 from outreach_frames.history.result import PeopleComparison
@@ -127,9 +128,13 @@ def compare_people(
     if after is None:
         old, new, unfinished = open_last_two(before)
     else:
+        if is_workbook(before) != is_workbook(after):
+            raise InvalidInputError(
+                "A workbook does not keep lists, empty text and line ends, so it can only be "
+                "compared with another workbook. Pass two workbooks, or two CSV or Parquet files."
+            )
         old, new = open_source(before, "before"), open_source(after, "after")
-    inexact = caveats.inexact_columns(old, new)
-    ignored = _check_ignored(ignore, [*old.columns, *new.columns]) | inexact
+    ignored = _check_ignored(ignore, [*old.columns, *new.columns])
     people, notes_on_people = _match_people(old, new)
     companies, notes_on_companies = _match_companies(old, new)
     pairs = _Pairs(old, new, people)
@@ -146,7 +151,7 @@ def compare_people(
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
         differences=[*differences, *caveats.describe_unknown_filters(old, new)],
-        remarks=[*rows, *caveats.describe_skipped_columns(old, new, inexact)],
+        remarks=[*rows, *caveats.describe_skipped_columns(old, new)],
     )
     for message in [*differences, *rows]:
         warn(message)

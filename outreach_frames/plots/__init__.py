@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from outreach_frames.plots.headcounts import headcount, headcount_change, job_functions
-from outreach_frames.plots.heatmap import headcount_heatmap
 from outreach_frames.plots.people_bars import company_sizes, segments, tenure
 from outreach_frames.plots.sending_bars import capacity, outcomes
-from outreach_frames.plots.world_map import people_map
 
 __all__ = [
     "capacity",
     "company_sizes",
     "headcount",
     "headcount_change",
-    "headcount_heatmap",
     "job_functions",
     "outcomes",
-    "people_map",
     "segments",
     "tenure",
 ]

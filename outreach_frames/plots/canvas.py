@@ -12,7 +12,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch
 from matplotlib.text import Text
@@ -101,16 +100,6 @@ def text_color(axes: Axes) -> Any:
 def background_color(axes: Axes) -> Any:
     """Return the background colour of the axes."""
     return axes.get_facecolor()
-
-
-def luminance(color: Any) -> float:
-    """Return the luminance of a colour as a number from 0 to 1.
-
-    >>> luminance("black"), round(luminance("white"), 6)
-    (0.0, 1.0)
-    """
-    red, green, blue = to_rgb(color)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def series_style(axes: Axes, index: int, *, is_other: bool = False) -> dict[str, Any]:

@@ -318,7 +318,7 @@ def _draw(
     if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
             f"A plot cannot compare {len(names)} companies side by side. Pass at most "
-            f"{len(canvas.SERIES)}, or use plots.headcount_heatmap."
+            f"{len(canvas.SERIES)}."
         )
     if names:
         tidy = tidy[tidy["company"].isin(names)]

@@ -116,13 +116,14 @@ class Search:
     others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
     _stored: StoredSearch = field(init=False)
     _last_stored: int = field(default=0, init=False)
+    _columns_read: tuple[str, ...] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         read = None
         # Documented columns can be read alone; undocumented columns need the whole page.
         if self.columns is not None and _DOCUMENTED.issuperset(self.columns):
             read = tuple(dict.fromkeys([*self.columns, "id"]))
-            self.read_bodies = partial(read_in_worker, columns=read)
+        self._columns_read = read
         can_read = not self.refresh
         self._stored = StoredSearch(self.client, self._request, can_read, self.store, read)
 
@@ -150,7 +151,7 @@ class Search:
             # If a response may have too many people, count them before parsing 262 columns.
             if may_exceed(body, _USUAL_OBJECTS * self.size):
                 self._check_count(count_people(body))
-        pages = self.read_bodies(bodies)
+        pages = read_in_worker(bodies, columns=self._columns_read)
         self._check_count(sum(page.people.num_rows for page in pages), len(bodies))
         return pages
 

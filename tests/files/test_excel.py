@@ -136,6 +136,14 @@ def test_times_are_in_the_given_zone(tmp_path: Path) -> None:
             id="lone-surrogate"),
         pytest.param(pd.arrays.ArrowExtensionArray(pa.array([b"ab", None])),
             ["b'ab'", None], id="bytes"),
+        pytest.param(pd.arrays.ArrowExtensionArray(pa.array(["=a", None], pa.string_view())),
+            ["=a", None], id="string-view"),
+        pytest.param([Decimal("-Infinity"), Decimal("sNaN"), Decimal("1E+400"), Decimal("1E-400")],
+            ["-Infinity", None, "1E+400", "1E-400"], id="unusual-decimals"),
+        pytest.param(pd.arrays.ArrowExtensionArray(pa.array([2**62, None], pa.duration("s"))),
+            [str(2**62), None], id="endless-duration"),
+        pytest.param(pd.arrays.ArrowExtensionArray(pa.array([2**55, None], pa.timestamp("s"))),
+            [f"<value out of range: {2**55}>", None], id="endless-time"),
     ],
 )  # fmt: skip
 def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:

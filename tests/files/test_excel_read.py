@@ -20,7 +20,6 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.read import read_as_text, read_prospects
 from tests.examples import share_of_examples
 
@@ -60,122 +59,68 @@ def warned(path: Path, **options: Any) -> tuple[pd.DataFrame, str]:
     return frame, "\n".join(str(one.message) for one in seen)
 
 
-def test_our_workbook_comes_back_with_its_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
-    """All columns of a search keep their dtypes and values; a warning names columns of records."""
-    people = people.head(40)
-    for backend in ("numpy_nullable", "pyarrow"):
-        people = people.convert_dtypes(dtype_backend=backend) if backend == "pyarrow" else people
-        path = people.outreach.to_excel(tmp_path / "x.xlsx")
-        again, said = warned(path)
-        records = ["experiences", "educations", "languages"]
-        assert all(f"{name!r} (records are text)" in said for name in records)
-        same = [name for name in people if name not in records and name != "about"]
-        pd.testing.assert_frame_equal(again[same], people[same], check_exact=False)
-        assert list(again) == list(people)
-
-
 OURS: dict[str, Any] = {
-    "ordered": pd.Categorical(["b", None, "a"], categories=["b", "c", "a"], ordered=True),
-    "number": pd.Categorical([3, None, 1]),
-    "zoned": pd.to_datetime(
-        ["2026-07-01T12:00:00.5Z", None, "1850-01-01T00:00:00Z"], format="ISO8601"
-    ),
+    "number": [3, None, 1],
     "plain": pd.to_datetime(["2026-07-01T12:30:00", None, "2026-07-01T00:00:00"]),
-    "seconds": pd.to_datetime(["2026-07-01", None, "2026-07-01"]).as_unit("s"),
     "took": pd.to_timedelta(["36:00:00", None, "0:00:01"]),
-    "int": [1, 2, 10**17],
-    "Int8": pd.array([1, None, 3], "Int8"),
-    "float": [1.5, None, float("inf")],
+    "long": [1, 2, 10**17],
+    "float": [1.5, None, 2.0],
     "flag": pd.array([True, None, False], "boolean"),
     "text": ["00123", None, "1e5"],
-    "date": [datetime.date(2026, 1, 2), None, datetime.date(1850, 1, 1)],
     "lists": pd.array([["a", "b"], [], ["c"]], pd.ArrowDtype(pa.list_(pa.string()))),
-    "numbers": pd.array([[1, 2], None, [3]], pd.ArrowDtype(pa.list_(pa.int64()))),
-    "blank": ["", "x", ""],
-    "decimal": pd.array([None, "1.25", "3"], pd.ArrowDtype(pa.decimal128(20, 2))),
-    "nothing": pd.Series([None] * 3, dtype="str"),
+    "zoned": pd.to_datetime(["2026-07-01T12:00:00Z", None, "2026-01-01T00:00:00Z"], utc=True),
+    "category": pd.Categorical(["b", None, "a"]),
+}
+READ: dict[str, tuple[str, list[Any]]] = {
+    "key": ("str", ["x", "y", "z"]),
+    "number": ("Int64", [3, pd.NA, 1]),
+    "plain": ("datetime64[us]", ["2026-07-01T12:30", None, "2026-07-01T00:00"]),
+    "took": ("timedelta64[us]", [pd.Timedelta("36h"), pd.NaT, pd.Timedelta("1s")]),
+    "long": ("str", ["1", "2", "100000000000000000"]),
+    "float": ("Float64", [1.5, pd.NA, 2.0]),
+    "flag": ("boolean", [True, pd.NA, False]),
+    "text": ("str", ["00123", None, "1e5"]),
+    "lists": ("str", ["a; b", None, "c"]),
+    "zoned": ("datetime64[us]", ["2026-07-01T14:00", None, "2026-01-01T01:00"]),
+    "category": ("str", ["b", None, "a"]),
 }
 
 
-@pytest.mark.parametrize("tz", ["UTC", "Europe/Berlin"])
-def test_any_dtype_comes_back(tmp_path: Path, tz: str) -> None:
-    """Categories, times in any zone, lists, and an index are restored as from CSV."""
+def test_a_workbook_comes_back_as_its_cells(tmp_path: Path) -> None:
+    """Other columns have the type of their cells, and an index is a column."""
     frame = pd.DataFrame(OURS, index=pd.Index(["x", "y", "z"], name="key"))
-    path = frame.outreach.to_excel(tmp_path / "x.xlsx", tz=tz)
-    pd.testing.assert_frame_equal(read_prospects(path), frame)
-    longer = frame.drop(columns=["int", "date"]).reindex(["x", "y", "z", "end"])
-    longer.index.name = "key"
-    again, said = warned(longer.outreach.to_excel(path, tz=tz))
-    assert "'lists' (empty text and missing cells look the same)" in said
-    assert "'blank' (empty text and missing cells look the same)" in said
-    unclear = ["lists", "blank"]
-    pd.testing.assert_frame_equal(again.drop(columns=unclear), longer.drop(columns=unclear))
+    read = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx", tz="Europe/Berlin"))
+    assert list(read) == list(READ)
+    for name, (dtype, values) in READ.items():
+        expected = pd.Series(values, dtype=dtype, name=name)
+        pd.testing.assert_series_equal(read[name], expected, obj=name)
 
 
-@given(
-    st.lists(
-        st.text(
-            st.characters(
-                codec="utf-8", exclude_characters="\r\ufffe\uffff", exclude_categories=["Cc"]
-            )
-        )
-        | st.none(),
-        min_size=1,
-    )
-)
+def test_documented_columns_have_their_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
+    """A search keeps its dtypes in any zone; only records in lists become text."""
+    people = people.head(40)
+    records = ["experiences", "educations", "languages"]
+    for zone in ("UTC", "America/New_York"):
+        again = read_prospects(people.outreach.to_excel(tmp_path / "x.xlsx", tz=zone))
+        same = [name for name in people if name not in [*records, "about"]]
+        pd.testing.assert_frame_equal(again[same], people[same], check_exact=False)
+        assert list(again) == list(people)
+        assert set(again[records].dtypes.astype(str)) == {"str"}
+    contacts = pd.DataFrame({"id": ["1"], "last_contacted_at": pd.to_datetime(["2026-07-01T12Z"])})
+    again = read_prospects(contacts.outreach.to_excel(tmp_path / "x.xlsx", tz="Asia/Tokyo"))
+    assert again["last_contacted_at"][0] == contacts["last_contacted_at"][0]
+
+
+_TEXT = st.characters(codec="utf-8", exclude_characters="\r\ufffe\uffff", exclude_categories=["Cc"])
+
+
+@given(st.lists(st.text(_TEXT, min_size=1), min_size=1))
 @share_of_examples(0.5)
-def test_any_text_comes_back(tmp_path: Path, texts: list[str | None]) -> None:
-    """Texts are restored, in a column without missing or without blank texts."""
-    texts = [text or None for text in texts]
+def test_any_text_comes_back(tmp_path: Path, texts: list[str]) -> None:
+    """Texts are restored."""
     frame = pd.DataFrame({"text": pd.Series(texts, dtype="str")})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
     pd.testing.assert_frame_equal(read_prospects(path), frame)
-
-
-def test_lossy_columns_are_a_warning(tmp_path: Path) -> None:
-    """A warning names columns with cut cells, symbols, entries with the separator and more."""
-    frame = pd.DataFrame(
-        {
-            "cut": ["x" * 40_000, "y"],
-            "symbol": ["a\x00", "b"],
-            "lines": ["a\r\nb", "c"],
-            "entries": pd.Series([["a; b"], ["c"]], dtype=pd.ArrowDtype(pa.list_(pa.string()))),
-            "mixed": pd.Series([1, "a"], dtype=object),
-            "fine": pd.to_datetime(["2026-07-01T12:00:00.000001", "2026-07-01T00:00:00.000000"]),
-            "kept": [1, 2],
-        }
-    )
-    with pytest.warns(OutreachWarning):
-        path = frame.outreach.to_excel(tmp_path / "x.xlsx")
-    _, said = warned(path)
-    for words in (
-        "'cut' (1 cell cut)", "'symbol' (1 cell with symbols", "'lines' (line ends)",
-        "'entries' (entries with '; ')", "'mixed' (values of several types)",
-        "'fine' (fractions of a millisecond)",
-    ):  # fmt: skip
-        assert words in said
-    assert "'kept'" not in said
-
-
-def test_unused_categories_are_not_written(tmp_path: Path) -> None:
-    """Categories without a row, such as filtered-out ones, are not in the workbook."""
-    frame = pd.DataFrame({"owner": pd.Categorical(["Ada", "Bo"])}).iloc[:1]
-    again = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx"))
-    assert list(again["owner"].cat.categories) == ["Ada"]
-
-
-def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> None:
-    """Columns keep their dtypes after edits; a warning names values of other types."""
-    frame = pd.DataFrame({"size": pd.Categorical(["a", "b"]), "n": [1, 2], "gone": [1, 2]})
-    path = frame.outreach.to_excel(tmp_path / "x.xlsx")
-
-    def change(made: Any) -> None:
-        made.active.delete_cols(3)
-        made.active.append(["new", 3])
-
-    again, said = warned(changed(path, change))
-    assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
-    assert "that do not fit the dtype were read as in the sheet: 'size' (str)." in said
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
@@ -193,7 +138,7 @@ def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
     frame = read_prospects(path)
     assert frame.dtypes.astype(str).to_dict() == {
         "id": "str", "n": "Int64", "price": "Float64", "when": "datetime64[us]",
-        "day": "datetime64[us]", "at": "time64[us][pyarrow]", "flag": "boolean", "code": "str",
+        "day": "datetime64[us]", "at": "str", "flag": "boolean", "code": "str",
         "mixed": "str", "2026": "Int64", "company_followers": "Int64",
     }  # fmt: skip
     assert frame["id"].tolist() == ["7", "8"]
@@ -210,7 +155,7 @@ def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
 
 
 def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
-    """A warning counts errors, formulas without a value, rounded ids, hidden and merged cells."""
+    """A warning counts errors, formulas without a value, rounded ids and hidden rows."""
     path = book(
         tmp_path / "x.xlsx",
         ["a", "b", "id", "c"],
@@ -221,14 +166,13 @@ def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
 
     def change(made: Any) -> None:
         made.active.row_dimensions[3].hidden = True
-        made.active.merge_cells("D3:D4")
 
     sheet = "xl/worksheets/sheet1.xml"
     frame, said = warned(changed(path, change))
     for words in (
-        "2 #N/A (first in A2), 1 #REF! (first in A3)",
+        "2 #N/A, 1 #REF!",
         "stored value were read as missing: 2 (first in B2)",
-        "1 in 'id'", "Hidden or filtered rows were read too: 1.", "1 range",
+        "1 in 'id'", "Hidden or filtered rows were read too: 1.",
     ):  # fmt: skip
         assert words in said
     assert frame["a"].isna().all()
@@ -242,34 +186,14 @@ def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
     assert "missing: 1 (first in B3)" in warned(path)[1]
     # Neither do other quotation marks.
     path = rewritten(path, sheet, lambda xml: xml.replace(b'"', b"'"))
-    assert "1 #REF! (first in A3)" in warned(path)[1]
-
-
-def test_formulas_without_a_calculated_value_are_a_warning(tmp_path: Path) -> None:
-    """A library stores 0 for each formula, and a warning counts these formulas."""
-    import xlsxwriter
-
-    with xlsxwriter.Workbook(tmp_path / "x.xlsx") as made:
-        sheet = made.add_worksheet()
-        sheet.write_row(0, 0, ["a", "b"])
-        sheet.write_row(1, 0, ["x", "=1+1"])
-    assert "perhaps uncalculated: 1." in warned(tmp_path / "x.xlsx")[1]
-
-
-def test_leading_zeros_of_a_number_format_are_a_warning(tmp_path: Path) -> None:
-    """A code that Excel displays as 00501 is read as the number 501, with a warning."""
-    path = book(tmp_path / "x.xlsx", ["zip"], [501])
-    changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
-    frame, said = warned(path)
-    assert frame["zip"].tolist() == [501]
-    assert "format 00000 shows" in said
+    assert "1 #REF!" in warned(path)[1]
 
 
 def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
-    """A filter's unchanged range and trailing blank rows do not add rows."""
+    """A filter's unchanged range and blank rows do not add rows."""
     frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
     path = frame.outreach.to_excel(tmp_path / "x.xlsx")
-    pd.testing.assert_frame_equal(read_prospects(path), frame)
+    pd.testing.assert_frame_equal(read_prospects(path), frame.iloc[:2])
     path = frame.iloc[:2].outreach.to_excel(path)
     again = read_prospects(changed(path, lambda made: made.active.delete_rows(2)))
     assert again["a"].tolist() == ["y"]
@@ -278,18 +202,14 @@ def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
 def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
     tmp_path: Path, people: pd.DataFrame
 ) -> None:
-    """Values that a sheet cannot hold are not changes, and the comparison names their columns."""
+    """A workbook has no change to a workbook of the same people, and fits no other file."""
     people = people.head(40)
     workbook = people.outreach.to_excel(tmp_path / "x.xlsx")
-    for other in (
-        people.outreach.to_csv(tmp_path / "x.csv"),
-        people.outreach.to_parquet(tmp_path / "x.parquet"),
-    ):
-        for sides in ((workbook, other), (other, workbook)):
-            with pytest.warns(OutreachWarning):
-                compared = of.compare_people(*sides, progress=False)
-            assert not len(compared.changed)
-            assert "not compared: about, educations, experiences, languages" in repr(compared)
+    second = people.outreach.to_excel(tmp_path / "y.xlsx")
+    assert not len(of.compare_people(workbook, second, progress=False).changed)
+    for sides in ((workbook, people), (people.outreach.to_csv(tmp_path / "x.csv"), workbook)):
+        with pytest.raises(InvalidInputError, match="only be compared with another workbook"):
+            of.compare_people(*sides, progress=False)
 
 
 def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
@@ -298,7 +218,6 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
 
     def change(made: Any) -> None:
         made.active.sheet_state = "hidden"
-        made.create_chartsheet("Plot")
         for name in ("A & <B>", "Leads", "Empty"):
             made.create_sheet(name)
         made["A & <B>"].append([name := "b"])
@@ -314,7 +233,7 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
     assert list(read_prospects(path, sheet_name="Intern")) == ["a"]
     assert list(read_prospects(path, sheet_name=2)) == ["c"]
     assert list(read_prospects(path, sheet_name=-2)) == ["c"]
-    for wrong in ("leads", "Plot", 4, True, ["Leads"]):
+    for wrong in ("leads", 4, True, ["Leads"]):
         with pytest.raises(InvalidInputError, match="Pass sheet_name= as one of: 'Intern'"):
             read_prospects(path, sheet_name=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="'Empty', is empty"):
@@ -332,19 +251,6 @@ def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
         pytest.raises(InvalidInputError, match="sheet 'People', is empty"),
     ):
         read_prospects(path)
-
-
-def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
-    """Each sheet has its own notes; a frame without columns or rows is restored too."""
-    frames = {
-        "one": pd.DataFrame({"n": pd.array([1], "Int8")}),
-        "two": pd.DataFrame({"n": pd.array([1.5], "Float32")}),
-        "none": pd.DataFrame({"n": pd.array([], "Int16")}),
-        "rows": pd.DataFrame(index=range(3)),
-    }
-    path = write_sheets(frames, tmp_path / "x.xlsx")
-    for name, frame in frames.items():
-        pd.testing.assert_frame_equal(read_prospects(path, sheet_name=name), frame)
 
 
 @pytest.mark.parametrize(
@@ -387,8 +293,8 @@ def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
         (old + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
         (old, "save it as .xlsx in Excel"),
         (b"PK\x03\x04 and so on", "is damaged"),
-        *((good[:cut], "is damaged") for cut in range(100, len(good), 500)),
-        *((good[:at] + b"\xff" * 40 + good[at + 40 :], None) for at in range(0, len(good), 100)),
+        *((good[:cut], "is damaged") for cut in range(100, len(good), 1500)),
+        *((good[:at] + b"\xff" * 40 + good[at + 40 :], None) for at in range(0, len(good), 400)),
     ):
         path.write_bytes(content)
         if message is None:
@@ -402,9 +308,9 @@ def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="would grow to 8,388,608"):
         read_prospects(path)
     book(path, ["a"], [1])
-    for column, letters in ((48, "AV"), (16_384, "XFD")):
+    for column in (48, 16_384):
         changed(path, lambda made, column=column: made.active.cell(1_048_576, column, "stray"))
-        with pytest.raises(InvalidInputError, match=f"cells extend to {letters}1048576"):
+        with pytest.raises(InvalidInputError, match="more than 20,000,000 cells"):
             read_prospects(path)
     csv = tmp_path / "x.csv"
     csv.write_bytes(good)
@@ -453,3 +359,55 @@ def test_progress_names_what_brief_has(
     shown = capsys.readouterr().err
     assert "brief() has 12" in shown
     assert "100%" in shown
+
+
+_FAR = "<row r='1048576'><c r='XFD1048576'><v>1</v></c></row>"
+_HEAD = "<row r='1'><c r='A1' t='str'><v>a</v></c><c r='B1' t='str'><v>b</v></c></row>"
+# The rows of a sheet's XML, and a word of the error.
+HOSTILE = {
+    "a far cell": (_HEAD + _FAR, "cells, blank cells included"),
+    "other quotes": (_HEAD + _FAR.replace("'", '"'), "cells, blank cells included"),
+    "a tab": (_HEAD + _FAR.replace(" r=", "\tr = "), "cells, blank cells included"),
+    "lower case": (_HEAD + _FAR.replace("XFD", "xfd"), "cells, blank cells included"),
+    "the far row first": (_FAR + _HEAD, "cells, blank cells included"),
+    "a row beyond": (_HEAD + "<row r='9999999999999'><c><v>1</v></c></row>", "blank cells"),
+    "rows out of order": ("<row r='2'><c r='A2'><v>1</v></c></row>" + _HEAD, "not in order"),
+    "cells out of order": (
+        _HEAD + "<row r='2'><c r='B2'><v>1</v></c><c r='A2'><v>1</v></c></row>",
+        "not in order",
+    ),
+    "no number": (_HEAD + "<row r='2'><c r='A2'><v>one</v></c></row>", "is damaged"),
+    "no such text": (_HEAD + "<row r='2'><c r='A2' t='s'><v>7</v></c></row>", "is damaged"),
+    "an entity": (_HEAD + "<row r='2'>&lol;</row>", "is damaged"),
+    "cut off": (_HEAD + "<row>", "is damaged"),
+}
+
+
+@pytest.mark.parametrize(("rows", "words"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_sheet_is_an_error(tmp_path: Path, rows: str, words: str) -> None:
+    """A sheet that would fill the memory, lose cells or is damaged is refused."""
+    path = with_rows(book(tmp_path / "x.xlsx", ["a"]), rows)
+    with pytest.raises(InvalidInputError, match=words):
+        read_prospects(path)
+
+
+def test_cells_without_places_are_read(tmp_path: Path) -> None:
+    """Rows and cells may lack their place, and the declared size may be wrong."""
+    cell = "<c t='str'><v>{}</v></c>"
+    rows = "".join(f"<row>{cell.format(number)}{cell.format('x')}</row>" for number in range(999))
+    path = with_rows(book(tmp_path / "x.xlsx", ["a"]), rows, size="A1:XFD1048576")
+    assert read_prospects(path)["0"].tolist() == [str(number) for number in range(1, 999)]
+    big = f"<row><c><v>1e999</v></c></row><row><c><v>{'9' * 400}</v></c></row>"
+    path = with_rows(book(tmp_path / "x.xlsx", ["a"]), f"<row>{cell.format('a')}</row>{big}")
+    assert warned(path)[0]["a"].tolist() == ["Infinity", "9" * 400]
+
+
+def with_rows(path: Path, rows: str, size: str = "A1") -> Path:
+    """Replace the rows of a workbook's sheet."""
+
+    def change(xml: bytes) -> bytes:
+        start, end = xml.index(b"<sheetData"), xml.index(b"</sheetData>")
+        head = xml[:start].replace(b'"A1"', f'"{size}"'.encode())
+        return head + f"<sheetData>{rows}".encode() + xml[end:]
+
+    return rewritten(path, "xl/worksheets/sheet1.xml", change)

@@ -164,7 +164,7 @@ def test_unwritable_paths_are_an_error(tmp_path, suffix, path, advice):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
     """If the disk is full, the old file is kept and no other file remains."""
-    old = pd.DataFrame({"a": ["old"], "n": [1]})
+    old = pd.DataFrame({"a": ["old"], "n": pd.array([1], "Int64")})
     save = write_sheet if suffix == ".xlsx" else write
     path = save(old, tmp_path / f"x{suffix}")
     before = sorted(tmp_path.iterdir())

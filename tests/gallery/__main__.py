@@ -40,10 +40,6 @@ PLOTS: dict[str, Draw] = {
     "headcount_side_by_side": lambda n, ax: of.plots.headcount(
         frames.companies(few(n)), company=frames.names(few(n)), share=True, ax=ax
     ),
-    "headcount_heatmap": lambda n, ax: of.plots.headcount_heatmap(frames.companies(n), ax=ax),
-    "headcount_heatmap_people": lambda n, ax: of.plots.headcount_heatmap(
-        frames.companies(n), share=False, ax=ax
-    ),
     "job_functions": lambda n, ax: of.plots.job_functions(frames.job_functions(n), ax=ax),
     "segments": lambda n, ax: of.plots.segments(frames.segments(n), ax=ax),
     "segments_median": lambda n, ax: of.plots.segments(
@@ -51,7 +47,6 @@ PLOTS: dict[str, Draw] = {
     ),
     "company_sizes": lambda n, ax: of.plots.company_sizes(frames.company_sizes(n), ax=ax),
     "tenure": lambda n, ax: of.plots.tenure(frames.tenure(n), ax=ax),
-    "people_map": lambda n, ax: of.plots.people_map(frames.places(n), ax=ax),
     "outcomes": lambda n, ax: of.plots.outcomes(frames.outcomes(n), ax=ax),
     "capacity": lambda n, ax: of.plots.capacity(frames.sending_days(n), ax=ax),
     "headcount_change": lambda n, ax: of.plots.headcount_change(frames.changes(n), ax=ax),

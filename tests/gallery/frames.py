@@ -121,33 +121,6 @@ def tenure(number: int) -> pd.DataFrame:
     return pd.DataFrame({"years": pd.Series(years).astype("Float64")})
 
 
-def places(number: int) -> pd.DataFrame:
-    """Return people in this many places."""
-    random = np.random.default_rng(5)
-    cities = [
-        ("London", 51.5, -0.1),
-        ("Berlin", 52.5, 13.4),
-        ("Paris", 48.9, 2.4),
-        ("Amsterdam", 52.4, 4.9),
-        ("Brussels", 50.8, 4.4),
-        ("New York", 40.7, -74.0),
-        ("San Francisco", 37.8, -122.4),
-        ("São Paulo", -23.6, -46.6),
-        ("Tokyo", 35.7, 139.7),
-        ("Sydney", -33.9, 151.2),
-        ("Lagos", 6.5, 3.4),
-        ("Mumbai", 19.1, 72.9),
-    ]
-    while len(cities) < number:
-        cities.append((f"Town {len(cities)}", *random.normal((30, 20), (20, 60)).round(1)))
-    chosen = cities[:number]
-    counts = np.maximum(sizes(number) // 200, 1)
-    frame = pd.DataFrame(chosen, columns=["city", "lat", "long"]).add_prefix("location_details_")
-    frame = frame.loc[frame.index.repeat(counts)]
-    frame.iloc[7::50, 1:] = np.nan
-    return frame
-
-
 def outcomes(number: int) -> pd.DataFrame:
     """Return a summary with this many statuses."""
     statuses = [STATUSES[n] if n < len(STATUSES) else f"in_list_{n}" for n in range(number)]

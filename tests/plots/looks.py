@@ -56,8 +56,6 @@ def described(axes: Axes) -> Iterator[str]:
     for line in axes.lines:
         look = f"{to_hex(line.get_color())} {line.get_linestyle()} {line.get_linewidth()}"
         yield f"line: {look} {short(line.get_xdata())} to {short(line.get_ydata())}"
-    for drawn in axes.collections:
-        yield from described_collection(drawn)
     places = ((shown(text), f"{text.get_text()!r} {place_of(text)}") for text in axes.texts)
     yield from grouped("texts", places)
     if legend := axes.get_legend():
@@ -108,16 +106,6 @@ def described_axis(name: str, axis: Axis) -> Iterator[str]:
     yield f"{name}: {short(axis.get_view_interval())} {axis.label.get_text()!r}; {', '.join(ticks)}"
     length, pad = tick.tick1line.get_markersize(), tick.get_pad()
     yield f"{name}: {shown(tick.label1)} {short([length, pad, tick.label1.get_rotation()])}"
-
-
-def described_collection(drawn: Any) -> Iterator[str]:
-    """Yield the circles of a map or the cells of a heatmap."""
-    if drawn.norm.vmax is not None:
-        gamma = getattr(drawn.norm, "gamma", None)
-        yield f"cells: {drawn.get_cmap().name} {short([drawn.norm.vmin, drawn.norm.vmax, gamma])}"
-    else:
-        look = f"{to_hex(drawn.get_facecolor()[0], keep_alpha=True)} {drawn.get_linewidths()}"
-        yield f"circles: {look} {short(drawn.get_sizes()[:12])}"
 
 
 def shown(text: Text) -> str:

@@ -25,21 +25,17 @@ NAMES = {
     "company_sizes",
     "headcount",
     "headcount_change",
-    "headcount_heatmap",
     "job_functions",
     "outcomes",
-    "people_map",
     "segments",
     "tenure",
 }
 OF_PEOPLE: dict[str, Callable[..., Axes]] = {
     "headcount": of.plots.headcount,
-    "headcount_heatmap": of.plots.headcount_heatmap,
     "job_functions": of.plots.job_functions,
     "segments": lambda data, **more: of.plots.segments(data, by="company_industry", **more),
     "company_sizes": of.plots.company_sizes,
     "tenure": of.plots.tenure,
-    "people_map": of.plots.people_map,
 }
 
 
@@ -126,14 +122,6 @@ def test_plots_look_as_they_did_on_file() -> None:
     assert changed == "", (
         "Where the pictures of tests.gallery are right: python -m tests.plots.looks"
     )
-
-
-def test_a_heatmap_stays_upright_when_it_is_drawn_again() -> None:
-    """The largest company is on top, also on axes that were used before."""
-    tidy = pd.DataFrame({"company": ["A"], "department": ["legal"], "people": [1], "share": [1.0]})
-    axes = of.plots.headcount_heatmap(tidy)
-    limits = axes.get_ylim()
-    assert of.plots.headcount_heatmap(tidy, ax=axes).get_ylim() == limits == (1, 0)
 
 
 def test_objects_are_taken_by_what_they_hold() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -59,52 +58,11 @@ def test_companies_with_the_same_name_are_separate() -> None:
 
 
 def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
-    """Companies without a name count in every sum and share, and have a row in the heatmap."""
+    """Companies without a name count in every sum and share."""
     companies = people.outreach.companies().head(6)
     expected = bars(of.plots.headcount(companies, share=True))
     companies.loc[:1, "name"] = None
     assert bars(of.plots.headcount(companies, share=True)) == pytest.approx(expected)
-    axes = of.plots.headcount_heatmap(companies)
-    assert "not given" in [label.get_text() for label in axes.get_yticklabels()]
-
-
-def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
-    """Each heatmap cell contains its number; if cells are too small, a colour bar replaces it."""
-    for share in (True, False):
-        axes = of.plots.headcount_heatmap(people, top=8, share=share)
-        seen = [text for text in texts(axes) if text in axes.texts]
-        mesh = axes.collections[0]
-        assert len(seen) == mesh.get_array().size
-        (left, right), (bottom, top) = axes.transData.transform([(0, 1), (1, 0)]).T
-        for text in seen:
-            box = extent(text)
-            assert box.width <= right - left + 1
-            assert box.height <= top - bottom + 1
-        signs = {text.get_text()[-1] == "%" for text in seen if text.get_text()[-1].isascii()}
-        assert signs == {share}
-    small = of.plots.headcount_heatmap(people, ax=plain_axes(figsize=(2.5, 2)))
-    assert not small.texts
-    (bar,) = [axes for axes in small.figure.axes if axes is not small]
-    assert bar.get_ylabel() == "Share of people"
-
-
-def test_sums_in_a_heatmap_have_no_color(people: pd.DataFrame) -> None:
-    """The heatmap's colours end at the largest cell; sums of rows and columns are not coloured."""
-    for level, top in (("job_function", 5), ("job_function", 194), ("department", 3)):
-        tidy = people.outreach.headcount(level)
-        for share in (True, False):
-            axes = of.plots.headcount_heatmap(tidy, level=level, top=top, share=share)
-            names = [
-                [label.get_text().startswith("other (") for label in labels]
-                for labels in (axes.get_yticklabels(), axes.get_xticklabels())
-            ]
-            mesh = axes.collections[0]
-            is_sum = np.logical_or.outer(*names)
-            assert is_sum.any()
-            assert (np.ma.getmaskarray(mesh.get_array()) == is_sum).all()
-            assert mesh.norm.vmax == mesh.get_array().max()
-            if axes.texts:
-                assert len(axes.texts) == is_sum.size
 
 
 @pytest.mark.parametrize("largest", [0.2, 0.012, 0.0099, 0.003, 0.0004])
@@ -121,16 +79,13 @@ def test_small_shares_have_decimals(largest: float) -> None:
             "share": [largest, largest / 2, 0],
         }
     )
-    heatmap = of.plots.headcount_heatmap(tidy)
-    cells = [text.get_text() for text in heatmap.texts]
     headcount = of.plots.headcount(tidy, share=True)
     numbers = [text.get_text() for text in headcount.texts]
-    for texts_shown in (shown, cells, numbers):
+    for texts_shown in (shown, numbers):
         values = {text: float(text.strip("<%")) / 100 for text in texts_shown}
         assert any(value == pytest.approx(largest, rel=0.2) for value in values.values())
         assert (largest >= 0.01) == all("." not in text for text in values)
-    for axes in (heatmap, headcount):
-        assert axes.get_title().startswith("Share of ")
+    assert headcount.get_title().startswith("Share of ")
     one = of.plots.headcount(tidy, share=True, company="A")
     assert one.get_title() == "Share of people in A"
 
@@ -172,8 +127,8 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
 
 
 def test_too_many_companies_are_an_error(people: pd.DataFrame) -> None:
-    """Too many companies for bars side by side are an error that suggests another plot."""
-    with pytest.raises(of.OutreachError, match="headcount_heatmap"):
+    """Too many companies for bars side by side are an error with the maximum."""
+    with pytest.raises(of.OutreachError, match="at most 6"):
         of.plots.headcount(people, company=people["company_name"].unique()[:7])
 
 

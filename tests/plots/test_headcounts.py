@@ -124,15 +124,13 @@ BAD_OPTIONS = [
     ("headcount", {"level": "team"}, "level"),
     ("headcount", {"level": None}, "level"),
     ("headcount", {"company": "There Is None"}, "no company named"),
-    ("headcount_heatmap", {"level": "team"}, "level='team' is not one of"),
-    ("headcount_heatmap", {"company": "There Is None"}, "no company named"),
     ("headcount_change", {"by": "team"}, "by='team' is not one of"),
     ("job_functions", {"department": "legall"}, "Did you mean 'legal'"),
     ("job_functions", {"company": "There Is None"}, "no company named"),
     ("segments", {"by": "company_size", "value": "age"}, "value='age' is not one of"),
     ("segments", {}, "Pass by="),
 ]
-WITH_TOP = ("capacity", "company_sizes", "people_map", "headcount", "job_functions")
+WITH_TOP = ("capacity", "company_sizes", "headcount", "job_functions")
 
 
 def test_invalid_options_are_an_error(people: pd.DataFrame) -> None:
@@ -141,12 +139,9 @@ def test_invalid_options_are_an_error(people: pd.DataFrame) -> None:
     for name, options, words in (*BAD_OPTIONS, *tops):
         with pytest.raises(of.OutreachError, match=words):
             getattr(of.plots, name)(people, **options)
-    for name in ("headcount_heatmap", "headcount_change", "segments"):
+    for name in ("headcount_change", "segments"):
         with pytest.raises(of.OutreachError, match="top=0 is too small"):
             getattr(of.plots, name)(people, top=0)
-    for name in ("headcount", "headcount_heatmap"):
-        with pytest.raises(of.OutreachError, match="level='team' is not one of"):
-            getattr(of.plots, name)(people.outreach.headcount(), level="team")
 
 
 def test_missing_columns_are_an_error() -> None:

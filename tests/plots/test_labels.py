@@ -73,17 +73,11 @@ OF_A_NAME: dict[str, Callable[[str], Axes]] = {
     "headcount_of_one": lambda name: of.plots.headcount(
         renamed(frames.companies(2), "company", name), company=name
     ),
-    "headcount_heatmap": lambda name: of.plots.headcount_heatmap(
-        renamed(renamed(frames.companies(3), "company", name), "department", name)
-    ),
     "segments": lambda name: of.plots.segments(segments_named(name, "Legal")),
     "segments_by": lambda name: of.plots.segments(
         frames.segments(2).rename(columns={"company_industry": name})
     ),
     "company_sizes": lambda name: of.plots.company_sizes(pd.DataFrame({"size": [name, "1-10"]})),
-    "people_map": lambda name: of.plots.people_map(
-        frames.places(1).head(1).assign(location_details_city=name)
-    ),
     "outcomes": lambda name: of.plots.outcomes(pd.DataFrame({"status": ["added", name]})),
     "capacity": lambda name: of.plots.capacity(renamed(frames.sending_days(3), "email", name)),
     "headcount_change": lambda name: of.plots.headcount_change(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from itertools import product
 from typing import Any
 
@@ -12,34 +10,13 @@ import matplotlib.dates
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 
 import outreach_frames as of
 from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
-from tests.examples import share_of_examples
 from tests.gallery import frames
-from tests.plots.artists import bars, draw, extent, flaws, overlapping, plain_axes
+from tests.plots.artists import bars, flaws, overlapping, plain_axes
 
 pytestmark = pytest.mark.long
-
-
-def test_everybody_is_on_the_map_or_counted() -> None:
-    """Circles' areas show numbers of people; the title counts people without coordinates."""
-    table = frames.places(5)
-    axes = of.plots.people_map(table, ax=plain_axes())
-    (circles,) = axes.collections
-    counts = table.groupby(["location_details_lat", "location_details_long"]).size()
-    areas = np.sort(circles.get_sizes())
-    assert areas / areas.max() == pytest.approx(np.sort(counts) / counts.max())
-    missing = table["location_details_lat"].isna().sum()
-    assert (
-        axes.get_title() == f"{counts.sum()} people in 5 places; {missing} more without coordinates"
-    )
-    (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    assert table["location_details_long"].dropna().between(low, high).all()
-    assert table["location_details_lat"].dropna().between(bottom, top).all()
 
 
 def located(*rows: tuple[str | None, float, float, int]) -> pd.DataFrame:
@@ -52,163 +29,6 @@ def named(table: pd.DataFrame) -> list[str]:
     """Return the labels of all places on a map."""
     axes = of.plots.people_map(table, top=100, ax=plain_axes(figsize=(20, 20)))
     return sorted(text.get_text() for text in axes.texts)
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([("Berlin", 52.5, 13.4, 1), ("Mitte", 52.5, 13.4, 2)], ["Mitte 3"]),
-        ([("Berlin", 52.549, 13.4, 1), ("Berlin", 52.551, 13.4, 2)], ["Berlin 3"]),
-        ([("Berlin", 52.4, 13.449, 1), ("berlin ", 52.6, 13.451, 2)], ["berlin 3"]),
-        ([("A", 50.01, 8.01, 1), ("B", 49.99, 8.04, 2)], ["A 1", "B 2"]),
-        ([("Taveuni", -16.8, 179.99, 1), ("Taveuni", -16.8, -179.98, 2)], ["Taveuni 3"]),
-        ([(None, 50.04, 8.0, 5), ("A", 50.04, 8.0, 1), ("B", 50.01, 8.0, 1)], ["A 6", "B 1"]),
-        ([(None, 50.01, 8.0, 1), (None, 50.02, 8.0, 1)], ["not given 2"]),
-        ([("", 50.0, 8.0, 1), (None, 70.0, 8.0, 1)], ["not given 1", "not given 1"]),
-    ],
-)
-def test_a_place_is_a_city(rows: list[Any], expected: list[str]) -> None:
-    """A city's near points form one place with the most frequent name; cities are not merged."""
-    assert named(located(*rows)) == expected
-    assert named(located(*rows[::-1])) == expected
-
-
-def test_labels_of_places_have_the_colour_of_the_title() -> None:
-    """Labels on the map have the colour of the axes' title, as all texts of a plot."""
-    with mpl.rc_context({"axes.titlecolor": "#123456"}):
-        axes = of.plots.people_map(located(("Berlin", 52.5, 13.4, 2)))
-    assert [to_hex(text.get_color()) for text in axes.texts] == ["#123456"]
-
-
-def test_cities_of_two_countries_are_two_places() -> None:
-    """Cities with the same name in different states or countries are separate places."""
-    table = located(("Rome", 41.9, 12.5, 1), ("Rome", 34.3, -85.2, 2))
-    table["location_details_country"] = ["Italy", "United States", "United States"]
-    assert named(table) == ["Rome 1", "Rome 2"]
-
-
-@share_of_examples(0.2)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["A", "B", None]),
-            st.floats(50, 52).map(lambda x: round(x, 2)),
-            st.sampled_from([-179.9, -179.4, 8.0, 179.8]),
-            st.integers(1, 3),
-        ),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_no_city_is_split_and_nobody_is_lost(rows: list[Any]) -> None:
-    """Each person is in one circle, and places of the same city are over half a degree apart."""
-    axes = of.plots.people_map(located(*rows), top=1, ax=plain_axes())
-    (circles,) = axes.collections
-    assert axes.get_title().startswith(f"{sum(row[3] for row in rows)} p")
-    drawn = {tuple(spot) for spot in np.round(circles.get_offsets().tolist(), 6).tolist()}
-    points = {
-        (row[2], row[1]): {other[0] for other in rows if other[1:3] == row[1:3]} for row in rows
-    }
-    assert drawn <= set(points)
-    for one in drawn:
-        for other in drawn - {one}:
-            across = abs((one[0] - other[0] + 180) % 360 - 180)
-            is_near = across <= 0.5 and abs(one[1] - other[1]) <= 0.5
-            names = points[one] | points[other]
-            assert not is_near or len(names) > 1 or names == {None}
-
-
-def test_areas_are_proportions_or_explained() -> None:
-    """Areas are in proportion to people; if small circles are enlarged, a legend says so."""
-    for most in (1, 2, 10, 40, 1000, 20_000):
-        axes = of.plots.people_map(located(("A", 50, 8, most), ("B", 40, 8, 1)))
-        sizes = np.sort(axes.collections[0].get_sizes())
-        if axes.get_legend() is None:
-            assert sizes[0] / sizes[1] == pytest.approx(1 / most)
-        else:
-            first, *_, last = axes.get_legend().get_texts()
-            enlarged = int(first.get_text().split()[2].replace(",", ""))
-            assert enlarged / most <= sizes[0] / sizes[1] <= (enlarged + 1) / most
-            markers = [handle.get_markersize() ** 2 for handle in axes.get_legend().get_lines()]
-            assert markers[0] == pytest.approx(sizes[0])
-            number = int(last.get_text().split()[0].replace(",", ""))
-            assert markers[-1] / sizes[1] == pytest.approx(number / most)
-
-
-def test_circles_are_whole() -> None:
-    """The map's edge cuts no circle, at the date line, at a pole or on small axes."""
-    places = located(("A", -17, 179.9, 90), ("B", 50, 8, 3), ("C", 89, -180, 80), ("D", -80, 0, 70))
-    for table in (places, places.head(90), places.tail(70), places.iloc[90:]):
-        for size in ((9, 5), (3, 6), (10, 3)):
-            axes = of.plots.people_map(table, ax=plain_axes(figsize=size))
-            axes.figure.draw_without_rendering()
-            (circles,) = axes.collections
-            spots = axes.transData.transform(circles.get_offsets())
-            radii = np.sqrt(circles.get_sizes())[:, None] / 2 * axes.figure.dpi / 72
-            assert (spots - radii >= axes.bbox.min).all()
-            assert (spots + radii <= axes.bbox.max).all()
-
-
-def test_the_title_names_companies_or_people(people: pd.DataFrame) -> None:
-    """The title counts companies for a frame of companies, and people for other frames."""
-    companies = people.outreach.companies()
-    assert f"{len(companies)} companies in" in of.plots.people_map(companies).get_title()
-    some = companies[["name", "location_details_lat", "location_details_long", "industry"]]
-    assert "companies in" in of.plots.people_map(some).get_title()
-    for table in (people, people.assign(size="1-10"), frames.places(3)):
-        assert "people in" in of.plots.people_map(table).get_title()
-
-
-def test_places_have_their_names_and_numbers() -> None:
-    """The largest places are labelled with their names and numbers of people."""
-    table = frames.places(5)
-    london = (table["location_details_city"] == "London") & table["location_details_lat"].notna()
-    axes = of.plots.people_map(table, ax=plain_axes())
-    assert f"London {london.sum()}" in [text.get_text() for text in axes.texts]
-    # The labels are outlined, so that they are legible above circles.
-    assert all(text.get_path_effects() for text in axes.texts)
-
-
-def test_labels_of_places_hide_no_circle(people: pd.DataFrame) -> None:
-    """A label overlaps no other label or circle, and the largest places have labels."""
-    for table in (people, frames.places(50)):
-        axes = of.plots.people_map(table)
-        draw(axes)
-        assert len(axes.texts) == 10
-        circles = axes.collections[0]
-        spots = axes.transData.transform(circles.get_offsets())
-        radii = np.sqrt(circles.get_sizes()) / 2 * axes.figure.dpi / 72
-        for label in axes.texts:
-            box = extent(label)
-            reach = np.hypot(*(spots - np.clip(spots, box.min, box.max)).T)
-            assert (reach >= radii).all(), label
-        assert overlapping(axes) == []
-
-
-def test_the_land_is_drawn_behind_the_people() -> None:
-    """London, Nairobi and Siberia beyond the date line are on land, and the Atlantic is not."""
-    axes = of.plots.people_map(frames.places(5), ax=plain_axes())
-    (land,) = (patch for patch in axes.patches if patch.get_zorder() == 0)
-    outlines = land.get_path()
-    on_land = [
-        outlines.contains_point(place) for place in [(-0.5, 52), (37, -1), (-175, 67), (-35, 30)]
-    ]
-    assert on_land == [True, True, True, False]
-    assert land.get_visible()
-    assert 0 < land.get_alpha() < 0.5
-    (circles,) = axes.collections
-    assert circles.get_zorder() > 0
-
-
-def test_the_outlines_are_a_small_file_in_the_package() -> None:
-    """The package contains the outlines of the map's land, which cover the world."""
-    file = resources.files("outreach_frames.plots").joinpath("land.json")
-    rings = json.loads(file.read_text("utf-8"))
-    assert len(file.read_bytes()) < 100_000
-    assert min(x for ring in rings for x, _ in ring) == -180
-    # Except at the pole, no line crosses the whole map.
-    jumps = [abs(np.diff([x for x, _ in ring])).max() for ring in rings if ring[0][1] > -62]
-    assert max(jumps) < 180
 
 
 def test_colors_of_outcomes_depend_on_kinds_of_status() -> None:
@@ -415,7 +235,6 @@ def test_rows_without_a_status_count() -> None:
 
 
 DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_reached": [3]}
-PLACE = {"location_details_lat": [50.0], "location_details_long": [8.0]}
 SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
 
 
@@ -426,7 +245,6 @@ SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
         ("capacity", DAYS, "emails"),
         ("capacity", DAYS, "leads_reached"),
         ("outcomes", {"status": ["added"], "rows": [1]}, "rows"),
-        ("people_map", PLACE, "location_details_lat"),
         ("segments", SEGMENT, "people"),
         ("tenure", {"years": [1.0]}, "years"),
     ],
