@@ -12,7 +12,6 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
-from math import ceil
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,19 +22,21 @@ from outreach_frames.client import links
 from outreach_frames.client.client import Client, Observation
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
-from outreach_frames.client.retry import parse_retry_after
+from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.common.arguments import check_id, check_ids
-from outreach_frames.common.text import plural, shorten
+from outreach_frames.common.text import plural
 from outreach_frames.errors import (
     AuthenticationError,
     ConnectionFailedError,
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
-    OutreachError,
+    RateLimitedError,
     RequestTimeoutError,
+    ServerError,
     ServiceError,
     UnsafeLinkError,
+    WaitTooLongError,
 )
 from outreach_frames.reading.deviations import find_deviations
 from outreach_frames.reading.fast_reader import list_of_errors
@@ -52,6 +53,7 @@ MAX_EMAILS: Final = 5
 _PAGES: Final = 2
 _PAGE_SIZE: Final = 2
 _CLOCK_SECONDS: Final = 60
+_MOST: Final = 10**15
 
 # Operations whose records have all documented fields.
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
@@ -66,10 +68,35 @@ _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
-# Patterns of the request at the start of an error's message, JSON media types and addresses.
-_LABEL: Final = r"^[A-Z]+ /\S+: "
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
-_ADDRESS: Final = r"[^\s'\"]*(@|%40)[^\s'\"]*"
+# Errors by the first matching class, with the advice; the errors' own texts may be personal.
+_PROBLEMS: Final[Mapping[type[ServiceError], tuple[str, str]]] = {
+    AuthenticationError: (
+        "the service does not accept the token",
+        "Check api_key or OUTREACH_API_KEY, or log in again with of.login().",
+    ),
+    NotFoundError: ("not found", "Check base_url, and the ids that you passed."),
+    RateLimitedError: ("too many requests", "Try again later, or with fewer workers."),
+    WaitTooLongError: (
+        "the service asks to wait longer than max_wait",
+        "Try again later, or connect with a longer max_wait.",
+    ),
+    RequestTimeoutError: (
+        "no complete response in time",
+        "Try again later, or connect with a longer timeout.",
+    ),
+    ConnectionFailedError: (
+        "the connection failed",
+        "Check base_url and the network, or try again later.",
+    ),
+    UnsafeLinkError: (
+        "a link or redirect leads to another address, or back to an earlier page",
+        _REPORT_TO_SERVICE,
+    ),
+    InvalidResponseError: ("the response cannot be read", _REPORT_TO_SERVICE),
+    ServerError: ("the service failed", "Try again later."),
+    ServiceError: ("the service refused the request", "Check base_url, or ask the service."),
+}
 
 
 class Finding(NamedTuple):
@@ -89,9 +116,10 @@ def check(
 ) -> pd.DataFrame:
     """Check whether the service can be used and conforms to the interface document.
 
-    The check sends at most 15 requests, which only read, and does not use the cache. You can
-    send the result to others: it contains field names, counts and labels, but no values of people
-    or mailboxes.
+    The check sends at most 15 requests, which only read, and does not use the cache. The client's
+    `max_wait` limits the waits of the whole check. The result has statuses, counts, documented
+    names, and undocumented names of lower-case letters, digits and underscores. It has no texts of
+    the service, but look at the names before you send the result to others.
 
     Parameters
     ----------
@@ -180,7 +208,11 @@ def _cache_finding(client: Client) -> Finding:
     if not client.cache.is_open:
         advice = "Connect with cache=path for another file, or cache=None."
         return Finding("cache", WARNING, "The cache's file cannot be used.", advice)
-    mode = stat.S_IMODE(client.cache.path.stat().st_mode)
+    try:
+        mode = stat.S_IMODE(client.cache.path.stat().st_mode)
+    except OSError:
+        advice = "Connect again; until then, responses may not be cached."
+        return Finding("cache", WARNING, "The cache's file is missing or unreadable.", advice)
     if platform.system() != "Windows" and mode & 0o077:
         advice = "Set the file's mode to 0600: it contains people's data."
         return Finding("cache", WARNING, f"Others can read the file (mode {mode:04o}).", advice)
@@ -196,6 +228,7 @@ class _Checker:
         self._endpoint = spec.LIST_SEQUENCES
         self._accepted: Finding | None = None  # the clock finding of the first good response
         self._contact_ids: list[str] = []
+        self._budget = WaitBudget(client.max_wait)
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
         """Check all operations that read; stop if the service cannot be used."""
@@ -223,6 +256,9 @@ class _Checker:
         if self._accepted is not None:
             self._findings += [Finding("token", OK, "accepted"), self._accepted]
 
+    def _observe(self, **request: Any) -> Observation:
+        return self._client.observe(self._endpoint, self._budget, **request)
+
     def _add(self, status: str, detail: str, advice: str = "") -> None:
         finding = Finding(self._endpoint.label, status, detail, advice)
         if finding not in self._findings:
@@ -235,10 +271,10 @@ class _Checker:
         pages: list[dict[str, Any]] = []
         url: str | None = None
         while not pages or (url is not None and len(pages) < _PAGES):
-            response = self._client.observe(self._endpoint, path=path, query=query, url=url)
+            response = self._observe(path=path, query=query, url=url)
             pages.append(self._parse(response) if pages else self._read(response))
             url = self._next_url(pages[-1], response.url)
-            number = len(page_items(pages[-1], self._endpoint))
+            number = len(self._items(pages[-1]))
             if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
                 detail = f"a page has {plural(number, 'item')} for page[size]={_PAGE_SIZE}"
                 self._add(WARNING, detail, _REPORT_TO_SERVICE)
@@ -260,16 +296,14 @@ class _Checker:
         people = most
         while people == most and len(pages) < _PAGES:
             body = {number.name: len(pages) + 1, size.name: most}
-            response = self._client.observe(self._endpoint, body=body)
+            response = self._observe(body=body)
             pages.append(self._parse(response) if pages else self._read(response))
-            people = len(page_items(pages[-1], self._endpoint))
+            people = len(self._items(pages[-1]))
             if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
                 self._add(WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE)
             pagination = pages[-1].get(spec.PAGINATION_KEY)
             if not isinstance(pagination, dict):
-                raise InvalidResponseError(
-                    f"The response has no object {spec.PAGINATION_KEY!r}. {_REPORT_TO_SERVICE}"
-                )
+                raise _UnusableError(f"the response has no object {spec.PAGINATION_KEY!r}")
             for problem in _wrong_totals(pagination, people, len(pages)):
                 self._add(
                     WARNING,
@@ -284,7 +318,7 @@ class _Checker:
         """Check reading contacts by email."""
         for email in emails:
             with suppress(NotFoundError):
-                response = self._client.observe(self._endpoint, path={"email": email})
+                response = self._observe(path={"email": email})
                 self._contact_ids += filter(None, [record_id(self._read(response))])
         if not emails:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
@@ -297,7 +331,7 @@ class _Checker:
         if not ids:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
             return
-        page = self._read(self._client.observe(self._endpoint, query={spec.CONTACT_IDS.name: ids}))
+        page = self._read(self._observe(query={spec.CONTACT_IDS.name: ids}))
         missing = set(ids) - self._ids(page)
         if missing:
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
@@ -321,7 +355,7 @@ class _Checker:
         """Check the response with a list's first page or one record, and return its JSON object."""
         endpoint, page = self._endpoint, self._parse(response)
         is_list = endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST)
-        if is_list and not page_items(page, endpoint):
+        if is_list and not self._items(page):
             self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
         found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
         for path, detail, is_addition in found:
@@ -332,20 +366,32 @@ class _Checker:
         return page
 
     def _check_repeats(self, pages: Sequence[Mapping[str, Any]]) -> None:
-        records = [record for page in pages for record in page_items(page, self._endpoint)]
+        records = [record for page in pages for record in self._items(page)]
         repeated = Counter(filter(None, map(record_id, records)))
         if number := repeated.total() - len(repeated):
             self._add(WARNING, f"{plural(number, 'id')} repeated", _REPORT_TO_SERVICE)
 
+    def _items(self, page: Mapping[str, Any]) -> list[Any]:
+        """Return the records of a list's page."""
+        name = self._endpoint.listed.name
+        if not isinstance(page.get(name), list):
+            raise _UnusableError(f"the response has no list {name!r}")
+        return page_items(page, self._endpoint)
+
     def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
-        return {*map(record_id, page_items(page, self._endpoint))} - {None}
+        return {*map(record_id, self._items(page))} - {None}
 
 
-def _words(error: OutreachError) -> tuple[str, str]:
-    """Split an error's message into the problem and the advice."""
-    text = re.sub(_ADDRESS, "...", re.sub(_LABEL, "", str(error)))
-    what, point, advice = text.rpartition(". ")
-    return (what + point.rstrip(), advice) if point else (advice, "")
+class _UnusableError(InvalidResponseError):
+    """A response that cannot be checked further; the message has no text of the service."""
+
+
+def _words(error: ServiceError) -> tuple[str, str]:
+    """Return the problem and the advice, without the service's text."""
+    if isinstance(error, _UnusableError):
+        return str(error), _REPORT_TO_SERVICE
+    what, advice = next(words for kind, words in _PROBLEMS.items() if isinstance(error, kind))
+    return (what if error.status_code is None else f"{what} (status {error.status_code})"), advice
 
 
 def _load(body: bytes) -> dict[str, Any]:
@@ -353,7 +399,7 @@ def _load(body: bytes) -> dict[str, Any]:
     with suppress(InvalidResponseError):
         return load_object(body)
     kind = "a web page" if b"<" in body.lstrip()[:4] else "not a JSON object in UTF-8"
-    raise InvalidResponseError(f"the response is {kind}. Check base_url, or ask the service.")
+    raise _UnusableError(f"the response is {kind}")
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
@@ -366,16 +412,22 @@ def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> It
         return  # the check of the fields reports wrong types
     if pagination.get("page") != number or pagination.get("page_size") != size:
         yield f"page and page_size are not the requested {number} and {size}"
+    wanted = f"page_size is {size} and total is {_count(total)}"
     if people != min(max(total - (number - 1) * size, 0), size):
-        yield f"page {number} has {people:,} people, but page_size is {size} and total is {total:,}"
-    if pages != ceil(total / size):
-        yield f"total_pages is {pages:,}, but page_size is {size} and total is {total:,}"
+        yield f"page {number} has {people:,} people, but {wanted}"
+    if pages != -(-total // size):
+        yield f"total_pages is {_count(pages)}, but {wanted}"
+
+
+def _count(number: int) -> str:
+    """Format a count; a service may send an endless number."""
+    return f"{number:,}" if abs(number) < _MOST else "an impossible number"
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
     media_type = headers.get("Content-Type", "")
     if not re.fullmatch(_JSON, media_type):
-        yield f"the media type is {shorten(media_type) or 'missing'}, not application/json"
+        yield f"the media type is {'not application/json' if media_type else 'missing'}"
     wait = headers.get(spec.RETRY_AFTER_HEADER)
     if wait is not None and parse_retry_after(wait) is None:
         yield "the Retry-After header is neither seconds nor a date"
@@ -384,10 +436,9 @@ def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
 def _clock_finding(headers: Mapping[str, str]) -> Finding:
     """Compare the service's clock with this machine's."""
     try:
-        moment = parsedate_to_datetime(headers.get("Date", ""))
-    except ValueError:
+        seconds = parsedate_to_datetime(headers.get("Date", "")).timestamp() - time.time()
+    except (ValueError, TypeError, LookupError, OverflowError, OSError):
         return Finding("clock", NOTE, "the service sends no readable Date header")
-    seconds = moment.timestamp() - time.time()
     if abs(seconds) <= _CLOCK_SECONDS:
         return Finding("clock", OK, "within a minute of the service's clock")
     direction = "behind" if seconds > 0 else "ahead of"

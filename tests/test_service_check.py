@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json as jsonlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import format_datetime
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 import pandas as pd
@@ -203,7 +204,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "no results": (SEARCH, drop("results"), "failed", "results"),
     "results as object": (SEARCH, put("results", value={}), "failed", "results"),
     "no pagination": (SEARCH, drop("_pagination"), "failed", "_pagination"),
-    "new status": (SEQUENCES, sequences(put("status", value="frozen")), "note", "'frozen'"),
+    "new status": (SEQUENCES, sequences(put("status", value="frozen")), "note", "1 undocumented"),
     "sequence without name": (SEQUENCES, sequences(drop("name")), "warning", "sequences[].name"),
     "local time": (
         SEQUENCES, sequences(put("created_at", value="2026-01-02 03:04")), "warning", "created_at"
@@ -217,10 +218,10 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     ),
     "foreign link": (
         SEQUENCES, put("_links", "next", "href", value="https://other.example/sequences"),
-        "warning", "other.example",
+        "warning", "another address",
     ),
     "link that is no text": (
-        SEQUENCES, put("_links", "next", "href", value=7), "warning", "unknown format"
+        SEQUENCES, put("_links", "next", "href", value=7), "warning", "cannot be read"
     ),
     "more than requested": (
         MAILBOXES, lambda page: page["mailboxes"].append(page["mailboxes"][0]), "warning",
@@ -243,7 +244,7 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "contact missing": (
         CONTACTS, lambda page: page["contacts"].pop(), "warning", "known contacts missing"
     ),
-    "new list type": (LEAD_LIST, put("type", value="crm_c"), "note", "'crm_c'"),
+    "new list type": (LEAD_LIST, put("type", value="crm_c"), "note", "1 undocumented value"),
     "list without owner": (LEAD_LIST, drop("owner"), "warning", "owner"),
 }  # fmt: skip
 
@@ -302,15 +303,77 @@ def test_a_check_needs_few_requests_and_shows_no_person(sandbox: Sandbox) -> Non
 
 
 def test_personal_names_and_values_are_not_shown(sandbox: Sandbox) -> None:
-    """An email address as a field's name or as a status is counted and not shown."""
-    change = sequences(
-        lambda one: one.update({"ann@acme.example": 1, "status": "ben@acme.example"})
-    )
+    """Undocumented names of other forms and all undocumented values are only counted."""
+    names = {"ann@acme.example": 1, "Anna Acme": 1, "an\x1b[2Jacme": 1, "plain_1": 1}
+    change = sequences(lambda one: one.update(names, status="ben@acme.example"))
     with deviating(sandbox, changing(sandbox, SEQUENCES, change)) as (_, client):
         shown = of.check(client=client).to_string()
+    assert "acme" not in shown.lower()
+    assert "sequences[].plain_1" in shown
+    assert "3 other undocumented names" in shown
+    assert "1 undocumented value" in shown
+
+
+def test_many_undocumented_names_are_counted(sandbox: Sandbox) -> None:
+    """The first 20 undocumented names are shown, and the others are counted."""
+    change = sequences(lambda one: one.update({f"key_{number}": 1 for number in range(32_000)}))
+    with deviating(sandbox, changing(sandbox, SEQUENCES, change)) as (_, client):
+        details = of.check(client=client)["detail"]
+    assert details.str.contains("key_").sum() == 20
+    assert details.str.contains("31,980 other undocumented names").any()
+
+
+def test_no_text_of_the_service_is_shown(sandbox: Sandbox) -> None:
+    """A service that echoes the token and a person in every text shows neither."""
+    echo = f"{sandbox.api_key} ann@acme.example"
+
+    def reply(request: Received) -> Reply:
+        if request.path == "/sequences":
+            return json({"error": {"message": echo}}, 400)
+        if request.path == "/mailboxes":
+            return respond(b"", 302, {"Location": f"https://acme.example/{sandbox.api_key}"})
+        body = orjson.loads(passed_on(request, sandbox.url).parts[1])
+        if "_pagination" in body:
+            body["_pagination"].update(total=10**400, total_pages=10**30)
+        late = "Fri, 31 Dec 99999 23:59:59 GMT"
+        return respond(
+            jsonlib.dumps(body).encode(), headers={"Content-Type": f"text/x; {echo}", "Date": late}
+        )
+
+    with deviating(sandbox, reply) as (_, client):
+        found = checked(sandbox, client)
+    shown = found.to_string()
+    assert sandbox.api_key not in shown
     assert "acme" not in shown
-    assert "a name of 16 characters" in shown
-    assert "1 other value" in shown
+    details = found.set_index("check")["detail"]
+    assert details[SEQUENCES] == "the service refused the request (status 400)"
+    assert "another address" in details[MAILBOXES]
+    assert "the media type is not application/json" in shown
+    assert "total is an impossible number" in shown
+    assert details["clock"] == "the service sends no readable Date header"
+
+
+def test_max_wait_limits_the_whole_check(sandbox: Sandbox) -> None:
+    """The waits of all requests together are at most `max_wait`."""
+
+    def reply(request: Received) -> Reply:
+        return respond(passed_on(request, sandbox.url).parts[1], headers={"Retry-After": "1"})
+
+    with scripted(reply) as service:
+        with Client(service.url, sandbox.api_key, cache=None, max_wait=1.5) as client:
+            found = checked(sandbox, client)
+    assert len(service.requests) <= 3
+    assert found["detail"].str.contains("longer than max_wait").any()
+
+
+def test_a_deleted_cache_is_a_warning(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A cache whose file was deleted is a warning, not an error."""
+    with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "cache") as client:
+        of.sequences(client=client)
+        for path in tmp_path.iterdir():
+            path.unlink()
+        found = of.check(client=client).set_index("check")
+    assert found.loc["cache", "status"] == "warning"
 
 
 def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
@@ -326,9 +389,9 @@ def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
 
     with deviating(sandbox, reply) as (_, client):
         found = of.check(client=client).set_index("check")["detail"]
-    assert found[SEARCH] == "the response is not a JSON object in UTF-8."
-    assert found[MAILBOXES] == "the response is a web page."
-    assert found[SEQUENCES] == "status 500, '... is locked'."
+    assert found[SEARCH] == "the response is not a JSON object in UTF-8"
+    assert found[MAILBOXES] == "the response is a web page"
+    assert found[SEQUENCES] == "the service failed (status 500)"
 
 
 @pytest.mark.parametrize(
@@ -347,14 +410,14 @@ def test_error_statuses_are_failures(sandbox: Sandbox, status: int, check: str) 
 
 
 def test_an_unreachable_service_is_one_row() -> None:
-    """An unreachable service gives one row with its address."""
+    """An unreachable service gives one row."""
     with scripted([]) as service:
         url = service.url
     with Client(url, "token", cache=None, backoff=0) as client:
         found = of.check(client=client)
     (row,) = found[found["status"] == "failed"].itertuples()
     assert row.check == "connection"
-    assert urlsplit(url).netloc in row.detail
+    assert row.detail == "the connection failed"
 
 
 def test_a_service_that_does_not_respond_is_one_row() -> None:

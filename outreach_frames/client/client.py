@@ -272,6 +272,7 @@ class Client:
     def observe(
         self,
         endpoint: spec.Endpoint,
+        budget: WaitBudget,
         *,
         path: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
@@ -282,7 +283,7 @@ class Client:
         call = self._call(endpoint, path, query, body)
         if url is not None:
             call = self._prepared(endpoint, call.label, url, call.content)
-        self._throttle.wait_for_turn(call.label, WaitBudget(self.max_wait))
+        self._throttle.wait_for_turn(call.label, budget)
         headers = requests.structures.CaseInsensitiveDict[str]()
         _, content = self._logged_exchange(call, headers)
         return Observation(call.url, headers, self._names.incoming(content))
@@ -470,7 +471,8 @@ class Client:
                 )
                 with closing(response):
                     if headers is not None:
-                        headers.update(response.headers)
+                        for name, text in response.headers.items():
+                            headers[name] = self._token.redact(text)
                     retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
                     self._throttle.pause(retry_after or 0)
                     chunks = response.raw.stream(_CHUNK_BYTES, decode_content=True)

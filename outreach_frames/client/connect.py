@@ -16,6 +16,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.profiles import DEFAULT_PROFILE, Profile
 from outreach_frames.client.response import load_object
+from outreach_frames.client.retry import WaitBudget
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import AuthenticationError, ConfigurationError
 
@@ -325,7 +326,9 @@ def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
     """Connect, try one request, store the profile if it is new, and make the client the default."""
     client = Client(profile.base_url, profile.token, **profile.options)
     try:
-        load_object(client.observe(spec.LIST_SEQUENCES, query={spec.PAGE_SIZE.name: 1}).body)
+        query = {spec.PAGE_SIZE.name: 1}
+        budget = WaitBudget(client.max_wait)
+        load_object(client.observe(spec.LIST_SEQUENCES, budget, query=query).body)
         if profile != stored:
             profiles.store(name, profile)
     except BaseException:

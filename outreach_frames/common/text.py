@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Collection, Container
 from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
@@ -100,6 +101,17 @@ def readable(name: str, *, capital: bool = True) -> str:
     """
     text = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:] if capital else text
+
+
+def plain_names(names: Collection[str]) -> str:
+    """List names of letters, digits and underscores, and count the others, which may be data.
+
+    >>> plain_names(["zeta", "alpha", "ada@x.example"])
+    'alpha, zeta, 1 other name'
+    """
+    shown = sorted(name for name in names if re.fullmatch(r"[A-Za-z0-9_]+", name))
+    others = len(names) - len(shown)
+    return ", ".join([*shown, *([plural(others, "other name")] if others else [])])
 
 
 def has_lone_surrogate(text: str) -> bool:

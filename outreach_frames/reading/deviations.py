@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.common.text import plural
 
-# Names and labels of other forms may be personal data and are not shown.
-_PLAIN: Final = re.compile(r"[A-Za-z_][\w .+-]{0,60}", re.ASCII)
-_SHOWN_VALUES: Final = 3
+# Names of other forms may be personal data and are only counted, as are undocumented values.
+_PLAIN: Final = re.compile(r"[a-z0-9_]{1,60}")
+_SHOWN_NAMES: Final = 20
 _TYPE_NAMES: Final[Mapping[type, str]] = {
     **{str: "string", int: "integer", float: "number", bool: "boolean"},
     **{dict: "object", list: "array"},
@@ -46,7 +47,7 @@ def find_deviations(
     all_expected: bool = True,
     path: str = "",
 ) -> Iterator[Deviation]:
-    """Yield the differences between records and documented fields: names, counts and labels.
+    """Yield the differences between records and documented fields: names and counts.
 
     With `all_expected`, also report optional fields that all records lack.
 
@@ -66,11 +67,14 @@ Deviation(path='name', detail='missing in 1 of 1', is_addition=False)]
             yield Deviation(place, f"missing in {absent:,} of {len(records):,}")
         yield from _compare_values(values, field, place, all_expected=all_expected)
     documented = {field.name for field in fields}
-    extra = [name for record in records for name in record if name not in documented]
-    for name in dict.fromkeys(extra):
-        shown = name if _PLAIN.fullmatch(name) else f"a name of {plural(len(name), 'character')}"
-        share = f"in {extra.count(name):,} of {len(records):,}"
-        yield Deviation(f"{path}{shown}", share, is_addition=True)
+    extra = Counter(name for record in records for name in record if name not in documented)
+    plain = [name for name in extra if _PLAIN.fullmatch(name)]
+    for name in plain[:_SHOWN_NAMES]:
+        share = f"in {extra[name]:,} of {len(records):,}"
+        yield Deviation(f"{path}{name}", share, is_addition=True)
+    if others := len(extra) - len(plain[:_SHOWN_NAMES]):
+        names = plural(others, "other undocumented name")
+        yield Deviation(f"{path}*", names, is_addition=True)
 
 
 def _compare_values(
@@ -106,9 +110,6 @@ def _compare_texts(texts: Sequence[str], field: spec.Field, place: str) -> Itera
     if field.constant and set(texts) - {field.constant}:
         yield Deviation(place, f"is not always {field.constant}")
     known = field.values or _SUGGESTIONS.get(place.rpartition("[].")[2], ())
-    unknown = [text for text in dict.fromkeys(texts) if known and text not in known]
-    if unknown:
-        labels = [repr(text) for text in unknown if _PLAIN.fullmatch(text)][:_SHOWN_VALUES]
-        others = len(unknown) - len(labels)
-        labels += [plural(others, "other value")] if others else []
-        yield Deviation(place, f"has {', '.join(labels)}", is_addition=True)
+    if unknown := {text for text in texts if known and text not in known}:
+        values = plural(len(unknown), "undocumented value")
+        yield Deviation(place, f"has {values}", is_addition=True)

@@ -15,6 +15,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plain_names
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import (
     DtypeBackend,
@@ -210,7 +211,7 @@ def undocumented_columns(columns: Iterable[str], split_by: str | None = None) ->
     found = [name for name in columns if name not in known]
     if new := set(found) - seen_columns:
         seen_columns.update(new)
-        _LOGGER.info("undocumented fields of people: %s", ", ".join(sorted(new)))
+        _LOGGER.info("undocumented fields of people: %s", plain_names(new))
     return found
 
 

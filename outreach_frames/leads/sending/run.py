@@ -255,7 +255,8 @@ class Run:
         new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += new_notes
         self.journal.finish(known, new_notes)
-        _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), dict(counts))
+        shown = ", ".join(f"{counts[one]} {one}" for one in statuses.STATUSES if counts[one])
+        _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
 
 
 # A monitor's answer: continue, stop after the current request, or stop at once.
