@@ -11,10 +11,10 @@ import pandas as pd
 
 from outreach_frames.accounts.find_people import find_people
 from outreach_frames.accounts.matching import match, without
-from outreach_frames.analysis import child_tables
 from outreach_frames.analysis import companies as company_tables
 from outreach_frames.analysis.arms import assign_arms
 from outreach_frames.analysis.brief import brief
+from outreach_frames.analysis.child_tables import CHILD_FUNCTIONS
 from outreach_frames.analysis.segments import segments
 from outreach_frames.analysis.tenure import tenure
 from outreach_frames.analysis.unlist import unlist
@@ -80,16 +80,16 @@ class OutreachAccessor:
     headcount: Final = _method(company_tables.headcount)
     segments: Final = _method(segments)
     tenure: Final = _method(tenure)
-    experiences: Final = _method(child_tables.experiences)
-    educations: Final = _method(child_tables.educations)
-    languages: Final = _method(child_tables.languages)
-    technologies: Final = _method(child_tables.technologies)
-    locations: Final = _method(child_tables.locations)
-    keywords: Final = _method(child_tables.keywords)
-    sic_codes: Final = _method(child_tables.sic_codes)
-    naics_codes: Final = _method(child_tables.naics_codes)
-    phone_numbers: Final = _method(child_tables.phone_numbers)
-    recent_activity: Final = _method(child_tables.recent_activity)
+    experiences: Final = _method(CHILD_FUNCTIONS["experiences"])
+    educations: Final = _method(CHILD_FUNCTIONS["educations"])
+    languages: Final = _method(CHILD_FUNCTIONS["languages"])
+    technologies: Final = _method(CHILD_FUNCTIONS["technologies"])
+    locations: Final = _method(CHILD_FUNCTIONS["locations"])
+    keywords: Final = _method(CHILD_FUNCTIONS["keywords"])
+    sic_codes: Final = _method(CHILD_FUNCTIONS["sic_codes"])
+    naics_codes: Final = _method(CHILD_FUNCTIONS["naics_codes"])
+    phone_numbers: Final = _method(CHILD_FUNCTIONS["phone_numbers"])
+    recent_activity: Final = _method(CHILD_FUNCTIONS["recent_activity"])
     find_people: Final = _method(find_people)
     match: Final = _method(match, hidden="on")
     without: Final = _method(without, hidden="on")

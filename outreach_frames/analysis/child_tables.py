@@ -101,7 +101,7 @@ CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 
 
 def _child_table(
-    owner: _Owner, name: str, entry: str, *, column: str = "", note: str = ""
+    owner: _Owner, name: str, entry: str, column: str, note: str
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Build a function that returns a child table; `column` names the column of plain entries."""
     (listed,) = (field for field in owner.fields if field.name == name)
@@ -224,33 +224,25 @@ def _parse_object(text: object) -> object:
         return text
 
 
-experiences: Final = _child_table(_PERSON, "experiences", "current or former position of a person")
-educations: Final = _child_table(_PERSON, "educations", "education of a person")
-languages: Final = _child_table(_PERSON, "languages", "language of a person")
 _UNDOCUMENTED: Final = "entries are undocumented; the fields of an object become columns"
-technologies: Final = _child_table(
-    _COMPANY,
-    "technologies",
-    "technology used by a company",
-    column="technology",
-    note=_UNDOCUMENTED,
+# Each child table's owner, name, entry, the column of plain entries, and a note.
+_TABLES: Final = (
+    (_PERSON, "experiences", "current or former position of a person", "", ""),
+    (_PERSON, "educations", "education of a person", "", ""),
+    (_PERSON, "languages", "language of a person", "", ""),
+    (_COMPANY, "technologies", "technology used by a company", "technology", _UNDOCUMENTED),
+    (_COMPANY, "locations", "location of a company", "location", _UNDOCUMENTED),
+    (_COMPANY, "keywords", "keyword of a company", "keyword", ""),
+    (_COMPANY, "sic_codes", "SIC code of a company", "sic_code", ""),
+    (_COMPANY, "naics_codes", "NAICS code of a company", "naics_code", ""),
+    (_CONTACT, "phone_numbers", "phone number of a contact", "", ""),
+    (
+        _CONTACT,
+        "recent_activity",
+        "activity of a contact",
+        "",
+        "newest first; only contacts requested by email address have entries",
+    ),
 )
-locations: Final = _child_table(
-    _COMPANY,
-    "locations",
-    "location of a company",
-    column="location",
-    note=_UNDOCUMENTED,
-)
-keywords: Final = _child_table(_COMPANY, "keywords", "keyword of a company", column="keyword")
-sic_codes: Final = _child_table(_COMPANY, "sic_codes", "SIC code of a company", column="sic_code")
-naics_codes: Final = _child_table(
-    _COMPANY, "naics_codes", "NAICS code of a company", column="naics_code"
-)
-phone_numbers: Final = _child_table(_CONTACT, "phone_numbers", "phone number of a contact")
-recent_activity: Final = _child_table(
-    _CONTACT,
-    "recent_activity",
-    "activity of a contact",
-    note="newest first; only contacts requested by email address have entries",
-)
+# The function of each child table by name.
+CHILD_FUNCTIONS: Final = {name: _child_table(owner, name, *rest) for owner, name, *rest in _TABLES}

@@ -58,7 +58,12 @@ def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Model]:
 
 def text_model(name: str) -> Model:
     """Return the model of a text column."""
-    return encode(pd.Series(dtype="str"), name)[1]
+    return _text_model().rename_columns([name])
+
+
+@cache
+def _text_model() -> Model:
+    return encode(pd.Series(dtype="str"), "")[1]
 
 
 def default_model(name: str) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -67,6 +68,8 @@ _TAIL_BYTES: Final = 4096
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
 _MISSING: Final = "NA"
+MAX_COLUMNS: Final = 16_384
+_MAX_ROWS_WITHOUT_COLUMNS: Final = 10_000_000
 
 
 def write_csv(
@@ -89,7 +92,8 @@ def write_csv(
     Parameters
     ----------
     frame : DataFrame
-        A frame whose column names are unique texts on one level; the frame is not changed.
+        A frame of at most 16,384 columns whose names are unique texts on one level; the frame is
+        not changed.
     path : str or Path
         The path of the file: with the ending ``.csv``, ``.txt`` or ``.tsv``, or without an ending.
         An existing file is replaced.
@@ -139,6 +143,11 @@ def write_csv(
     table, models, metadata = _csv_table(
         frame, index=has_labels(frame.index) if index is None else index
     )
+    if table.num_columns > MAX_COLUMNS:
+        raise InvalidInputError(
+            f"The frame has {table.num_columns:,} columns, but CSV files have at most "
+            f"{MAX_COLUMNS:,}. Drop columns, or use to_parquet."
+        )
     if excel:
         _warn_of_excel_limits(table)
     if formulas == "keep":
@@ -354,7 +363,7 @@ def _parse(
     """Parse the content of a CSV file, and restore the dtypes from its metadata."""
     if not content or content.isspace():
         if "rows" in metadata:
-            return pd.DataFrame(index=pd.RangeIndex(metadata["rows"]))
+            return frame_without_columns(pd.RangeIndex(metadata["rows"]), path)
         raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
     escaped = metadata.get("formulas") != "keep"
     content = _without_blank_end(content)
@@ -371,10 +380,15 @@ def _parse(
             f"{path} cannot be read as a table: its header is damaged ({error}). Look for "
             "an unclosed quotation mark in the header."
         ) from error
+    if len(written) > MAX_COLUMNS:
+        raise InvalidInputError(
+            f"{path} has {len(written):,} columns, but at most {MAX_COLUMNS:,} can be read. "
+            "Delete the columns that you do not need."
+        )
     names = written
     if escaped:
         names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
-    if twice := {name for name in names if names.count(name) > 1}:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise InvalidInputError(
             f"{path} has two columns named {min(twice)!r}; rename one column in the header."
         )
@@ -409,6 +423,16 @@ def _parse(
             for name in names
         }
     return frame_of(columns, table.num_rows, metadata)
+
+
+def frame_without_columns(index: pd.RangeIndex, path: Path | None) -> pd.DataFrame:
+    """Build a frame whose number of rows is only in the metadata; raise if it is implausible."""
+    if len(index) > _MAX_ROWS_WITHOUT_COLUMNS:
+        raise InvalidInputError(
+            f"{path or 'The file'} has no columns, but its metadata claims {len(index):,} rows. "
+            "Get the file again."
+        )
+    return pd.DataFrame(index=index)
 
 
 def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from outreach_frames.analysis.interface_columns import meanings
 from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import check_columns
+from outreach_frames.files.csv_file import check_columns, frame_without_columns
 from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"
@@ -128,7 +128,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     # In the metadata, a RangeIndex is a dict instead of a column name.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
     if there <= levels:
-        return _frame_without_columns(table, noted)
+        return _frame_without_columns(table, noted, source)
     arrow = {
         column["name"]
         for column in noted["columns"]
@@ -159,13 +159,15 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     return result
 
 
-def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFrame:
+def _frame_without_columns(
+    table: pa.Table, noted: dict[str, Any], source: Path | None
+) -> pd.DataFrame:
     frame: pd.DataFrame = table.to_pandas()
     if table.num_columns:
         return frame
     (rows,) = noted["index_columns"]
     index = pd.RangeIndex(rows["start"], rows["stop"], rows["step"], name=rows["name"])
-    result = pd.DataFrame(index=index)
+    result = frame_without_columns(index, source)
     result.attrs = frame.attrs
     return result
 

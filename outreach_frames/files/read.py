@@ -31,8 +31,8 @@ def read_prospects(
     Parameters
     ----------
     path : str or Path
-        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file, or a folder of
-        ``.parquet`` files.
+        A ``.csv`` file of at most 16,384 columns, an ``.xlsx`` or ``.xlsm`` workbook, a
+        ``.parquet`` file, or a folder of ``.parquet`` files.
     sheet_name : str or int, optional
         The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
     encoding : str, optional

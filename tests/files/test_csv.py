@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import records_frame
 from tests.examples import share_of_examples
@@ -236,6 +237,35 @@ def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
     frame = pd.DataFrame(index=pd.RangeIndex(rows))
     write_csv(frame, tmp_path / "x.csv", excel=excel)
     assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
+
+
+@pytest.mark.parametrize(
+    "header", [",".join(f"c{number}" for number in range(16_385)), "," * 1_000_000]
+)
+def test_files_of_too_many_columns_are_refused(tmp_path, header):
+    """A header of more than 16,384 columns is refused, whether names repeat or not."""
+    path = tmp_path / "x.csv"
+    path.write_text(header + "\n")
+    with pytest.raises(InvalidInputError, match="16,384"):
+        read_prospects(path)
+
+
+def test_frames_of_too_many_columns_are_refused(tmp_path):
+    """A frame whose CSV file could not be read back is not written."""
+    frame = pd.DataFrame([[0]]).reindex(columns=[f"c{number}" for number in range(16_385)])
+    with pytest.raises(InvalidInputError, match="16,384"):
+        write_csv(frame, tmp_path / "x.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_that_only_the_metadata_claims_are_limited(tmp_path, ending):
+    """A file without columns whose metadata claims 10^18 rows is refused."""
+    path = tmp_path / f"x.{ending}"
+    frame = pd.DataFrame(index=pd.RangeIndex(10**18))
+    (write_csv if ending == "csv" else write_parquet)(frame, path)
+    with pytest.raises(InvalidInputError, match="no columns"):
+        read_prospects(path)
 
 
 def test_the_metadata_file_matches_the_content(tmp_path):
