@@ -45,7 +45,6 @@ _KEYS: Final[Mapping[str, Callable[[pa.Array], Cells]]] = {
 # A domain identifies the employer, not the person, so it is compared only on request.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
-_ARTICLES: Final = {_EMAIL: "an", _PROFNET_URL: "a", _DOMAIN: "a"}
 _FOUND_PEOPLE: Final = (
     "Search results have no email address. Compare rows by profnet_url or domain."
 )
@@ -132,7 +131,7 @@ def match(
         _Table(theirs, "the other table", {kind: name for kind, (_, name) in columns.items()}),
     ]
     read = [_read_cells(table) for table in tables]
-    _warn_of_cells(tables, read, single=True)
+    _warn_of_cells(tables, read, [0, 0], single=True)
     matches = find_matches(*(Keys(*(column.single() for column in cells)) for cells in read))
     rows = pd.array(matches.rows, dtype="Int64")
     rows[matches.rows < 0] = pd.NA
@@ -249,21 +248,19 @@ def without(
     none = pa.nulls(len(rows), pa.large_string())
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
-    unknown = []
+    unknown = [0]
     for cells, used, journal in zip(read[1:], columns, journals, strict=True):
         compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
         theirs, their_rows = repeat_rows(cells)
         is_match |= find_matches(compared, theirs).counts > 0
         if journal is not None:
             is_match |= journal.are_among(identifiers(keys.email, keys.profnet_url))
-        unknown.append(~_have_key(theirs, their_rows, len(cells[0].counts)))
+        unknown.append(int((~_have_key(theirs, their_rows, len(cells[0].counts))).sum()))
         is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)
     is_kept[rows[same_persons(keys, is_match, rows)]] = False
     _warn_of_gaps(frame, frames, columns, requested, tables)
-    _warn_of_cells(sources, read, single=False)
-    for source, is_unknown in zip(sources[1:], unknown, strict=True):
-        _warn_of_other_columns(source, is_unknown)
+    _warn_of_cells(sources, read, unknown, single=False)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
@@ -325,72 +322,32 @@ def _without_free_mail(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array
     return drop_free_mail(texts, cells.keys, name, table.frame.index[rows])[0]
 
 
-def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Warn of rows without a key if a column that was not compared may hold keys."""
-    for position, name in enumerate(table.frame.columns):
-        word = str(name).casefold()
-        is_like = "mail" in word or ("prof" in word and "company" not in word)
-        if name in table.columns.values() or not is_like:
-            continue
-        if count := int((table.frame.iloc[:, position].notna().to_numpy() & is_unknown).sum()):
-            kinds = " or ".join(_NOUNS[kind] for kind in table.columns)
-            has = "has" if count == 1 else "have"
-            warn(
-                f"{plural(count, 'row')} of {table.name} {has} no {kinds}, but a value in the "
-                f"column {quoted(name)}, which was not compared. Pass this column as a key."
-            )
+def _warn_of_cells(
+    tables: Sequence[_Table], read: Sequence[list[Cells]], unknown: Sequence[int], *, single: bool
+) -> None:
+    """Warn once of cells that were not read completely and of rows without a key to compare.
 
-
-def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, single: bool) -> None:
-    """Warn once about all cells that were not compared completely."""
-    lines: list[str] = []
-    for table, columns in zip(tables, read, strict=True):
+    `unknown` has the number of such rows per table. With `single`, a cell with several keys has no
+    key.
+    """
+    counts: list[str] = []
+    example = ""
+    for table, columns, keyless in zip(tables, read, unknown, strict=True):
         for kind, cells in zip(_KEYS, columns, strict=True):
-            noun = _NOUNS[kind].removeprefix("email ")
-            broken = cells.keys.take(pa.array(cells.starts[cells.broken])).null_count
-            if len(cells.broken) and cells.keys.null_count == len(cells.keys):
-                # The column may hold hashes or bytes.
-                lines.append(
-                    f"No value in the column {quoted(table.columns[kind])} of {table.name} can be "
-                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by this column"
-                    f"{_example(table, kind, cells.broken)}."
-                )
-            elif len(cells.broken):
-                partly = f" or a damaged {noun}" * (broken < len(cells.broken))
-                lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
-            if kind == _PROFNET_URL and len(pages := _below_profiles(cells)):
-                counted = _count(table, kind, pages, "a profile URL with a subpage or parameters")
-                lines.append(f"{counted} Shorten it to /in/<name>, so that it matches the profile.")
-            if single and (cells.counts > 1).any():
-                rows = np.flatnonzero(cells.counts > 1)
-                counted = _count(table, kind, rows, f"more than one {noun}")
-                lines.append(f"{counted} match() compares one key per cell; make one row per key.")
-    if lines:
-        warn("\n".join(lines))
-
-
-def _below_profiles(cells: Cells) -> Rows:
-    """Return the positions of cells with a weak URL that begins like a profile URL."""
-    is_below = pc.match_substring_regex(cells.keys, r"\Ahttps://[^/]+/in/[^/?#&]+[/?#&]")
-    rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
-    return np.unique(rows[np.asarray(is_below.fill_null(False))])
-
-
-def _count(table: _Table, kind: str, rows: Rows, held: str) -> str:
-    hold = "holds" if len(rows) == 1 else "hold"
-    return (
-        f"{len(rows):,} of {plural(len(table.frame), 'cell')} of {table.name}, column "
-        f"{quoted(table.columns[kind])}, {hold} {held}{_example(table, kind, rows)}."
-    )
-
-
-def _example(table: _Table, kind: str, rows: Rows) -> str:
-    """Quote the first cell in `rows`, with its position, and its index label if different."""
-    row = int(rows[0])
-    label = table.frame.index[row : row + 1].tolist()[0]
-    where = "" if label == row else f" (index {quoted(label)})"
-    cell = column_of(table.frame, table.columns[kind]).iloc[row]
-    return f", such as {quoted(cell)} in row {row}{where}"
+            is_unread = np.zeros(len(cells.counts), dtype=bool)
+            is_unread[cells.broken] = True
+            rows = np.flatnonzero(is_unread | (cells.counts > 1) if single else is_unread)
+            if len(rows):
+                name = quoted(table.columns[kind])
+                counts.append(f"{plural(len(rows), 'cell')} of {table.name}, column {name}")
+                cell = column_of(table.frame, table.columns[kind]).iloc[rows[0]]
+                example = example or f" For example, row {rows[0]} holds {quoted(cell)}."
+        if keyless:
+            counts.append(f"{plural(keyless, 'row')} of {table.name} without a key")
+    if counts:
+        held = "one key" if single else "keys"
+        listed = "; ".join(counts)
+        warn(f"Not compared completely, because cells do not hold {held}: {listed}.{example}")
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
@@ -499,27 +456,15 @@ def _warn_of_gaps(
 ) -> None:
     """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
+        by = " and ".join(_NOUNS[kind] for kind in used)
+        ours, theirs = _like_email(frame), _like_email(other)
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
             warn(f"{_sentence(table)} was not compared by {lacking}: it has no such column.")
-        by = " and ".join(_NOUNS[kind] for kind in used)
-        if requested or _has_email(frame) == _has_email(other):
-            pairs = [*zip(_like_email(frame), _like_email(other), strict=False)]
-            if not requested and _EMAIL not in used and pairs:
-                warn(
-                    f"The frame and {table} have no column 'email': compared only by {by}. Pass "
-                    f"email=({quoted(pairs[0][0])}, {quoted(pairs[0][1])})."
-                )
-            continue
-        if _has_email(other):
-            warn(
-                f"The frame has no email column, so {table} was compared only by {by}. People that "
-                f"{table} identifies only by email address do not match."
-            )
-        else:
-            similar = _like_email(other)
-            ours = near_column(frame, _EMAIL)
-            pair = f" Pass email=({quoted(ours)}, {quoted(similar[0])})." if similar else ""
-            warn(f"{_sentence(table)} has no email column, so it was compared only by {by}.{pair}")
+        elif not requested and _EMAIL not in used and (ours or theirs):
+            advice = "People that only an email address identifies do not match."
+            if ours and theirs:
+                advice = f"Pass email=({quoted(ours[0])}, {quoted(theirs[0])})."
+            warn(f"{_sentence(table)} was compared only by {by}. {advice}")
 
 
 def _like_email(frame: pd.DataFrame) -> list[Hashable]:

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_to_bytes, urlsplit
+from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,7 +48,6 @@ _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
 # Host labels of mobile and country versions of the same page.
 _MIRROR: Final = re.compile(r"www|m|[a-z]{2}")
-_LOCALE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
 # Profile names that address the visitor, such as `me`, or that programs write for missing values.
@@ -361,16 +360,12 @@ def _main_host(host: str) -> str:
 
 
 def _profile_name(parts: SplitResult) -> str:
-    """Return a certain profile URL's name, or an empty text for any other URL."""
+    """Return a certain profile URL's name, or an empty text for any other URL.
+
+    Further segments, such as a page of details, and any parameters belong to the same profile.
+    """
     folder, *names = _segments(parts)
-    if len(names) == 2 and _LOCALE.fullmatch(names[1]):
-        del names[1]
-    parameters = parse_qsl(parts.query, keep_blank_values=True)
-    if (
-        folder.lower() != _PROFILE_FOLDER
-        or len(names) != 1
-        or not all(_TRACKING.fullmatch(name) for name, _ in parameters)
-    ):
+    if folder.lower() != _PROFILE_FOLDER or not names:
         return ""
     name = _decoded(names[0])
     return name if _NAME.fullmatch(name) and any(map(str.isalnum, name)) else ""

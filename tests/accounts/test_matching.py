@@ -248,36 +248,11 @@ def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None
     assert ["1 email address of free mail" in str(one.message) for one in caught[:2]] == [True] * 2
 
 
-@pytest.mark.parametrize("column", ["Work Email", "E-Mail 2", "Profile", "Profnet page"])
-def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> None:
-    """A warning counts rows that have no key but have a value in a similar column."""
-    ours = pd.DataFrame({"email": ["a@x.example"]})
-    crm = pd.DataFrame({"email": ["b@x.example", None], column: ["known", "a@x.example"]})
-    with pytest.warns(OutreachWarning, match=f"1 row of table 1 .*'{column}', which was not"):
-        assert len(ours.outreach.without(crm)) == 1
-
-
-def test_columns_like_emails_in_both_tables_are_proposed() -> None:
-    """If both tables have emails but only URLs are compared, a warning names the email columns."""
-    ours = pd.DataFrame({"Email Address": ["a@x.example"], "profnet_url": ["x.example/in/b"]})
-    crm = pd.DataFrame({"Work Mail": ["a@x.example"], "profnet_url": ["x.example/in/c"]})
-    with pytest.warns(OutreachWarning, match="Pass email=.'Email Address', 'Work Mail'."):
-        assert len(ours.outreach.without(crm)) == 1
-
-
-def test_rows_without_a_key_stay_and_are_counted() -> None:
-    """Rows without a key are kept, with a warning."""
-    frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
-    with pytest.warns(OutreachWarning, match="2 rows have no email address to compare"):
-        kept = frame.outreach.without(pd.DataFrame({"email": ["a@x.example", None]}))
-    assert kept.index.tolist() == [1, 2]
-
-
 @pytest.mark.parametrize("value", [b"a@x.example", "5f4dcc3b5aa765d61d8327deb882cf99"], ids=repr)
 def test_an_unmatchable_column_is_a_warning(value: Any) -> None:
     """A warning says that a column of bytes or hashes excludes nobody."""
     frame = pd.DataFrame({"email": ["a@x.example"]})
-    with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an email address"):
+    with pytest.warns(OutreachWarning, match="1 cell of table 1, column 'email'"):
         assert len(frame.outreach.without(pd.DataFrame({"email": [value, None]}))) == 1
 
 
@@ -285,7 +260,7 @@ def test_found_people_without_addresses_are_a_warning() -> None:
     """A warning says that found people do not match people listed by address alone."""
     people = pd.DataFrame({"profnet_url": [f"{URL}/a", f"{URL}/b"]})
     crm = pd.DataFrame({"profnet_url": [f"{URL}/a"], "email": ["b@x.example"]})
-    with pytest.warns(OutreachWarning, match="has no email column"):
+    with pytest.warns(OutreachWarning, match="was compared only by profile URL"):
         assert len(people.outreach.without(crm)) == 1
     with pytest.raises(InvalidInputError, match="Search results have no email address"):
         people.outreach.without(crm[["email"]])
@@ -423,29 +398,22 @@ def test_unreadable_cells_are_counted_once() -> None:
         },
         index=list("abcdefgh"),
     )
-    lines = (
-        "4 of 8 cells of {0}, column 'Email', hold no address or a damaged address, such as "
-        "'ask Anna' in row 3 (index 'd').\n"
-        "2 of 8 cells of {0}, column 'profnet_url', hold no profile URL, such as 'z@x.example' in "
-        "row 3 (index 'd')."
-    )
     for compare, table in (
         (frame.outreach.without, "table 1"),
         (frame.outreach.match, "the other table"),
     ):
-        with pytest.warns(OutreachWarning) as caught:
+        with pytest.warns(OutreachWarning, match="4 cells of") as caught:
             compare(other)
-        assert [str(one.message) for one in caught] == [lines.format(table)]
+        (message,) = (str(one.message) for one in caught)
+        assert f"4 cells of {table}, column 'Email'; 2 cells of {table}, column" in message
+        assert "row 3 holds 'ask Anna'" in message
 
 
 def test_match_compares_one_address_per_cell() -> None:
     """A cell with several addresses matches nothing, with a warning."""
     frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})
     other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
-    message = (
-        "1 of 2 cells of this table, column 'email', holds more than one address, such as 'b@x"
-    )
-    with pytest.warns(OutreachWarning, match=message):
+    with pytest.warns(OutreachWarning, match="1 cell of this table, column 'email'.*row 1 holds"):
         assert frame.outreach.match(other)["match_row"].tolist() == [0, pd.NA]
 
 
@@ -470,24 +438,21 @@ def test_a_table_without_an_email_column_is_named() -> None:
     """If only one table has emails, a warning names the compared keys."""
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
     other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
-    message = (
-        r"has no email column, so it was compared only by profile URL. Pass email=\('Email', 'Mail"
-    )
+    message = r"was compared only by profile URL\. Pass email=\('Email', 'Mail address'\)"
     for compare in (frame.outreach.without, frame.outreach.match):
         with pytest.warns(OutreachWarning, match=message):
             compare(other)
 
 
-@pytest.mark.parametrize(
-    "page", ["/details/experience/", "/overlay/contact-info/", "?x=1", "&amp;x=1"]
-)
-def test_a_page_below_a_profile_is_a_warning(page: str) -> None:
-    """A cell with a page below a profile excludes nobody, and a warning counts such cells."""
+@pytest.mark.parametrize("page", ["/details/experience/", "/overlay/contact-info/", "?x=1"])
+def test_a_page_below_a_profile_is_the_profile(page: str) -> None:
+    """A page below a profile, or a profile with parameters, identifies the person."""
     profile = "https://profnet.example/in/ann"
     people = pd.DataFrame({"profnet_url": [profile, "https://profnet.example/in/bo"]})
-    crm = pd.DataFrame({"profnet_url": [f"{profile}{page}", "https://profnet.example/in/bo/"]})
-    with pytest.warns(OutreachWarning, match=r"1 of 2 cells of table 1.* with a subpage.*row 0"):
-        assert people.outreach.without(crm)["profnet_url"].tolist() == [profile]
+    crm = pd.DataFrame({"profnet_url": [f"{profile}{page}"]})
+    assert (
+        people.outreach.without(crm)["profnet_url"].tolist() == people["profnet_url"].tolist()[1:]
+    )
 
 
 def test_on_is_an_error_with_advice() -> None:

@@ -103,6 +103,10 @@ SAME_PROFILE = [
     "https://profnet.example/in/anna?",
     "https://profnet.example/in/%61nna",
     "https://profnet.example/%69n/anna".replace("%69n", "in"),
+    "https://profnet.example/in/anna/details/experience",
+    "https://profnet.example/in/anna/recent-activity/all/?x=1&id=2",
+    "https://profnet.example/in/anna/overlay/contact-info/#top",
+    "https://profnet.example/in/anna?miniProfile=urn%3Ax",
     " profnet.example/in/anna\u200b",
 ]
 # Each leads to another page than all others, or may do so.
@@ -117,12 +121,8 @@ DIFFERENT_URLS = [
     "https://profnet.example/company/anna",
     "https://profnet.example/Company/anna",
     "https://profnet.example/en/in/anna",
-    "https://profnet.example/in/anna/details",
-    "https://profnet.example/in/anna/details/skills",
     "https://profnet.example/in/en",
     "https://profnet.example/in/na",
-    "https://profnet.example/in/anna?id=2",
-    "https://profnet.example/in/anna?trk=x&id=2",
     "https://profnet.example/in/anna%2Fen",
     "https://profnet.example/in/%2561nna",
     "https://profnet.example/in/--",
