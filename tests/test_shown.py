@@ -15,7 +15,6 @@ import pytest
 import outreach_frames as of
 from outreach_frames.errors import OutreachError, OutreachWarning
 from tests.accounts.world import world_of
-from tests.plots.artists import plain_axes
 from tests.resources.search_service import connected
 from tests.scripted import json, scripted
 
@@ -82,11 +81,3 @@ def test_a_missing_key_lists_twenty_columns() -> None:
     text = said(lambda: tables[0].outreach.without(tables[1]))
     assert "'b19'" in text
     assert "b20" not in text
-
-
-def test_plots_cut_long_names() -> None:
-    """Names have at most 60 letters."""
-    value = "v" * 70
-    table = pd.DataFrame({"k": ["x", "y"], "people": 1, "companies": 1, "share": 0.5, value: 2.0})
-    axes = of.plots.segments(table, value=value, ax=plain_axes(figsize=(30, 5)))
-    assert axes.get_xlabel() == "V" + "v" * 58 + "…"

@@ -1,4 +1,4 @@
-"""Draw bar charts of headcounts and of headcount changes."""
+"""Draw bar charts of headcounts, of companies by department, and of headcount changes."""
 
 from __future__ import annotations
 
@@ -8,27 +8,33 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis import companies
+from outreach_frames.analysis.companies import (
+    COMPANY_KEY,
+    LEVELS,
+    Level,
+    require_columns,
+    to_numbers,
+)
+from outreach_frames.analysis.companies import headcount as headcount_table
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
-from outreach_frames.common.text import plural, readable
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
-from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
+from outreach_frames.plots.bars import largest_first, plot_bars
 from outreach_frames.plots.labels import (
-    COUNT,
+    MINUS,
     NOT_GIVEN,
-    SHARE,
-    Number,
     count_text,
-    share_decimals,
+    department_label,
     share_text,
+    short_name,
+    signed_text,
 )
 from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MINUS: Final = "\N{MINUS SIGN}"
 _TIDY: Final = {"company", "people", "share"}
 _GROUPINGS: Final = ("department", "company")
 _CHANGES: Final = ("company", "department", "before", "change")
@@ -38,7 +44,7 @@ _CHANGE_INPUT: Final = "the result of compare_people, or its .headcount"
 def headcount(
     data: FrameLike,
     *,
-    level: companies.Level = "department",
+    level: Level = "department",
     company: str | Sequence[str] | None = None,
     share: bool = False,
     top: int = 20,
@@ -57,9 +63,10 @@ def headcount(
         counted once.
     share : bool
         Show shares of the total headcount (per company if several names are passed), not counts.
+        Companies without a known share in `df.outreach.headcount` are excluded.
     top : int
-        Maximum number of departments or job functions, largest first; one more bar "other" shows
-        the sum of the others.
+        Maximum number of departments or job functions, largest first; a note has the sum of the
+        others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -89,10 +96,8 @@ def headcount(
     >>> of.plots.headcount(people, company=five, share=True).get_xlabel()
     'Share of people'
     """
-    check_one_of("level", level, companies.LEVELS)
-    return _draw(
-        tidy_headcount(data, level), level, company, share=share, top=canvas.check_top(top), ax=ax
-    )
+    check_one_of("level", level, LEVELS)
+    return _draw(_tidy(data, level), level, company, share=share, top=canvas.check_top(top), ax=ax)
 
 
 def job_functions(
@@ -117,10 +122,10 @@ def job_functions(
         One company name, or up to six names to compare side by side; by default, all companies
         together.
     share : bool
-        Show shares of the total headcount of all departments instead of counts.
+        Show shares of the total headcount of all departments instead of counts. Companies without
+        a known share in `df.outreach.headcount` are excluded.
     top : int
-        Maximum number of job functions, largest first; one more bar "other" shows the sum of the
-        remaining job functions.
+        Maximum number of job functions, largest first; a note has the sum of the others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -149,11 +154,79 @@ def job_functions(
     """
     check_choice("department", department, spec.DEPARTMENTS)
     bars = canvas.check_top(top)
-    tidy = tidy_headcount(data, "job_function")
+    tidy = _tidy(data, "job_function")
     axes = _draw(tidy, "job_function", company, share=share, top=bars, ax=ax, department=department)
     if department is not None:
-        axes.set_ylabel(readable(department))
+        axes.set_ylabel(department_label(department))
     return axes
+
+
+def companies(
+    data: FrameLike,
+    department: str = "engineering_technical",
+    *,
+    share: bool = False,
+    top: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the companies with the most people in a department, or the largest shares of it.
+
+    Parameters
+    ----------
+    data : DataFrame, also of Polars, DuckDB or Arrow
+        People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
+    department : str
+        The department that ranks the companies.
+    share : bool
+        Show the department's share of each company's people, as in `df.outreach.headcount`, not
+        its headcount.
+    top : int
+        Maximum number of companies, largest first; a note counts the others, and the companies
+        without a known headcount or share.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure, sized to fit.
+
+    Returns
+    -------
+    Axes
+        One horizontal bar per company, the largest headcount or share on top.
+
+    Raises
+    ------
+    InvalidInputError
+        The data has no headcounts, or the department is unknown.
+
+    Notes
+    -----
+    Interface: Company, `department_headcount`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> of.plots.companies(people, "legal", share=True).get_xlabel()
+    'Share of people in the department'
+    """
+    check_one_of("department", department, spec.DEPARTMENTS)
+    tidy = _tidy(data, "department")
+    rows = tidy[tidy["department"] == department].set_index("company")
+    value = "share" if share else "people"
+    known = rows[[value]].dropna()
+    unknown = plural(len(rows) - len(known), "company", "companies")
+    return plot_bars(
+        ax,
+        largest_first(known),
+        title=f"{department_label(department)} in {plural(len(known), 'company', 'companies')}",
+        xlabel=f"{'Share of people' if share else 'People'} in the department",
+        top=canvas.check_top(top),
+        rows="companies",
+        number=share_text if share else count_text,
+        summed=not share,
+        note=f"Not shown: {unknown} without a known {'share' if share else 'headcount'}"
+        if len(known) < len(rows)
+        else "",
+    )
 
 
 def headcount_change(
@@ -175,8 +248,8 @@ def headcount_change(
     company : str or list of str, optional
         Names of the companies to include; by default, all companies in both compared tables.
     top : int
-        Maximum number of bars: the largest growths and declines, if possible equally many of both.
-        One more bar "other" shows the sum of the remaining changes.
+        Maximum number of bars: the largest changes, whether growth or decline. A note has the sum
+        of the others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -184,8 +257,8 @@ def headcount_change(
     -------
     Axes
         One horizontal bar per department or company: growths point right (blue), declines left
-        (vermillion). The largest growth is on top. Companies that are missing in one of the
-        compared tables are ignored.
+        (orange). The largest growth is on top. Companies that are missing in one of the compared
+        tables are ignored.
 
     Raises
     ------
@@ -210,50 +283,57 @@ def headcount_change(
     # Check for a frame first, because a frame may have a column named "headcount".
     data = data if is_frame(data) else getattr(data, "headcount", data)
     table = canvas.check_frame(data, _CHANGE_INPUT)
-    companies.require_columns(table, _CHANGES, "changes of headcount", _CHANGE_INPUT)
-    names = named_companies(table, company)
+    require_columns(table, _CHANGES, "changes of headcount", _CHANGE_INPUT)
+    if COMPANY_KEY not in table.columns:
+        table = table.assign(**{COMPANY_KEY: table["company"]})
+    names = _named_companies(table, company)
     if names:
         table = table[table["company"].isin(names)]
     known = table[table["change"].notna()]
-    bars = known.groupby(by, dropna=False)[["change", "before"]].sum().astype("Float64")
-    changed = bars[bars["change"] != 0]
-    changed = changed.sort_values("change", key=abs, ascending=False, kind="stable")
-    # Alternate growths and declines: largest growth, largest decline, second largest growth, ...
-    changed = changed.iloc[changed.groupby(changed["change"] > 0).cumcount().argsort(kind="stable")]
+    groups = known.groupby([by, COMPANY_KEY] if by == "company" else [by], dropna=False)
+    changes = groups[["change", "before"]].sum().astype("Float64")
+    changes.index = changes.index.get_level_values(by)
+    changes = changes.sort_values("change", key=abs, ascending=False, kind="stable")
     if by == "department":
-        changed = changed.rename(index=lambda name: readable(str(name)))
-    matched = plural(count_companies(known), "company", "companies")
+        changes = changes.rename(index=lambda name: department_label(str(name)))
+    matched = (
+        short_name(names[0])
+        if len(names) == 1
+        else plural(_count_companies(known), "company", "companies")
+    )
     axes = plot_bars(
         ax,
-        changed[["change"]],
-        title=", ".join(names) or f"Change of headcount, {matched} in both tables",
-        empty_text="No headcount changes to show",
-        truncation=", {:,} of {:,} changes",
+        changes[["change"]],
+        title=f"Change of headcount, {matched} in both tables",
         xlabel="Change of people",
         top=most,
-        number=Number(_signed, _signed, whole=True),
-        labels=lambda shown: _change_labels(sum_others(changed, len(shown) - 1)),
-        order=changed["change"].tolist(),
-        colors=[canvas.BLUE if change > 0 else canvas.VERMILLION for change in changed["change"]],
+        rows="departments" if by == "department" else "companies",
+        number=signed_text,
+        texts=[
+            _change_text(change, before)
+            for change, before in zip(changes["change"], changes["before"], strict=True)
+        ],
+        order=changes["change"].tolist(),
+        colors=[canvas.BLUE if change > 0 else canvas.ORANGE for change in changes["change"]],
     )
-    if len(changed):
+    if len(changes):
         axes.axvline(0, color=canvas.text_color(axes), linewidth=0.8)
     return axes
 
 
-def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
+def _tidy(data: FrameLike, level: Level) -> pd.DataFrame:
     """Convert people or companies to a tidy headcount; return a tidy headcount unchanged."""
     data = canvas.check_frame(data)
-    tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
-    if level not in tidy.columns:
-        raise InvalidInputError(
-            f"The data has no column {level!r}. Pass the result of headcount({level!r})."
-        )
-    numbers = companies.to_numbers(tidy[["people", "share"]])
+    tidy = data if set(data.columns) >= _TIDY else headcount_table(data, level)
+    keys = LEVELS[: LEVELS.index(level) + 1]
+    require_columns(tidy, keys, "headcounts", f"the result of headcount({level!r})")
+    if COMPANY_KEY not in tidy.columns:
+        tidy = tidy.assign(**{COMPANY_KEY: tidy["company"]})
+    numbers = to_numbers(tidy[["people", "share"]])
     return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN), **numbers)
 
 
-def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
+def _named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
     """Return the requested company names; reject names that the table does not contain."""
     if company is None:
         return []
@@ -266,47 +346,21 @@ def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
     return list(dict.fromkeys(map(str, requested)))
 
 
-def count_companies(tidy: pd.DataFrame) -> int:
-    """Count the companies of a tidy headcount, including companies without a name or an id."""
-    keys = [name for name in ("company", companies.COMPANY_KEY) if name in tidy.columns]
-    return len(tidy[keys].drop_duplicates())
+def _count_companies(tidy: pd.DataFrame) -> int:
+    """Count the companies of a tidy headcount; several may share a name."""
+    return len(tidy[["company", COMPANY_KEY]].drop_duplicates())
 
 
-def company_totals(tidy: pd.DataFrame) -> pd.Series:
-    """Return each company's total headcount, even if the table has only some departments."""
-    ids = tidy["company_id"] if "company_id" in tidy.columns else tidy["company"]
+def _total_people(tidy: pd.DataFrame) -> float:
+    """Return all companies' total headcount, even if the table has only some departments."""
     totals = (tidy["people"] / tidy["share"]).astype("Float64").astype(float)
-    per_company = totals.groupby([tidy["company"], ids.rename("id")], dropna=False).max()
-    return per_company.groupby(level="company").sum()
-
-
-def people_by_category(
-    tidy: pd.DataFrame, level: companies.Level, series: pd.Series
-) -> pd.DataFrame:
-    """Count people per category (row) and series (column); drop empty categories."""
-    counts = tidy["people"].astype("Float64").astype(float)
-    keys = companies.LEVELS[: companies.LEVELS.index(level) + 1]
-    by = [*(tidy[key] for key in keys), series.rename("series")]
-    people = counts.groupby(by).sum(min_count=1).unstack("series")
-    people = people[people.sum(axis="columns") > 0]
-    return people.set_axis(_category_labels(people.index))
-
-
-def _category_labels(keys: pd.Index) -> list[str]:
-    """Return readable labels; add the department to job functions with the same name."""
-    if keys.nlevels == 1:
-        return [readable(str(key)) for key in keys]
-    functions = keys.get_level_values(-1)
-    shared = functions.duplicated(keep=False)
-    return [
-        f"{readable(function)} ({readable(department)})" if is_shared else readable(function)
-        for (department, function), is_shared in zip(keys, shared, strict=True)
-    ]
+    per_company = totals.groupby([tidy["company"], tidy[COMPANY_KEY]], dropna=False).max()
+    return float(per_company.sum())
 
 
 def _draw(
     tidy: pd.DataFrame,
-    level: companies.Level,
+    level: Level,
     company: object,
     *,
     share: bool,
@@ -314,68 +368,56 @@ def _draw(
     ax: Axes | None,
     department: str | None = None,
 ) -> Axes:
-    names = named_companies(tidy, company)
+    names = _named_companies(tidy, company)
     if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
             f"A plot cannot compare {len(names)} companies side by side. Pass at most "
-            f"{len(canvas.SERIES)}."
+            f"{len(canvas.SERIES)}, or use plots.companies to rank them by a department."
         )
     if names:
         tidy = tidy[tidy["company"].isin(names)]
-    totals = company_totals(tidy)
+    together = plural(len(names) or _count_companies(tidy), "company", "companies")
+    note = ""
+    if share:
+        known = tidy[tidy["share"].notna()]
+        if unknown := _count_companies(tidy) - _count_companies(known):
+            note = f"Not shown: {plural(unknown, 'company', 'companies')} without known shares"
+        tidy = known
+        together = plural(_count_companies(tidy), "company", "companies")
+    total = _total_people(tidy)
     if department is not None:
         tidy = tidy[tidy["department"] == department]
     several = len(names) > 1
     series = tidy["company"] if several else pd.Series("people", index=tidy.index)
-    people = people_by_category(tidy, level, series)
+    value = "share" if share and several else "people"
+    by = [*(tidy[key] for key in LEVELS[: LEVELS.index(level) + 1]), series.rename("series")]
+    table = tidy[value].astype(float).groupby(by).sum(min_count=1).unstack("series")
+    table = table.dropna(how="all")
+    table.index = pd.Index(map(department_label, table.index.get_level_values(-1)))
     if several:
-        people = people.reindex(columns=names)
-    if share:
-        people = people / (totals.reindex(names) if several else totals.sum())
-    together = plural(len(names) or count_companies(tidy), "company", "companies")
-    if share:
-        title = f"Share of people in {names[0] if len(names) == 1 else together}"
-    else:
-        title = names[0] if len(names) == 1 else f"Headcount of {together}"
+        table = table.reindex(columns=names)
+    elif share:
+        table = table / total
+    whose = short_name(names[0]) if len(names) == 1 else together
     return plot_bars(
         ax,
-        largest_first(people),
-        title=title,
-        empty_text="No headcounts to show",
-        truncation=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
+        largest_first(table),
+        title=f"Share of people in {whose}" if share else f"Headcount of {whose}",
         xlabel="Share of people" if share else "People",
         top=top,
-        number=SHARE if share else COUNT,
+        rows=f"{level.replace('_', ' ')}s",
+        number=share_text if share else count_text,
+        note=note,
     )
 
 
-def _change_labels(shown: pd.DataFrame) -> list[str]:
-    """Format each change; add the growth in percent if the previous headcount was not 0."""
-    known = shown[shown["before"] != 0]
-    decimals = share_decimals(known["change"] / known["before"])
-    return [
-        f"{_signed(change)} ({_growth(change / before, decimals)})" if before else _signed(change)
-        for change, before in zip(shown["change"], shown["before"], strict=True)
-    ]
+def _change_text(change: float, before: float) -> str:
+    """Format a change; add the growth in percent if the previous headcount was not 0.
 
-
-def _growth(value: float, decimals: int = 0) -> str:
-    """Format a growth in percent with a sign; format small growths as "<1%" without a sign.
-
-    >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
-    ('+20%', True, '<1%')
+    >>> _change_text(2, 10), _change_text(3, 0), _change_text(0, 5)
+    ('+2 (+20%)', '+3', '0 (0%)')
     """
-    text = share_text(abs(value), decimals)
-    if not value or text.startswith("<"):
-        return text
-    return f"{'+' if value > 0 else _MINUS}{text}"
-
-
-def _signed(value: float) -> str:
-    """Format a change with a sign; format zero without a sign.
-
-    >>> _signed(1200), _signed(-3) == f"{_MINUS}3", _signed(0)
-    ('+1,200', True, '0')
-    """
-    sign = "+" if value > 0 else _MINUS if value < 0 else ""
-    return f"{sign}{count_text(abs(value))}"
+    if not before:
+        return signed_text(change)
+    sign = "+" if change > 0 else MINUS if change < 0 else ""
+    return f"{signed_text(change)} ({sign}{share_text(abs(change / before))})"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from outreach_frames import spec
 from outreach_frames.analysis import companies
 from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.analysis.tenure import tenure as tenure_table
@@ -18,7 +19,14 @@ from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import plot_bars
-from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, shorten
+from outreach_frames.plots.labels import (
+    NOT_GIVEN,
+    count_text,
+    department_label,
+    share_text,
+    short_name,
+    size_label,
+)
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
@@ -27,18 +35,14 @@ if TYPE_CHECKING:
 _COUNTED: Final = ("people", "companies", "share")
 # Each person is in one segment, so these values can be summed; companies and medians cannot.
 _SUMMED: Final = frozenset({"people", "share"})
-_MAX_LETTERS: Final = 60
+_MEDIAN: Final = "median_"
+# A median of fewer people or companies says little.
+_MIN_FOR_MEDIAN: Final = 5
 # The last bar includes all longer tenures, so that one wrong date does not stretch the axis.
 _MAX_YEARS: Final = 20
+# Longer numbers do not fit above the bars.
+_MAX_NUMBER: Final = 10_000
 _SIZE_COLUMNS: Final = frozenset({"company_size", "size"})
-_SELF_EMPLOYED: Final = re.compile(r"\W*self[\W_]*employed", re.IGNORECASE)
-# Matches an integer with optional separators, optional decimals, and an optional k or m.
-_SIZE: Final = re.compile(
-    r"(\d{1,3}(?:[\s,.'\N{RIGHT SINGLE QUOTATION MARK}]\d{3})+(?!\d)|\d+)"
-    r"(?:[.,](\d+))?\s?([km]\b)?",
-    re.IGNORECASE,
-)
-_FACTORS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def segments(
@@ -61,16 +65,16 @@ def segments(
         The number to plot: "people", "companies", "share", "median_employees" or
         "median_<department>".
     top : int
-        Maximum number of segments, largest first. If `value` is "people" or "share", one more bar
-        "other" shows the sum of the remaining segments; otherwise they are dropped.
+        Maximum number of segments, largest first; a note counts the others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per segment, largest segment on top. If `by` is company_size, the bars
-        are in the order of size, largest companies on top.
+        One horizontal bar per segment, largest segment on top. If `by` has company_size, its
+        values are in the order of size, largest companies on top. A median is shown with its
+        number of companies, and only for segments with at least 5.
 
     Raises
     ------
@@ -101,22 +105,33 @@ def segments(
         table = segment_table(data, by)
     keys = list(table.columns[: list(table.columns).index(_COUNTED[0])])
     check_one_of("value", value, [str(name) for name in table.columns if name not in keys])
-    bars = table.set_axis(pd.Index(_segment_names(table[keys])), axis="index")[[]]
-    bars[value] = canvas.check_numbers(table, value).array
-    bars = bars[bars[value].notna()].sort_values(value, ascending=False, kind="stable")
-    is_size = len(keys) == 1 and keys[0] in _SIZE_COLUMNS
+    table = table.assign(**{value: canvas.check_numbers(table, value)})
+    table = table[table[value].notna()].sort_values(value, ascending=False, kind="stable")
     by_keys = " and ".join(readable(str(key), capital=False) for key in keys)
+    note, texts = "", []
+    if value.startswith(_MEDIAN):
+        enough = canvas.check_numbers(table, "companies") >= _MIN_FOR_MEDIAN
+        if few := int((~enough).sum()):
+            note = f"Not shown: {few:,} segments with fewer than {_MIN_FOR_MEDIAN} companies"
+        table = table[enough]
+        texts = [
+            f"{count_text(median)} (n = {companies:,})"
+            for median, companies in zip(table[value], table["companies"], strict=True)
+        ]
+    labels = [_key_labels(table[key]) for key in keys]
+    names = pd.Index([", ".join(row) for row in zip(*labels, strict=True)])
     return plot_bars(
         ax,
-        bars,
-        title=f"{_value_name(value)} by {by_keys}",
-        empty_text="No segments to show",
-        truncation=", the {:,} largest of {:,} segments",
-        xlabel=_value_name(value),
+        table[[value]].set_axis(names, axis="index"),
+        title=f"{_value_name(value)} by {short_name(by_keys)}",
+        xlabel=f"{_value_name(value)}{' (n: companies)' if texts else ''}",
         top=top,
-        number=SHARE if value == "share" else COUNT,
+        rows="segments",
+        number=share_text if value == "share" else count_text,
         summed=value in _SUMMED,
-        order=[_size_order(label) for label in bars.index] if is_size else (),
+        note=note,
+        texts=texts,
+        order=_segment_order(labels, table[value]),
     )
 
 
@@ -128,15 +143,14 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`) or companies (`companies()`); each company counts once.
     top : int
-        Maximum number of sizes, most frequent first; one more bar "other" shows the sum of the
-        remaining sizes.
+        Maximum number of sizes, most frequent first; a note has the sum of the others.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per size label, in the order of the smallest number in the label:
+        One horizontal bar per size, in the order of the smallest number in its label:
         self-employed at the bottom, labels without a number on top.
 
     Raises
@@ -163,13 +177,12 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     sizes = table["size"].astype("str").fillna(NOT_GIVEN).value_counts()
     return plot_bars(
         ax,
-        sizes.to_frame("companies"),
+        sizes.to_frame("companies").rename(index=size_label),
         title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
-        empty_text="No companies to show",
-        truncation=", {:,} of {:,} sizes",
         xlabel="Companies",
         ylabel="Employees",
         top=top,
+        rows="sizes",
         order=[_size_order(str(label)) for label in sizes.index],
     )
 
@@ -190,8 +203,9 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        One bar per number of full years, the last bar for 20 or more years, and a line at the
-        median. The title counts people without a start date.
+        One bar per number of full years, from tick to tick, the last bar for 20 or more years. If
+        at least 5 people have a start date, a line marks their median. A note counts people without
+        a start date.
 
     Raises
     ------
@@ -218,66 +232,70 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     missing = len(years) - len(known)
     axes = canvas.new_axes(ax)
     title = f"Time in the current position of {plural(len(known), 'person', 'people')}"
-    if missing:
-        title += f"; {missing:,} more without a start date"
+    note = f"\nNot shown: {missing:,} without a start date" if missing else ""
     if not len(known):
         return canvas.show_empty(axes, title, "No positions to show")
     full_years = np.clip(np.floor(known), 0, _MAX_YEARS).astype(int)
     _draw_years(axes, np.bincount(full_years))
-    _mark_median(axes, float(np.median(known)))
-    return canvas.finish(axes, title, xlabel="Full years in the position", ylabel="People")
+    if len(known) >= _MIN_FOR_MEDIAN:
+        median = float(np.median(known))
+        text = f"median of {len(known):,} people: {median:.1f} years"
+        place = min(max(median, 0), _MAX_YEARS + 0.5)
+        color = canvas.text_color(axes)
+        axes.axvline(place, color=color, linestyle="--", linewidth=1, label=text)
+        axes.legend()
+    return canvas.finish(axes, title, xlabel=f"Years in the position{note}", ylabel="People")
 
 
-def _segment_names(keys: pd.DataFrame) -> list[str]:
-    parts = [keys[name].astype("str").fillna(NOT_GIVEN) for name in keys.columns]
-    return [", ".join(row) for row in zip(*parts, strict=True)]
+def _key_labels(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the labels of a segment column's values."""
+    texts = column.astype("str").fillna(NOT_GIVEN)
+    if column.name in _SIZE_COLUMNS:
+        return texts.map(size_label)
+    return texts.map(department_label) if "department" in str(column.name) else texts
+
+
+def _segment_order(labels: list[pd.Series[Any]], values: pd.Series[Any]) -> list[Any]:
+    """Return sort keys that keep company sizes in order; empty if no column has sizes."""
+    if _SIZE_COLUMNS.isdisjoint(column.name for column in labels):
+        return []
+    parts: list[list[Any]] = [
+        [_size_order(text) for text in texts]
+        if texts.name in _SIZE_COLUMNS
+        else list(zip(values.groupby(texts).transform("sum"), texts, strict=True))
+        for texts in labels
+    ]
+    return list(zip(*parts, strict=True))
 
 
 def _value_name(value: str) -> str:
-    return "Share of people" if value == "share" else shorten(readable(value), _MAX_LETTERS)
+    if value.startswith(_MEDIAN) and value.removeprefix(_MEDIAN) in spec.DEPARTMENTS:
+        return f"Median people in {department_label(value.removeprefix(_MEDIAN))}"
+    return "Share of people" if value == "share" else short_name(readable(value))
 
 
-def _size_order(label: str) -> tuple[float, float, str]:
-    """Return the sort key of a size label: its smallest number, its largest number, the label.
+def _size_order(label: str) -> tuple[float, str]:
+    """Return the sort key of a size label: its first number, and the label.
 
-    The labels are undocumented.
-
-    >>> sorted(["5.000+", "1K-5K", "1 001", "11-50", "Self-employed"], key=_size_order)
-    ['Self-employed', '11-50', '1K-5K', '1 001', '5.000+']
+    >>> sorted(["10001+", "not given", "1,001-5,000", "11-50", "Self-employed"], key=_size_order)
+    ['Self-employed', '11-50', '1,001-5,000', '10001+', 'not given']
     """
-    if _SELF_EMPLOYED.match(label):
-        return (-1, -1, label)
-    numbers = [
-        float(f"{''.join(filter(str.isdigit, whole))}.{decimals or 0}") * _FACTORS[factor.lower()]
-        for whole, decimals, factor in _SIZE.findall(label)
-    ]
-    most = math.inf if "+" in label or not numbers else max(numbers)
-    return (min(numbers, default=math.inf), most, label)
+    number = re.search(r"\d+", label.replace(",", ""))
+    if label.lower().startswith("self"):
+        return (-1, label)
+    return (float(number.group()) if number else math.inf, label)
 
 
 def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     years = np.arange(len(counts))
-    # Each bar covers the range of its year, so that the median line is at the right place.
-    edge = canvas.background_color(axes)
-    drawn = axes.bar(years + 0.5, counts, width=1, color=canvas.BLUE, edgecolor=edge)
-    names = [f"{_MAX_YEARS}+" if year == _MAX_YEARS else str(year) for year in years]
-    width, height = canvas.axes_size(axes)
-    bar_width = width / len(counts)
-    size = canvas.points("xtick.labelsize")
-    step = max(1, int(np.ceil(canvas.text_width(names, size) * 1.4 / bar_width)))
-    axes.set_xticks(years[::step] + 0.5, names[::step], fontsize=size)
-    texts = [count_text(count) if count else "" for count in counts.tolist()]
-    size = min(size, size * bar_width / canvas.text_width(texts, size))
-    if size >= canvas.SMALLEST_FONT:
+    edge, color = axes.get_facecolor(), canvas.text_color(axes)
+    drawn = axes.bar(years, counts, width=1, align="edge", color=canvas.BLUE, edgecolor=edge)
+    ticks = years[:: 1 if len(years) <= _MAX_YEARS // 2 else 2]
+    axes.set_xticks(ticks, [f"{year}+" if year == _MAX_YEARS else str(year) for year in ticks])
+    if counts.max() < _MAX_NUMBER:
+        texts = [count_text(count) if count else "" for count in counts.tolist()]
         # The box keeps the median line from crossing a number.
-        box = {"facecolor": canvas.background_color(axes), "edgecolor": "none", "pad": 0.5}
-        color = canvas.text_color(axes)
-        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=color, bbox=box)
-    # Leave room for two lines of text above the highest bar: the bar's number and the median.
-    axes.margins(x=0.02, y=min(size * 4 / height, 1))
-    canvas.number_axis(axes, axes.yaxis, COUNT)
-
-
-def _mark_median(axes: Axes, median: float) -> None:
-    """Draw a labelled line at the median, or in the last bar if the median is beyond it."""
-    canvas.mark_line(axes, min(max(median, 0), _MAX_YEARS + 0.5), f"median {median:.1f}")
+        box = {"facecolor": edge, "edgecolor": "none", "pad": 0.5}
+        axes.bar_label(drawn, texts, padding=2, fontsize="small", color=color, bbox=box)
+    axes.margins(x=0, y=0.1)
+    canvas.number_axis(axes.yaxis)

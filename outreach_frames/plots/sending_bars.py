@@ -7,22 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import matplotlib.dates as mdates
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FixedLocator
 
 from outreach_frames.analysis.companies import require_columns
-from outreach_frames.analysis.tenure import iso_days
-from outreach_frames.common.text import plural, quoted, readable
+from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
-from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
-from outreach_frames.plots.labels import (
-    COUNT,
-    NOT_GIVEN,
-    count_text,
-    drawable,
-    share_text,
-)
+from outreach_frames.plots.bars import largest_first, plot_bars
+from outreach_frames.plots.labels import NOT_GIVEN, count_text, share_text, unique_names
 from outreach_frames.tables.interchange import FrameLike, is_frame
-from outreach_frames.tables.value_text import column_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,16 +23,15 @@ if TYPE_CHECKING:
 _IN_SEQUENCE: Final = frozenset({"added", "present"})
 _FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
 _OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
-_MAX_STATUSES: Final = 30
+# The colours of rows in the sequence, skipped rows and failed rows.
+_COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED)
+_MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
 # Show domains if mailboxes beyond `top` send more than this share of the emails.
 _MAX_OTHER_SHARE: Final = 1 / 3
-# Sum the days by week, month or year if there are more bars than this.
+# Sum the days by week if there are more than this.
 _MAX_BARS: Final = 90
-# Width of a date label, in multiples of the font size.
-_DATE_WIDTH: Final = 4
 _MAX_TICKS: Final = 8
-_PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
 _CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
 
@@ -58,7 +50,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         One horizontal bar per status, in the order of the report's summary. Rows in the sequence
-        are blue, skipped rows orange, failed rows vermillion.
+        are blue, skipped rows orange, failed rows dark red.
 
     Raises
     ------
@@ -78,21 +70,17 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     """
     rows = _rows_by_status(data)
     total = int(rows.sum())
-    if not total:
-        rows = rows.head(0)
     inside = int(rows[rows.index.isin(_IN_SEQUENCE)].sum())
     verb = "is" if total == 1 else "are"
     return plot_bars(
         ax,
         rows.to_frame("rows").set_axis([readable(str(name)) for name in rows.index]),
         title=f"{inside:,} of {plural(total, 'row')} {verb} in the sequence",
-        empty_text="No rows to show",
         xlabel="Rows",
         top=_MAX_STATUSES,
-        labels=lambda shown: [
-            f"{count_text(number)} ({share_text(number / total)})" for number in shown["rows"]
-        ],
-        colors=[_color(str(status)) for status in rows.index],
+        rows="statuses",
+        texts=[f"{count_text(number)} ({share_text(number / max(total, 1))})" for number in rows],
+        colors=[_COLORS[_status_kind(str(status))] for status in rows.index],
     )
 
 
@@ -112,11 +100,10 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        One bar per day; more than 90 days are summed by week, month or year. Bars are stacked by
-        mailbox, or by domain if mailboxes beyond `top` send more than a third of the emails. If
-        not all dates fit, only the first sending day of each week, month, quarter or year is
-        labelled. The title has the last sending day. A line marks the day on which the last lead
-        starts, unless the last bar contains that day.
+        One bar per day; more than 90 days are summed by week. Bars are stacked by
+        mailbox, or by domain if mailboxes beyond `top` send more than a third of the emails. The
+        title has the last sending day. A line marks the day on which the last lead starts, unless
+        the last bar contains that day.
 
     Raises
     ------
@@ -150,11 +137,9 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
     if _other_share(days, top) > _MAX_OTHER_SHARE:
         days = days.groupby(lambda email: email.rpartition("@")[2]).sum(min_count=1)
-    shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
-    periods, period = _group_by_period(shown)
-    sent = pd.DatetimeIndex(days.columns).normalize()
-    _draw_periods(axes, periods, _last_start(table), has_other=len(shown) < len(days))
-    _label_periods(axes, pd.DatetimeIndex(periods.columns), sent, period)
+    days = largest_first(days).astype("Float64").fillna(0)
+    periods, period = _group_by_period(days)
+    _draw_periods(axes, periods, _last_start(table), top)
     last = pd.Timestamp(table["date"].max())
     leads = plural(int(table["leads_reached"].max()), "lead")
     sending_days = plural(days.shape[1], "sending day")
@@ -183,21 +168,15 @@ def _status_kind(status: str) -> int:
     return 2 if status in _FAILED else 1
 
 
-def _color(status: str) -> str:
-    return (canvas.BLUE, canvas.ORANGE, canvas.VERMILLION)[_status_kind(status)]
-
-
 def _dates(column: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column):
         return pd.to_datetime(column)
-    dates = pd.Series(iso_days(column_texts(column).texts), column.index)
-    bad = np.flatnonzero(dates.isna() & column.notna())
-    if len(bad):
+    try:
+        return pd.to_datetime(column.astype("str"), format="%Y-%m-%d")
+    except ValueError as error:
         raise InvalidInputError(
-            f"The column 'date' has {plural(len(bad), 'value')} not in the format YYYY-MM-DD, "
-            f"such as {quoted(column.iloc[bad[0]])} in row {bad[0]}. Correct them."
-        )
-    return dates
+            f"The column 'date' has values not in the format YYYY-MM-DD: {error}. Correct them."
+        ) from error
 
 
 def _other_share(days: pd.DataFrame, top: int) -> float:
@@ -207,11 +186,10 @@ def _other_share(days: pd.DataFrame, top: int) -> float:
 
 
 def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Sum the days by week, month or year if one bar per day would be too many."""
+    """Sum the days by week if one bar per day would be too many."""
     dates = pd.DatetimeIndex(days.columns)
-    starts = {word: dates.to_period(code).start_time for code, word in _PERIODS.items()}
-    word = next((word for word in starts if starts[word].nunique() <= _MAX_BARS), "year")
-    return days.T.groupby(starts[word]).sum().T, word
+    code, period = ("D", "day") if len(dates) <= _MAX_BARS else ("W", "week")
+    return days.T.groupby(dates.to_period(code).start_time).sum().T, period
 
 
 def _last_start(table: pd.DataFrame) -> pd.Timestamp:
@@ -222,48 +200,33 @@ def _last_start(table: pd.DataFrame) -> pd.Timestamp:
     return pd.Timestamp(table["date"][started == started.max()].min())
 
 
-def _draw_periods(
-    axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, *, has_other: bool
-) -> None:
+def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top: int) -> None:
     dates = np.asarray(mdates.date2num(table.columns.to_numpy()))
     step = np.diff(dates).min() if len(dates) > 1 else 1
-    width = 0.8 * step
+    others = table.iloc[top:]
+    emails = table.iloc[:top].to_numpy(dtype=float)
     below = np.zeros(len(dates))
-    names = drawable(table.index)
-    for row, name in enumerate(names):
-        is_other = has_other and row == len(names) - 1
-        style = canvas.series_style(axes, row, is_other=is_other)
-        emails = table.iloc[row].to_numpy(dtype=float)
-        axes.bar(dates, emails, width, bottom=below, label=name, **style)
-        below = below + emails
-    axes.xaxis_date()
-    canvas.number_axis(axes, axes.yaxis, COUNT)
-    axes.margins(x=0.02, y=0.02)
-    top = canvas.add_legend(axes, names, has_other=has_other)
+    for row, name in enumerate(unique_names(table.index[:top])):
+        style = canvas.series_style(axes, row)
+        axes.bar(dates, emails[row], 0.8 * step, bottom=below, label=name, **style)
+        below = below + emails[row]
+    if len(others):
+        name, color = f"other ({len(others):,})", canvas.OTHER_COLOR
+        sums = others.sum().to_numpy(dtype=float)
+        axes.bar(dates, sums, 0.8 * step, bottom=below, label=name, color=color)
     last = dates[dates <= mdates.date2num(last_start)].max()
     if last < dates.max():
-        top += canvas.mark_line(axes, last + step / 2, "all started", top)
-    canvas.reserve_top(axes, top)
-
-
-def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:
-    """Label each bar, or the first bar per week, month, quarter or year, with its date."""
-    days = bars[bars.isin(sent)] if period == "week" else bars
-    width = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
-    fitting = int(min(max(width, 2), _MAX_TICKS))
-    ticks = days
-    for code in ("D", "W", "M", "Q", "Y"):
-        ticks = days[~days.to_period(code).duplicated()]
-        # Skip the first label if its week or month is too short for the text.
-        if len(ticks) > 2 and (ticks[1] - ticks[0]) / (days[-1] - days[0]) < 1 / width:
-            ticks = ticks[1:]
-        if len(ticks) <= fitting:
-            break
-    ticks = ticks[:: -(-len(ticks) // fitting)]
-    labels = []
-    for tick, is_same_year in zip(ticks, ticks.year.duplicated(), strict=True):
-        text = f"{tick:%b}" if period == "month" or code in "MQY" else f"{tick.day} {tick:%b}"
-        labels.append(text if is_same_year else f"{text}\n{tick.year}")
-    if period == "year":
-        labels = [str(year) for year in ticks.year]
-    axes.set_xticks(mdates.date2num(ticks), labels)
+        place, color = last + step / 2, canvas.text_color(axes)
+        axes.axvline(place, color=color, linestyle="--", linewidth=1, label="all leads started")
+    # Leave room for the legend.
+    axes.margins(x=0.02, y=0.4)
+    axes.legend(ncols=2)
+    canvas.number_axis(axes.yaxis)
+    # Label each bar, or round dates if there are more bars than labels fit.
+    few = FixedLocator(dates.tolist()) if len(dates) <= _MAX_TICKS else None
+    locator = few or mdates.AutoDateLocator(minticks=3, maxticks=_MAX_TICKS)
+    formatter = mdates.ConciseDateFormatter(locator)
+    formatter.formats[2] = formatter.zero_formats[2] = "%d %b"
+    axes.xaxis_date()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(formatter)

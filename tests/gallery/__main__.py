@@ -40,6 +40,8 @@ PLOTS: dict[str, Draw] = {
     "headcount_side_by_side": lambda n, ax: of.plots.headcount(
         frames.companies(few(n)), company=frames.names(few(n)), share=True, ax=ax
     ),
+    "companies": lambda n, ax: of.plots.companies(frames.companies(n), ax=ax),
+    "companies_share": lambda n, ax: of.plots.companies(frames.companies(n), share=True, ax=ax),
     "job_functions": lambda n, ax: of.plots.job_functions(frames.job_functions(n), ax=ax),
     "segments": lambda n, ax: of.plots.segments(frames.segments(n), ax=ax),
     "segments_median": lambda n, ax: of.plots.segments(
@@ -86,13 +88,6 @@ def draw_all(folder: Path, style: str, only: str) -> Iterator[Path]:
             with plt.rc_context(SLIDE):
                 axes = plt.subplots(layout="constrained")[1]
                 yield save(folder / f"{name}_{number}_slide_{style}.png", draw(number, axes))
-        for layout in (None, "constrained"):
-            row = plt.subplots(1, 5, figsize=(14, 4), layout=layout)[1]
-            for number, axes in zip((1, 5, 50, 1000, 5), row, strict=True):
-                draw(number, axes)
-            yield save(folder / f"{name}_row_{layout}_{style}.png", row[0])
-        plain = plt.subplots()[1]
-        yield save(folder / f"{name}_plain_{style}.png", draw(50, plain))
 
 
 def save(path: Path, axes: Axes) -> Path:

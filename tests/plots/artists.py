@@ -19,16 +19,15 @@ def bars(axes: Axes) -> dict[str, float]:
     return dict(zip(labels, (patch.get_width() for patch in axes.patches), strict=True))
 
 
+def numbers(axes: Axes) -> list[str]:
+    """Return the numbers at the bars, from the bottom up."""
+    return [text.get_text() for text in axes.texts]
+
+
 def texts(axes: Axes) -> list[Text]:
     """Return the visible texts of the drawn figure."""
-    draw(axes)
+    axes.figure.get_figure(root=True).draw_without_rendering()
     return _seen(axes)
-
-
-def overlapping(*several: Axes) -> list[tuple[str, str]]:
-    """Return the pairs of overlapping texts on one or several axes."""
-    draw(several[0])
-    return _overlapping([text for axes in several for text in _seen(axes)])
 
 
 def flaws(axes: Axes) -> list[Any]:
@@ -53,11 +52,6 @@ def _overlapping(shown: list[Text]) -> list[tuple[str, str]]:
     return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
 
 
-def draw(axes: Axes) -> None:
-    """Lay out the whole figure without rendering a picture."""
-    axes.figure.get_figure(root=True).draw_without_rendering()
-
-
 def _seen(axes: Axes) -> list[Text]:
     found = [text for text in axes.findobj(Text) if isinstance(text, Text)]
     unseen = set(_beyond(axes.xaxis)) | set(_beyond(axes.yaxis))
@@ -73,12 +67,10 @@ def _beyond(axis: Axis) -> Iterator[Text]:
             yield label
 
 
-def extent(artist: Any) -> Bbox:
-    """Return an artist's extent in pixels."""
-    if isinstance(artist, Text):
-        artist.get_window_extent()  # places a label; the extent includes its line
-        return Text.get_window_extent(artist)
-    return artist.get_window_extent()
+def extent(text: Text) -> Bbox:
+    """Return a text's extent in pixels, without the line of an annotation."""
+    text.get_window_extent()  # places a label
+    return Text.get_window_extent(text)
 
 
 def plain_axes(**size: Any) -> Axes:

@@ -27,15 +27,13 @@ SNAPSHOT: Final = Path(__file__).with_name("looks.txt")
 
 
 def looks() -> list[str]:
-    """Describe every plot in its own figure, on low dark axes, and on narrow ones."""
+    """Describe every plot with few bars in its own figure, and with many on dark axes."""
     lines = []
     for name, plot in PLOTS.items():
         lines += [f"# {name}: few", *described(plot(7, None))]
         plt.close()
         with plt.style.context("dark_background"):
-            lines += [f"# {name}: many", *described(plot(50, plain_axes(figsize=(5, 2))))]
-        with plt.rc_context({"xtick.labelsize": 8, "ytick.labelsize": 9, "legend.fontsize": 7}):
-            lines += [f"# {name}: one", *described(plot(1, plain_axes(figsize=(2.5, 5))))]
+            lines += [f"# {name}: many", *described(plot(50, plain_axes()))]
     return lines
 
 
@@ -64,7 +62,6 @@ def described(axes: Axes) -> Iterator[str]:
         yield f"legend: {shown(legend.get_texts()[0])} {look}"
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
             yield f"legend: {look_of(handle)} {text.get_text()!r}"
-    yield from (f"other axes: {one.get_ylabel()}" for one in axes.figure.axes if one is not axes)
 
 
 def grouped(title: str, described: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -1,0 +1,247 @@
+"""Bars and texts of plots of segments, company sizes, tenure, outcomes and sending days."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.dates
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+import outreach_frames as of
+from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
+from tests.gallery import frames
+from tests.plots.artists import bars, numbers
+
+pytestmark = pytest.mark.long
+
+SIZES = ["Self-employed", "1-10", "11 to 50 employees", "51\N{EN DASH}200", "1,001-5,000", "10001+"]
+
+
+@pytest.mark.parametrize("top", [20, 3])
+def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
+    """The most frequent sizes are shown in the order of their first number, unknown ones on top."""
+    counts = [1, 2, 7, 4, 5, 6, 3]
+    labels = pd.Series([*SIZES, None]).repeat(counts)
+    names = [*SIZES, "not given"]
+    names[1], names[4], names[5] = "1 to 10", "1,001 to 5,000", "more than 10,000"
+    expected = {n: c for n, c in zip(names, counts, strict=True) if top == 20 or c > 4}
+    axes = of.plots.company_sizes(pd.DataFrame({"size": labels.sample(frac=1, random_state=1)}))
+    if top == 3:
+        axes = of.plots.company_sizes(pd.DataFrame({"size": labels}), top=top)
+        assert "4 other sizes, together 10" in axes.get_xlabel()
+    assert list(bars(axes).items()) == list(expected.items())
+    people = pd.DataFrame({"company_size": labels, "company_id": "1"})
+    shown = bars(of.plots.segments(people, by="company_size", top=top))
+    assert list(shown.items()) == list(expected.items())
+
+
+def test_company_sizes_count_companies(people: pd.DataFrame) -> None:
+    """Each company is in one bar."""
+    shown = bars(of.plots.company_sizes(people))
+    assert sum(shown.values()) == people["company_id"].nunique()
+
+
+def test_grouped_sizes_stay_in_order() -> None:
+    """Segments by industry and size are grouped by industry, largest first, in order of size."""
+    table = pd.DataFrame(
+        {
+            "company_industry": ["B", "A", "A", "A"],
+            "company_size": ["1-10", "51-200", "11-50", "10001+"],
+            "people": [4, 3, 9, 1],
+            "companies": 1,
+            "share": 0.1,
+        }
+    )
+    assert list(bars(of.plots.segments(table)))[::-1] == [
+        "A, more than 10,000",
+        "A, 51 to 200",
+        "A, 11 to 50",
+        "B, 1 to 10",
+    ]
+
+
+def test_segments_have_formatted_numbers_and_a_note() -> None:
+    """Numbers have separators or percent signs, and a note has what `top` hides."""
+    table = pd.DataFrame({"k": [*"abc"], "people": [12345, 678, 9], "companies": 1})
+    table["share"] = [0.94, 0.05, 0.01]
+    axes = of.plots.segments(table, top=2)
+    assert numbers(axes) == ["678", "12,345"]
+    assert "1 other segments, together 9" in axes.get_xlabel()
+    assert "10,000" in [label.get_text() for label in axes.get_xticklabels()]
+    shares = of.plots.segments(table, value="share")
+    assert numbers(shares) == ["1%", "5%", "94%"]
+    assert "50%" in [label.get_text() for label in shares.get_xticklabels()]
+
+
+def test_medians_need_five_companies() -> None:
+    """A median has its number of companies; with fewer than 5 it is only counted in a note."""
+    table = frames.segments(4).assign(companies=[4, 5, 6, 7], median_legal=[9.0, 2.5, 1.0, 2.0])
+    axes = of.plots.segments(table, value="median_legal", top=2)
+    assert numbers(axes) == ["2 (n = 7)", "2.5 (n = 5)"]
+    assert axes.get_title().startswith("Median people in Legal by")
+    assert "1 other segments\nNot shown: 1 segments with fewer than 5" in axes.get_xlabel()
+
+
+def test_tenure_is_counted_by_full_years() -> None:
+    """Bars are between their ticks, with one bar for very long tenures and a count of unknown."""
+    years = pd.Series([0.2, 0.9, 1.0, 3.5, 31.0, None], dtype="Float64")
+    axes = of.plots.tenure(pd.DataFrame({"years": years}))
+    heights = [patch.get_height() for patch in axes.patches]
+    assert (heights[0], heights[1], heights[3], heights[20], sum(heights)) == (2, 1, 1, 1, 5)
+    assert [patch.get_x() for patch in axes.patches] == [*range(21)]
+    assert {patch.get_width() for patch in axes.patches} == {1}
+    ticks = {label.get_text(): label.get_position()[0] for label in axes.get_xticklabels()}
+    assert ticks == {f"{year}": year for year in range(0, 20, 2)} | {"20+": 20}
+    assert "1 without a start date" in axes.get_xlabel()
+    assert numbers(of.plots.tenure(pd.DataFrame({"years": [0.5] * 10_000}))) == []
+
+
+@pytest.mark.parametrize(
+    ("years", "place", "text"),
+    [
+        ([2.9] * 4, None, ""),
+        ([0.5, 0.2, 12.0, 3.0, 3.98], 3.0, "median of 5 people: 3.0 years"),
+        ([31.0] * 6, 20.5, "median of 6 people: 31.0 years"),
+    ],
+)
+def test_the_median_needs_five_people(years: list[float], place: Any, text: str) -> None:
+    """A line marks the median of at least 5 people, at the latest in the last bar."""
+    axes = of.plots.tenure(pd.DataFrame({"years": years}))
+    assert [line.get_xdata()[0] for line in axes.lines] == ([] if place is None else [place])
+    legend = axes.get_legend()
+    assert (legend.get_texts()[0].get_text() if legend else "") == text
+
+
+def test_as_of_needs_people(people: pd.DataFrame) -> None:
+    """as_of with a table of years is an error; with people it computes their years again."""
+    years = people.outreach.tenure(as_of="2020-01-01")
+    with pytest.raises(of.OutreachError, match="'experiences' is missing"):
+        of.plots.tenure(years, as_of="2026-01-01")
+    both, alone = (
+        of.plots.tenure(data, as_of="2026-01-01") for data in (people.join(years), people)
+    )
+    assert [bar.get_height() for bar in both.patches] == [bar.get_height() for bar in alone.patches]
+
+
+def grey(color: str) -> float:
+    """Return a colour's relative luminance."""
+    channels = np.array(mpl.colors.to_rgb(color))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_colors_of_kinds_differ_in_grey() -> None:
+    """Added, skipped and failed rows, and growth and decline, differ in colour and in grey."""
+    table = pd.DataFrame({"status": STATUSES, "rows": range(1, len(STATUSES) + 1)})
+    patches = of.plots.outcomes(table).patches
+    drawn = {patch.get_width(): to_hex(patch.get_facecolor()) for patch in patches}
+    colors = {status: drawn[rows] for rows, status in enumerate(STATUSES, 1)}
+    kinds = [colors[status] for status in ("added", "recently_contacted", "rejected")]
+    assert all(color == kinds[KINDS.index(kind_of(status))] for status, color in colors.items())
+    changes = of.plots.headcount_change(frames.changes(9), by="company").patches
+    signs = sorted({to_hex(patch.get_facecolor()) for patch in changes})
+    for several in (kinds, signs):
+        light = sorted(map(grey, several))
+        ratios = [(b + 0.05) / (a + 0.05) for a, b in pairwise(light)]
+        assert len(ratios) == len(several) - 1
+        assert min(ratios) > 1.5
+
+
+def test_outcomes_count_rows_in_every_form() -> None:
+    """Rows and summary give the same plot; a missing status has a bar, equal ones are summed."""
+    rows = pd.DataFrame({"status": ["added"] * 3 + ["recently_contacted"]})
+    summary = pd.DataFrame({"status": ["added", "added", "recently_contacted"], "rows": [2, 1, 1]})
+    for data in (rows, summary):
+        assert bars(of.plots.outcomes(data)) == {"Recently contacted": 1, "Added": 3}
+    axes = of.plots.outcomes(pd.DataFrame({"status": [None, "added"]}))
+    assert axes.get_title() == "1 of 2 rows are in the sequence"
+    assert numbers(axes) == ["1 (50%)", "1 (50%)"]
+    assert set(numbers(of.plots.outcomes(summary.assign(rows=0)))) == {"0 (0%)"}
+
+
+def sending(number: int, **columns: Any) -> pd.DataFrame:
+    """Return one mailbox's table of sending days."""
+    days = pd.bdate_range("2026-11-23", periods=number)
+    table = pd.DataFrame({"date": days, "email": "a", "emails": 5, "leads_reached": 5})
+    return table.assign(**columns)
+
+
+@pytest.mark.parametrize(
+    ("started", "after"), [([4, 9, 9, 9], 1.5), ([1, 2, 3, 9], None), ([], None)]
+)
+def test_the_last_first_email_is_marked(started: list[int], after: float | None) -> None:
+    """A line follows the bar with the last lead's first email, if there are later bars."""
+    axes = of.plots.capacity(sending(4, **({"leads_started": started} if started else {})))
+    first = mpl.dates.date2num(pd.Timestamp("2026-11-23"))
+    assert [line.get_xdata()[0] - first for line in axes.lines] == ([after] if after else [])
+    marks = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert ("all leads started" in marks) is bool(after)
+
+
+@pytest.mark.parametrize(
+    ("number", "ticks", "unit"),
+    [
+        (3, ["23 Nov", "24 Nov", "25 Nov"], "day"),
+        (60, ["01 Dec", "15 Dec"], "day"),
+        (400, ["2027"], "week"),
+    ],
+)
+def test_ticks_are_dates(number: int, ticks: list[str], unit: str) -> None:
+    """A few days have one tick each, and more days have round dates; long plans are by week."""
+    axes = of.plots.capacity(sending(number))
+    axes.figure.draw_without_rendering()
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert set(ticks) <= set(shown)
+    assert len(shown) <= 9
+    assert axes.get_ylabel() == f"Emails per {unit}"
+    assert sum(patch.get_height() for patch in axes.patches) == 5 * number
+
+
+def test_many_mailboxes_are_shown_by_domain() -> None:
+    """If mailboxes without a colour send over a third of the emails, the bars show domains."""
+    table = frames.sending_days(9)
+    for top, expected in ((5, "person.number.0@team-0.example"), (2, "team-0.example")):
+        axes = of.plots.capacity(table, top=top)
+        names = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert expected in names
+        assert names[-1].startswith("other (")
+        assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
+
+
+SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
+DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_reached": [3]}
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "column"),
+    [
+        ("capacity", DAYS, "date"),
+        ("capacity", DAYS, "emails"),
+        ("capacity", DAYS, "leads_reached"),
+        ("outcomes", {"status": ["added"], "rows": [1]}, "rows"),
+        ("segments", SEGMENT, "people"),
+        ("tenure", {"years": [1.0]}, "years"),
+    ],
+)
+def test_numbers_that_are_text_are_rejected(
+    name: str, table: dict[str, list[Any]], column: str
+) -> None:
+    """A column of text is an error that names it, and the same column with numbers is drawn."""
+    getattr(of.plots, name)(pd.DataFrame(table))
+    values = ("many", "02.03.2026", "2026-03", 20260302) if column == "date" else ("many",)
+    for value in values:
+        with pytest.raises(
+            of.OutreachError, match=f"'{column}' (is not numeric|has values not in)"
+        ):
+            getattr(of.plots, name)(pd.DataFrame(table | {column: [value]}))
+
+
+def test_infinite_values_are_not_drawn() -> None:
+    """Infinite values are treated as missing."""
+    axes = of.plots.segments(pd.DataFrame(SEGMENT | {"people": [np.inf]}))
+    assert numbers(axes) == ["No segments to show"]
