@@ -257,7 +257,6 @@ WEAK_URLS = [
     "https://profnet.example/company/acme",
     "profnet.example/view?id=7",
     "https://profnet.example:8443/in/anna",
-    "https://profnet.example/in/anna?tab=posts",
     "https://profnet.example/company/in/anna",
 ]
 
