@@ -205,7 +205,7 @@ def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
     """If JupyterLab fails, the command stops the sandbox and prints the exit code."""
     code = (
         "import os, sys, urllib.request\n"
-        "urllib.request.urlopen(os.environ['OUTREACH_BASE_URL']).close()\n"
+        "urllib.request.urlopen(os.environ['OUTREACH_BASE_URL'] + '/openapi.json').close()\n"
         "sys.exit(' '.join(sys.argv[1:]))\n"
     )
     paths = write_fake_jupyterlab(tmp_path, code)

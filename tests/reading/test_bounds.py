@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from outreach_frames.reading.raw_people import read_people_lines
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -173,14 +172,13 @@ def test_many_shapes_in_an_unknown_list_are_json() -> None:
     assert json.loads(frame.loc[0, "zz"]) == sent
 
 
-@pytest.mark.parametrize("read", [read_people_page, lambda sent: read_people_lines([sent])])
 @pytest.mark.parametrize("unit", ["{}", "[]", "0", '""', '{"a":1}'])
-def test_too_many_values_are_an_error(read: Callable[[bytes], object], unit: str) -> None:
+def test_too_many_values_are_an_error(unit: str) -> None:
     """A response with more than a million values is an error."""
     values = ",".join([unit] * 1_000_001)
     sent = f'{{"results":[{{"zz":[{values}]}}],"_pagination":{{}}}}'.encode()
     with pytest.raises(InvalidResponseError, match="values"):
-        read(sent)
+        read_people_page(sent)
 
 
 def test_a_long_response_with_few_values_is_read() -> None:
@@ -217,7 +215,6 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
     page = read_people_page(sent)
     assert page.people["zz"].to_pylist() == [parsed]
     assert page.errors == [parsed]
-    assert read_people_lines([sent])[0].errors == [parsed]
 
 
 # Measured after the reader has warmed up, without the memory of the parent process.
@@ -335,11 +332,11 @@ def test_a_response_costs_memory_in_proportion(kind: str) -> None:
 
 
 def test_pagination_keeps_a_thousand_members() -> None:
-    """Both readers keep the first 1,000 members of `_pagination`."""
+    """The first 1,000 members of `_pagination` are kept."""
     sent = b'{"results":[],"_pagination":{"total":0,%b}}' % fields(5_000).encode()
-    for page in (read_people_page(sent), read_people_lines([sent])[0]):
-        assert len(page.pagination) == MOST
-        assert page.pagination["total"] == 0
+    page = read_people_page(sent)
+    assert len(page.pagination) == MOST
+    assert page.pagination["total"] == 0
 
 
 @pytest.mark.parametrize("name", ["results", "_pagination", "_errors"])
