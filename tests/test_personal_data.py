@@ -292,6 +292,7 @@ SPELLINGS = [
     "mailto:ADA@Bücher.example",
     "\u3164a\ufe0fda@bücher.example\u2800",
     "profnet.example/in/jos%C3%A9%EF%B8%8F",
+    "https://m.profnet.example/%69n/josé/recent-activity/all/?x=1",
 ]
 OTHERS = [
     "https://profnet.example/in/josée",

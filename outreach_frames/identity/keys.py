@@ -1,9 +1,10 @@
 """Normalise emails, profile URLs and company names to keys for comparison, never for sending.
 
-A profile URL `/in/<name>` is a certain identifier. Its key is the host, without the labels `www`,
-`m` or a country code, and the path. Locale suffixes, tracking parameters, fragments and double
-slashes are ignored. Any other URL is a weak identifier. Its key is the whole URL with normalised
-scheme, port and percent-encoding, and begins with `https://`. A placeholder has no key.
+A profile URL `/in/<name>`, with or without further segments, is a certain identifier. Its key is
+the host, without the labels `www`, `m` or a country code, and `/in/<name>`. Further segments, the
+query and the fragment are ignored. Any other URL is a weak identifier. Its key is the whole URL
+with normalised scheme, port and percent-encoding, and begins with `https://`. A placeholder has no
+key.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
 _PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown", "<na>")
 # A fast pattern that matches every placeholder and few other URLs; it needs the hidden characters.
 _MAY_BE_PLACEHOLDER: Final = (
-    rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(_PLACEHOLDER_NAMES)}))"
+    r"(?i)/(?:i|%[46]9)(?:n|%[46]e)/*"
+    rf"(?:[?#]|\s*\z|/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(_PLACEHOLDER_NAMES)}))"
 )
 # Query parameters for tracking or the page's language.
 _TRACKING: Final = re.compile(
@@ -365,7 +367,7 @@ def _profile_name(parts: SplitResult) -> str:
     Further segments, such as a page of details, and any parameters belong to the same profile.
     """
     folder, *names = _segments(parts)
-    if folder.lower() != _PROFILE_FOLDER or not names:
+    if unquote(folder).lower() != _PROFILE_FOLDER or not names:
         return ""
     name = _decoded(names[0])
     return name if _NAME.fullmatch(name) and any(map(str.isalnum, name)) else ""
@@ -374,7 +376,7 @@ def _profile_name(parts: SplitResult) -> str:
 def _is_placeholder(parts: SplitResult) -> bool:
     """Return whether a profile URL has no name, or a placeholder as its name."""
     folder, *names = _segments(parts)
-    return folder.lower() == _PROFILE_FOLDER and (
+    return unquote(folder).lower() == _PROFILE_FOLDER and (
         not names or _decoded(names[0]).strip(BLANKS) in ("", *_PLACEHOLDER_NAMES)
     )
 

@@ -39,7 +39,7 @@ from outreach_frames.leads.sending.records import (
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 # "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""

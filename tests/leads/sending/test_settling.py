@@ -20,7 +20,7 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_4.sql"
+DUMP = Path(__file__).with_name("data") / "journal_5.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
@@ -79,6 +79,25 @@ class TestChangedRows:
         assert column(report) == ["added"] * 4
         assert column(report, "chunk") == [2, 1, 2, 1]
         assert sent(service)[1:] == [["a", "c"]]
+
+    def test_pages_of_a_profile(self, tmp_path: Path) -> None:
+        """Pages of a profile are one person in a frame and a journal; the text is sent as given."""
+        pages = [f"profnet.example/in/ada{page}" for page in ("/details/experience", "?x=1", "")]
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            statuses = [
+                column(
+                    add(people(*((None, page) for page in some)), client, journal=tmp_path / "j")
+                )
+                for some in (pages[:2], pages[::-1])
+            ]
+            leads = [
+                one
+                for each in service.requests
+                if each.method == "POST"
+                for one in each.json["leads"]
+            ]
+        assert statuses == [["added", "duplicate_in_frame"], [*["duplicate_in_frame"] * 2, "added"]]
+        assert leads == [{"profnet_url": pages[0]}]
 
     def test_a_corrected_row_that_becomes_unknown(self, tmp_path: Path) -> None:
         """A corrected row that becomes unknown can be resent."""

@@ -1,5 +1,5 @@
 PRAGMA application_id = 1818583396;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 BEGIN TRANSACTION;
 CREATE TABLE records (
     number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
