@@ -7,10 +7,11 @@ result the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any, Final
 
 import numpy as np
@@ -26,10 +27,18 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.keys import certain_keys, email_cells, profnet_url_cells
-from outreach_frames.identity.persons import NONE, Rows, first_rows, identifiers, numbers_of
+from outreach_frames.identity.persons import (
+    NONE,
+    Identifiers,
+    Rows,
+    first_rows,
+    numbers_of,
+)
+from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 _PERSON: Final = "person"
+_A_FORMER: Final = "A table of previous"
 # Matches 7.0 and 7.50, converted from a number or read as text; RE2 leaves an unmatched group
 # empty.
 _TRAILING_ZEROS: Final = r"\A(-?\d+)(?:\.0+|(\.\d*[1-9])0+)\z"
@@ -42,12 +51,14 @@ def assign_arms(
     by: Hashable | pd.Series[Any],
     seed: int,
     name: str = "arm",
+    previous: FrameLike | Sequence[FrameLike] | None = None,
 ) -> pd.DataFrame:
     """Assign rows to the arms of a test, such as two variants and a hold-out.
 
-    The arm of a row depends only on the seed, the shares and the row's key. Other rows, the row
-    order, the column's dtype and the machine do not matter. In the next batch of a campaign, a key
-    gets the same arm again if seed and shares are the same.
+    The arm of a key depends only on the seed and the shares. The row order, the column's dtype and
+    the machine do not matter. A person's key is the smallest of the person's addresses and profile
+    URLs, so it may change if one of them is missing in the next batch of a campaign: save the
+    assigned table, and pass it as `previous`.
 
     Parameters
     ----------
@@ -59,12 +70,15 @@ def assign_arms(
     by : str, Series or "person"
         The source of the keys; rows with the same key get the same arm. Pass a column, a Series
         with the frame's index, such as `of.keys.domain(df["Website"])`, or "person" to use the
-        address in the column `email`, else the profile URL `/in/<name>` in `profnet_url`.
+        addresses in the column `email` and the profile URLs `/in/<name>` in `profnet_url`.
     seed : int
         The seed of the hash. Different seeds give independent assignments, so use one seed per
         campaign.
     name : str
         The name of the new column.
+    previous : DataFrame or list of DataFrames, optional
+        The assigned tables of former batches, with the columns `name` and `by`, or `email` or
+        `profnet_url`. People, or values of the column `by`, that are in these tables keep the arm.
 
     Returns
     -------
@@ -76,22 +90,22 @@ def assign_arms(
     ------
     InvalidInputError
         A share is not a positive number, the frame already has the column `name`, the column `by`
-        does not exist, or the index of `by` differs from the frame's index.
+        does not exist, or the index of `by` differs from the frame's index. A person or value has
+        several arms in `previous`, an arm there is not in `shares`, or `by` is a Series.
 
     Warns
     -----
     OutreachWarning
-        Rows have no key, keys differ only in case, or rows of one person have keys of different
-        arms.
+        Rows have no key, or keys differ only in case.
 
     Notes
     -----
     Keys are compared as text without surrounding blanks; 7.0 and 7.50 equal 7 and 7.5, but case and
     leading zeros matter. Placeholders such as n/a count as missing keys. With "person", rows that
-    share an address or a profile URL `/in/<name>`, directly or through other rows, all take the arm
-    of the first of these rows. An address has the same arm as with `by=of.keys.email(df["email"])`.
-    The order of the arms in `shares` does not matter; different shares or names change the
-    assignment.
+    share an address or a profile URL `/in/<name>`, directly or through other rows, also of
+    `previous`, are one person and get one arm. A person with a single address and no profile URL
+    has the same arm as with `by=of.keys.email(df["email"])`. The order of the arms in `shares` does
+    not matter; different shares or names change the assignment of people who are not in `previous`.
 
     Examples
     --------
@@ -108,18 +122,20 @@ def assign_arms(
             f"name={quoted(name)} is not the name of a new column. Pass another name, or drop the "
             "frame's column of that name."
         )
-    if isinstance(by, str) and by == _PERSON:
-        keys, first = _person_keys(frame)
-    else:
-        keys, first = _column_keys(frame, by), np.arange(len(frame))
-    own = _arms_of_keys(keys, weights, number)
-    arms = own[first]
-    if changed := int((own != arms).sum()):
-        warn(
-            f"{plural(changed, 'row')} took the arm of the person's first row instead of the arm "
-            "of the row's own address or profile URL. Without that first row, these rows would "
-            "get other arms."
-        )
+    is_person = isinstance(by, str) and by == _PERSON
+    keys = _person_keys(frame) if is_person else _column_keys(frame, by)
+    former = _former_tables(previous, by, [name] if is_person else [name, by])
+    read = partial(_person_keys, table=_A_FORMER) if is_person else partial(_former_keys, by=by)
+    parts = zip(keys, *map(read, former), strict=True)
+    rows = Identifiers(*(pa.concat_arrays(column) for column in parts))
+    first = first_rows(numbers_of(rows))
+    smallest = _smallest_keys(rows, first)
+    kept = _former_arms(former, name, weights, first[len(frame) :], smallest)
+    first, smallest = first[: len(frame)], smallest[: len(frame)]
+    if is_person:
+        _warn_of_keyless(smallest, "no single email address or profile URL /in/<name>")
+    own = _arms_of_keys(smallest, weights, number).tolist()
+    arms = [kept.get(person, arm) for person, arm in zip(first.tolist(), own, strict=True)]
     categories = pd.Index(list(weights), dtype="str")
     column = pd.Categorical.from_codes(arms, categories=categories, ordered=True)
     return frame.assign(**{name: column})
@@ -169,7 +185,63 @@ def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) ->
     return arms
 
 
-def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
+def _smallest_keys(rows: Identifiers, first: Rows) -> pa.Array:
+    """Return the smallest certain key of each row's person; `first` has the person's first row."""
+    keys = pd.Series(pa.concat_arrays([rows.email, rows.url]).to_pylist(), np.tile(first, 2), "str")
+    smallest = keys.dropna().sort_values()
+    smallest = smallest[~smallest.index.duplicated()].reindex(first)
+    return pa.array(smallest.to_list(), TEXT, from_pandas=True)
+
+
+def _former_tables(previous: Any, by: Any, needed: Sequence[Any]) -> list[pd.DataFrame]:
+    """Return the former tables; raise if a table lacks a needed column."""
+    if previous is None:
+        return []
+    if isinstance(by, pd.Series):
+        raise InvalidInputError(
+            f"With previous, pass a column or {_PERSON!r} as by, not a Series, which has no values "
+            "for the rows of previous. Add the Series to each table as a column."
+        )
+    given = previous if isinstance(previous, list | tuple) else [previous]
+    tables = [as_frame(one, "previous=", "a frame or a list of frames") for one in given]
+    for table, column in product(tables, needed):
+        if list(table.columns).count(column) != 1:
+            raise InvalidInputError(
+                f"{_A_FORMER} does not have one column {quoted(column)}. Pass the tables that "
+                "assign_arms returned."
+            )
+    return tables
+
+
+def _former_arms(
+    former: Sequence[pd.DataFrame],
+    name: str,
+    weights: Mapping[str, Fraction],
+    first: Rows,
+    smallest: pa.Array,
+) -> dict[int, int]:
+    """Return the position in `weights` of each person's former arm, by the person's first row."""
+    texts = [arm for table in former for arm in column_texts(table[name]).texts.to_pylist()]
+    found: dict[int, str] = {}
+    for person, arm in zip(first.tolist(), texts, strict=True):
+        if arm is None:
+            continue
+        if arm not in weights:
+            raise InvalidInputError(
+                f"The arm {quoted(arm)} in previous is not in shares. Add it to shares, or drop "
+                "the arm's rows from previous to assign these people again."
+            )
+        if found.setdefault(person, arm) != arm:
+            raise InvalidInputError(
+                f"{quoted(smallest[person].as_py())} has two arms in previous, "
+                f"{quoted(found[person])} and {quoted(arm)}. Drop the rows of one arm "
+                "from previous."
+            )
+    positions = {arm: position for position, arm in enumerate(weights)}
+    return {person: positions[arm] for person, arm in found.items()}
+
+
+def _column_keys(frame: pd.DataFrame, by: Any) -> Identifiers:
     """Return the keys of a column or Series; warn of rows without a key."""
     if isinstance(by, pd.Series):
         if not by.index.equals(frame.index):
@@ -186,12 +258,9 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
         )
     else:
         column, source = column_of(frame, by), f"the column {quoted(by)}"
-    read = column_texts(column)
-    texts = pc.utf8_normalize(strip_texts(read.texts.cast(TEXT)), form="NFC")
-    texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
-    is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
-    keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
-    problems = [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
+    found, unreadable = _keys_in(column)
+    keys = found.email
+    problems = [f"Row {row}: {problem}" for row, problem in unreadable.items()]
     _warn_of_keyless(keys, f"no key or only a placeholder, such as n/a, in {source}", *problems[:1])
     distinct = keys.unique().drop_null()
     if twins := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
@@ -200,21 +269,37 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
             "another key only in case and may get a different arm. If case does not matter, pass "
             "keys in lower case."
         )
-    return keys
+    return found
 
 
-def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
-    """Return each row's key and the first row of the same person; warn of rows without a key."""
-    if _PERSON in frame.columns:
+def _former_keys(table: pd.DataFrame, by: Any) -> Identifiers:
+    return _keys_in(column_of(table, by))[0]
+
+
+def _keys_in(column: pd.Series[Any]) -> tuple[Identifiers, Mapping[int, str]]:
+    """Return the keys of a column, and the problems of its unreadable cells by row."""
+    read = column_texts(column)
+    texts = pc.utf8_normalize(strip_texts(read.texts.cast(TEXT)), form="NFC")
+    texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
+    is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+    keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
+    none = pa.nulls(len(keys), TEXT)
+    return Identifiers(keys, none, none), read.unreadable
+
+
+def _person_keys(frame: pd.DataFrame, table: str = "The frame") -> Identifiers:
+    """Return each row's email and profile URL; raise if the table has neither column."""
+    if table == "The frame" and _PERSON in frame.columns:
         raise InvalidInputError(
             f"by={_PERSON!r} is ambiguous, because the frame has a column {_PERSON!r}. Pass "
             f"by=df[{_PERSON!r}] to use the column, or drop the column to use the person."
         )
-    columns = [near_column(frame, field) for field in spec.LEAD_IDENTIFIERS]
+    columns = [near_column(frame, field, table) for field in spec.LEAD_IDENTIFIERS]
     if not any(column in frame.columns for column in columns):
         raise InvalidInputError(
             f"by={_PERSON!r} needs a column {' or '.join(map(repr, spec.LEAD_IDENTIFIERS))}. "
-            'Rename the column, or pass its keys, such as by=of.keys.email(df["Mail"]).'
+            f"{table} has neither. Rename the column, or pass its keys, such as "
+            'by=of.keys.email(df["Mail"]).'
         )
     emails, urls = (
         read(texts_of(column_of(frame, column))).single()
@@ -222,9 +307,7 @@ def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
         else pa.nulls(len(frame), TEXT)
         for column, read in zip(columns, (email_cells, profnet_url_cells), strict=True)
     )
-    keys = pc.coalesce(emails, certain_keys(urls))
-    _warn_of_keyless(keys, "no single email address or profile URL /in/<name>")
-    return keys, first_rows(numbers_of(identifiers(emails, urls)))
+    return Identifiers(emails, certain_keys(urls), pa.nulls(len(frame), TEXT))
 
 
 def _warn_of_keyless(keys: pa.Array, what: str, *reasons: str) -> None:

@@ -158,48 +158,100 @@ def test_keys_that_differ_only_in_case_are_counted() -> None:
         series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
 
 
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.sampled_from(["a@x.example", "A@X.example ", "b@x.example", "n/a", None]),
-            st.sampled_from(["x.example/in/a", "https://x.example/in/B/", "x.example/7", None]),
+PEOPLE = st.lists(
+    st.tuples(
+        st.sampled_from(["a@x.example", "A@X.example ", "b@x.example", "z@x.example", "n/a", None]),
+        st.sampled_from(
+            ["x.example/in/a", "https://x.example/in/B/", "x.example/in/b?q=1", "x.example/7", None]
         ),
-        max_size=8,
     ),
-    seed=st.integers(0, 50),
+    max_size=8,
 )
-def test_a_person_takes_the_arm_of_the_first_row(
-    rows: list[tuple[str | None, str | None]], seed: int
-) -> None:
-    """Rows that share an address or /in/ URL are one person and have the arm of the first row."""
+
+
+def assigned(rows: list[Any], **options: Any) -> list[Any]:
+    """Return the arms of rows of address and profile URL."""
     frame = pd.DataFrame(rows, columns=["E-Mail", "profnet_url"], dtype="str")
-    keys = [
-        (
-            email.strip().lower() if email and "@" in email else None,
-            url.removeprefix("https://").rstrip("/").lower() if url and "/in/" in url else None,
-        )
+    arms = frame.outreach.assign_arms(SHARES, **{"by": "person", **options})["arm"]
+    return arms.astype(object).where(arms.notna(), None).tolist()
+
+
+@given(rows=PEOPLE, seed=st.integers(0, 50), random=st.randoms())
+def test_a_person_has_the_arm_of_the_smallest_key(
+    rows: list[tuple[str | None, str | None]], seed: int, random: Any
+) -> None:
+    """Rows that share an address or /in/ URL get one arm, that of their smallest key."""
+    random.shuffle(rows)
+    people = [
+        {
+            *([email.strip().lower()] if email and "@" in email else []),
+            *(["x.example/in/" + url.rstrip("/?q=1")[-1].lower()] if url and "/in/" in url else []),
+        }
         for email, url in rows
     ]
-    first = list(range(len(rows)))
     for _ in rows:
-        for row, own in enumerate(keys):
-            same = [
-                first[other]
-                for other, theirs in enumerate(keys)
-                if any(one and one == two for one, two in zip(own, theirs, strict=True))
-            ]
-            first[row] = min([first[row], *same])
-    own_arms = [expected(one or two, seed=seed) if one or two else None for one, two in keys]
-    wanted = [own_arms[row] for row in first]
+        people = [one.union(*(other for other in people if one & other)) for one in people]
+    wanted = [expected(min(keys), seed=seed) if keys else None for keys in people]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = frame.outreach.assign_arms(SHARES, by="person", seed=seed)["arm"]
-    assert found.astype(object).where(found.notna(), None).tolist() == wanted
-    text = "".join(f"\n{one.message}" for one in caught)
-    changed = sum(one != two for one, two in zip(own_arms, wanted, strict=True))
-    keyless = own_arms.count(None)
-    assert (f"\n{changed} row" in text.partition("took the arm")[0]) == (changed > 0)
-    assert (f"\n{keyless} row" in text.partition("no arm")[0]) == (keyless > 0)
+        assert assigned(rows, seed=seed) == wanted
+    assert [str(one.message).split()[0] for one in caught] == [
+        str(wanted.count(None)) for _ in range(None in wanted)
+    ]
+
+
+@given(rows=PEOPLE, parts=st.lists(st.sampled_from(["both", "email", "url"]), min_size=8))
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_people_keep_their_former_arm(rows: list[Any], parts: list[str]) -> None:
+    """With the former tables, an arm stays if an identifier, the seed or the order changes."""
+    former = pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="str")
+    former = former.outreach.assign_arms(SHARES, by="person", seed=1)
+    arms = former["arm"].astype(object).where(former["arm"].notna(), None).tolist()
+    later = [
+        (email if part != "url" else None, url if part != "email" else None)
+        for (email, url), part in zip(rows, parts, strict=False)
+    ]
+    for previous in (former, [former[:4], former[::-1].astype({"arm": "str"})]):
+        found = assigned(later[::-1], seed=2, previous=previous)[::-1]
+        for (email, url), arm, before in zip(later, found, arms, strict=True):
+            is_known = (email and "@" in email) or (url and "/in/" in url)
+            assert arm == (before if is_known else None)
+
+
+def test_values_keep_their_former_arm() -> None:
+    """A value of a column keeps the arm, also in another dtype; new values depend on the seed."""
+    former = pd.DataFrame({"id": ["7", "8", None], "arm": ["holdout", "B", None]})
+    leads = pd.DataFrame({"id": [7.0, 9.0, 8.0]})
+    found = leads.outreach.assign_arms(SHARES, by="id", seed=3, previous=former)
+    assert found["arm"].tolist() == ["holdout", expected("9"), "B"]
+
+
+FORMER = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "arm": ["A", "B"]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"previous": [FORMER, FORMER.assign(arm="A")]}, "'b@x.example' has two arms.*'B' and 'A'"),
+        ({"previous": FORMER.assign(arm=["A", "C"])}, "arm 'C' in previous is not in shares"),
+        ({"previous": FORMER[["email"]]}, "previous does not have one column 'arm'"),
+        ({"previous": FORMER[["arm"]]}, "previous has neither"),
+        ({"previous": FORMER[["arm"]], "by": "E-Mail"}, "does not have one column 'E-Mail'"),
+        ({"previous": FORMER, "by": pd.Series(["a"])}, "not a Series"),
+        ({"previous": "former.csv"}, "takes a frame or a list of frames"),
+        (
+            {"previous": FORMER.assign(profnet_url=["x.example/in/a", None]), "rows": "linking"},
+            "has two arms in previous",
+        ),
+    ],
+)
+def test_invalid_former_tables_are_an_error(changes: dict[str, Any], words: str) -> None:
+    """Two arms of a person, an arm that is not offered, and a missing column are errors."""
+    rows = (
+        [("b@x.example", "x.example/in/a")] if changes.pop("rows", "") else [("a@x.example", None)]
+    )
+    with pytest.raises(InvalidInputError, match=words):
+        assigned(rows, seed=1, **changes)
 
 
 @pytest.mark.parametrize(
