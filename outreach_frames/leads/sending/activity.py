@@ -22,31 +22,32 @@ from outreach_frames.identity.keys import email_keys
 from outreach_frames.leads import statuses
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.contacts import contacts
+from outreach_frames.resources.sequences import sequences
 
 SENT: Final = "sent"
 # Statuses of rows whose people are or may be in the sequence.
 _READ: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 _FIELDS: Final = [field.name for field in spec.ACTIVITY]
-_AT, _TYPE = _FIELDS[:2]
+_AT, _TYPE, _, _SEQUENCE_NAME = _FIELDS
 _OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
 _LIST: Final = "recent_activity"
 
-# A function that builds a frame from a report's rows, their events, and whether each row has a
-# contact (missing for unread rows).
-_Shape = Callable[[pd.DataFrame, pd.DataFrame, "pd.Series[Any]"], pd.DataFrame]
+# A function that builds a frame from a report's rows, their events, and for each row whether it
+# has a contact (missing for unread rows) and whether the contact's activity was read.
+_Shape = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
 
 
-def list_events(_rows: pd.DataFrame, events: pd.DataFrame, _found: pd.Series[Any]) -> pd.DataFrame:
+def list_events(_rows: pd.DataFrame, events: pd.DataFrame, _read: pd.DataFrame) -> pd.DataFrame:
     """Return one row per event."""
     return events
 
 
-def count_events(rows: pd.DataFrame, events: pd.DataFrame, found: pd.Series[Any]) -> pd.DataFrame:
+def count_events(rows: pd.DataFrame, events: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
     """Return a report's rows with the number of events per type."""
-    counts = rows.assign(contact_found=found)
+    counts = rows.assign(contact_found=read["found"])
     for name, at in events.groupby(_TYPE)["row"]:
         times = np.bincount(at.to_numpy(dtype=np.int64), minlength=len(rows))
-        counts[f"events_{name}"] = pd.Series(times, dtype="Int64").where(found.notna())
+        counts[f"events_{name}"] = pd.Series(times, dtype="Int64").where(read["has_activity"])
     return counts
 
 
@@ -56,6 +57,8 @@ def read_activity(
     emails: pa.Array | None,
     *,
     since: object,
+    sequence_id: str | None,
+    all_sequences: bool,
     client: Client | None,
     progress: bool | None,
 ) -> pd.DataFrame:
@@ -84,12 +87,16 @@ def read_activity(
             "and the interface finds contacts by address only: no activity was read."
         )
 
-    def build(read: pd.DataFrame) -> pd.DataFrame:
-        is_contact = read.set_index("asked")["found"]
-        found = people["asked"].map(is_contact).astype("boolean").reindex(rows.index)
-        return shape(rows, _events(people, read), found)
-
     asked = people["asked"].unique()
+    name = None if all_sequences or not len(asked) else _name_of(sequence_id, client)
+
+    def build(read: pd.DataFrame) -> pd.DataFrame:
+        contacts = read.assign(has_activity=read[_LIST].notna()).set_index("asked")
+        known = contacts[["found", "has_activity"]].reindex(people["asked"])
+        known = known.set_axis(people.index).reindex(rows.index)
+        events = _events(people, read, name)
+        return shape(rows, events, known.astype("boolean").fillna({"has_activity": False}))
+
     try:
         read = contacts(emails=asked, refresh=True, client=client, progress=progress)
     except (OutreachError, KeyboardInterrupt) as error:
@@ -100,6 +107,23 @@ def read_activity(
         addresses = plural(len(read), "address", "addresses")
         warn(f"None of {addresses} belongs to a contact. Check which account is connected.")
     return build(read)
+
+
+def _name_of(sequence_id: str | None, client: Client | None) -> str | None:
+    """Return the name that the events of a sequence have; warn if it is unknown or ambiguous."""
+    why = "the report does not have the sequence's id"
+    if sequence_id is not None:
+        try:
+            listed = sequences(refresh=True, client=client, progress=False)
+        except OutreachError as error:
+            why = f"the sequences could not be listed ({error})"
+        else:
+            names = listed.loc[listed["id"] == sequence_id, "name"].dropna().tolist()
+            if names and listed["name"].eq(names[0]).sum() == 1:
+                return str(names[0])
+            why = "several sequences have its name" if names else "its name was not found"
+    warn(f"Events of all sequences count, because events have only the sequence's name and {why}.")
+    return None
 
 
 def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
@@ -118,28 +142,43 @@ def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
     )
 
 
-def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
-    """Return each row's events since the row's earliest time, and its events without a time."""
+def _events(people: pd.DataFrame, read: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """Return each row's events of the sequence since the row's earliest time.
+
+    Events without a name or time are kept. Without a name, the events of all sequences are kept.
+    """
     at, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
-    _warn_of_unreadable(read, events)
+    _warn_of_unreadable(read, events, name)
     owners = {"asked": read["asked"].iloc[at].array, "contact_id": read["id"].iloc[at].array}
     merged = people.merge(events[_FIELDS].assign(**owners), on="asked")
-    merged = merged[~(merged[_AT] < merged["since"])].reset_index(drop=True)
+    is_other = merged[_AT] < merged["since"]
+    if name is not None:
+        is_other |= merged[_SEQUENCE_NAME].fillna(name) != name
+    merged = merged[~is_other].reset_index(drop=True)
     return merged[[*_OWNERS, *_FIELDS]].astype(_OWNERS)
 
 
-def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Warn of events without a time or type, and of dropped data."""
+def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame, name: str | None) -> None:
+    """Warn of events without a time, type or sequence, and of dropped data."""
     see = "of.contacts(emails=...) returns"
-    for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
-        if lacking := int(events[name].isna().sum()):
-            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} all events.")
-    if (raw := f"{_LIST}{RAW_SUFFIX}") in read and (lacking := int(read[raw].notna().sum())):
-        count = plural(lacking, "contact")
-        warn(f"The activity of {count} cannot be read and was dropped. {see} {raw}.")
+    uses = {_AT: "they are kept", _TYPE: "activity_counts() has no column for them"}
+    if name is not None:
+        uses[_SEQUENCE_NAME] = "they are kept"
+    for field, used in uses.items():
+        if lacking := int(events[field].isna().sum()):
+            warn(
+                f"{plural(lacking, 'event')} without a readable {field}: {used}. {see} all events."
+            )
+    if lacking := int((read["found"] & read[_LIST].isna()).sum()):
+        warn(
+            f"The activity of {plural(lacking, 'contact')} is missing or cannot be read, so its "
+            f"counts are missing. {see} {_LIST}, and {_LIST}{RAW_SUFFIX} if it cannot be read."
+        )
     others = [
-        name for name in map(str, events) if name not in _FIELDS and not name.endswith(RAW_SUFFIX)
+        field
+        for field in map(str, events)
+        if field not in _FIELDS and not field.endswith(RAW_SUFFIX)
     ]
     if others:
         warn(f"Undocumented fields of events were dropped: {', '.join(others)}. {see} all fields.")

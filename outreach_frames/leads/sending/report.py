@@ -261,19 +261,24 @@ class SubmissionReport(Result):
         self,
         *,
         since: str | date | None = SENT,
+        all_sequences: bool = False,
         client: Client | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame:
         """Return the recent activity of the people who are or may be in the sequence.
 
         Contacts of rows with status `added`, `present`, `unknown` and `already_in_sequence` are
-        read by address, one request per person, without the cache.
+        read by address, one request per person, without the cache. Events have only the name of
+        their sequence, so the account's sequences are listed first.
 
         Parameters
         ----------
         since : "sent", str, date, datetime or None
             Drop events before this time: "sent" (each row's `sent_at`), or a day or time in ISO
             8601. Times without a zone are in UTC. None keeps all events.
+        all_sequences : bool
+            Keep the events of all sequences. By default only the events with the name of the
+            report's sequence are kept, or all events if that name is unknown or not unique.
         client : Client, optional
             By default the report's client, or the client of the last `connect`.
         progress : bool, optional
@@ -297,14 +302,16 @@ class SubmissionReport(Result):
         Warns
         -----
         OutreachWarning
-            Events without a readable time were kept, or events have undocumented fields.
+            Events without a readable time or sequence were kept, events of all sequences were kept,
+            a contact's activity cannot be read, or events have undocumented fields.
 
         Notes
         -----
-        Interface: GET /contacts/email/{email}, `recent_activity`. The service returns only recent
-        events, of all sequences. How far back they go is not documented: read activity regularly to
-        miss no event. The interface does not list the event types. `sent_at` comes from this
-        machine's clock.
+        Interface: GET /contacts/email/{email}, `recent_activity`, and GET /sequences. The
+        service returns only recent events. How far back they go is not documented: read activity
+        regularly to miss no event. Events from before a sequence was renamed may have its former
+        name. The interface does not list the event types. `sent_at` comes from this machine's
+        clock.
 
         Examples
         --------
@@ -316,12 +323,13 @@ class SubmissionReport(Result):
         >>> list(events.columns)[:4]
         ['row', 'contact_id', 'email', 'event_at']
         """
-        return self._activity(list_events, since, client, progress)
+        return self._activity(list_events, since, all_sequences, client, progress)
 
     def activity_counts(
         self,
         *,
         since: str | date | None = SENT,
+        all_sequences: bool = False,
         client: Client | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame:
@@ -331,7 +339,7 @@ class SubmissionReport(Result):
 
         Parameters
         ----------
-        since, client, progress
+        since, all_sequences, client, progress
             As for `recent_activity`.
 
         Returns
@@ -339,8 +347,9 @@ class SubmissionReport(Result):
         DataFrame
             All columns of `.rows`, then contact_found (boolean, missing if the row has no address
             or was certainly not added), then one column `events_<event_type>` per event type found
-            (Int64, missing if contact_found is missing). Rows without events have 0. The columns
-            depend on the data, because the interface does not list the event types.
+            (Int64, missing if no contact was found or its activity cannot be read). Contacts
+            without events have 0. The columns depend on the data, because the interface does not
+            list the event types.
 
         Raises
         ------
@@ -370,11 +379,21 @@ class SubmissionReport(Result):
         >>> "contact_found" in counts.columns
         True
         """
-        return self._activity(count_events, since, client, progress)
+        return self._activity(count_events, since, all_sequences, client, progress)
 
-    def _activity(self, shape: Any, since: Any, client: Client | None, show: Any) -> pd.DataFrame:
-        own = client or self._client
-        return read_activity(shape, self.rows, self._emails, since=since, client=own, progress=show)
+    def _activity(
+        self, shape: Any, since: Any, all_sequences: bool, client: Client | None, show: Any
+    ) -> pd.DataFrame:
+        return read_activity(
+            shape,
+            self.rows,
+            self._emails,
+            since=since,
+            sequence_id=self.sequence_id,
+            all_sequences=all_sequences,
+            client=client or self._client,
+            progress=show,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Do not pickle `_retry` and `_client`: they hold the client and its token.

@@ -39,6 +39,15 @@ ROWS = 8
 STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "not_sent", "invalid"]
 
 
+def listed(**names: str | None) -> Reply:
+    """Reply with active sequences of these ids and names."""
+    rows = [{"id": one, "name": name, "status": "active"} for one, name in names.items()]
+    return script.json({"sequences": rows, "_links": {}})
+
+
+NAMED = listed(s1="Spring", s2="Autumn")
+
+
 class Contacts:
     """A service with contacts, which records each request for a contact."""
 
@@ -46,13 +55,14 @@ class Contacts:
         self.events: dict[str, Any] = {}
         self.asked: list[str] = []
         self.refused = ""
+        self.sequences: Reply = NAMED
 
     def __call__(self, received: Received) -> Reply:
         """Reply to a request."""
         if received.method == "POST":
             return added(received)
         if "/contacts/email/" not in received.target:
-            return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
+            return self.sequences
         email = unquote(received.target.rpartition("/")[2])
         self.asked.append(email)
         if email == self.refused:
@@ -89,6 +99,7 @@ def connection(
 def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> SubmissionReport:
     """Reset the service and the report's statuses and times; return the report."""
     service.events, service.asked, service.refused = {}, [], ""
+    service.sequences = NAMED
     made = connection[1]
     made.rows["status"] = "added"
     made.rows["sent_at"] = pd.Timestamp(SENT_AT).as_unit("us")
@@ -98,11 +109,17 @@ def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> Su
 def event(hours: float, kind: str = "opened", **more: Any) -> dict[str, Any]:
     """Make an event at a time in hours after sending."""
     at = (SENT_AT + timedelta(hours=hours)).isoformat()
-    return {"event_at": at, "event_type": kind, "sequence_type": "outbound", **more}
+    names = {"sequence_type": "outbound", "sequence_name": "Spring"}
+    return {"event_at": at, "event_type": kind, **names, **more}
 
 
 EVENTS = st.lists(
-    st.builds(event, st.integers(-60, 60), st.sampled_from(["opened", "email replied", "x"])),
+    st.builds(
+        event,
+        st.integers(-60, 60),
+        st.sampled_from(["opened", "email replied", "x"]),
+        sequence_name=st.sampled_from(["Spring", "Autumn"]),
+    ),
     max_size=4,
 )
 SINCE: Any = st.one_of(
@@ -118,21 +135,24 @@ SINCE: Any = st.one_of(
     statuses=st.lists(st.sampled_from(STATUSES), min_size=8, max_size=8),
     hours=st.lists(st.integers(-60, 60), min_size=8, max_size=8),
     since=SINCE,
+    all_sequences=st.booleans(),
 )
 def test_against_brute_force(  # noqa: PLR0917 - fixtures
     events: dict[str, list[Any]],
     statuses: list[str],
     hours: list[int],
     since: Any,
+    all_sequences: bool,
     service: Contacts,
     connection: tuple[Client, SubmissionReport],
 ) -> None:
-    """Each row has its person's events since it was sent, and counts of each event type."""
+    """Each row has its person's events of the sequence since sending, counted by type."""
     report = connection[1]
     report.rows["status"] = statuses
     times = [SENT_AT + timedelta(hours=each) for each in hours]
     report.rows["sent_at"] = pd.Series(times, dtype="datetime64[us, UTC]")
     service.events, service.asked, service.refused = events, [], ""
+    service.sequences = NAMED
     emails = report.frame["email"].tolist()
     expected, found, requested = [], [], set()
     for row, (email, status) in enumerate(zip(emails, statuses, strict=True)):
@@ -143,11 +163,12 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
             limit = times[row] if since == "sent" else since
             for one in events.get(email.lower(), []):
                 at = datetime.fromisoformat(one["event_at"])
-                if limit is None or at >= limit:
+                is_own = all_sequences or one["sequence_name"] == "Spring"
+                if is_own and (limit is None or at >= limit):
                     expected.append((row, email, at, one["event_type"]))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "None of", OutreachWarning)
-        listed = report.recent_activity(since=since)
+        listed = report.recent_activity(since=since, all_sequences=all_sequences)
     assert listed.dtypes.astype(str).to_dict() == DTYPES
     columns = listed[["row", "email", "event_at", "event_type"]]
     assert list(columns.itertuples(index=False, name=None)) == expected
@@ -155,7 +176,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "None of", OutreachWarning)
-        counts = report.activity_counts(since=since)
+        counts = report.activity_counts(since=since, all_sequences=all_sequences)
     pd.testing.assert_frame_equal(counts[report.rows.columns], report.rows)
     assert counts["contact_found"].astype(object).where(lambda s: s.notna(), None).tolist() == found
     kinds = sorted({kind for *_, kind in expected})
@@ -163,9 +184,31 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
     for kind in kinds:
         own = counts[f"events_{kind}"]
         assert own.dtype == "Int64"
-        assert own.isna().tolist() == [one is None for one in found]
+        assert own.isna().tolist() == [not one for one in found]
         rows = [row for row, *_, each in expected if each == kind]
         assert own.fillna(0).tolist() == [rows.count(row) for row in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("sequences", "why"),
+    [
+        (listed(s2="Autumn"), "name was not found"),
+        (listed(s1=None), "name was not found"),
+        (listed(s1="Spring", s2="Spring"), "several sequences have its name"),
+        (script.json({}, 403), "could not be listed"),
+    ],
+)
+def test_a_sequence_without_its_own_name(
+    sequences: Reply, why: str, service: Contacts, report: SubmissionReport
+) -> None:
+    """If the sequence's name is unknown or not unique, a warning says that all events count."""
+    service.sequences = sequences
+    service.events = {"a@example.com": [event(1), event(1, sequence_name="Autumn")]}
+    for read in (report.recent_activity, report.activity_counts):
+        with pytest.warns(OutreachWarning, match=f"Events of all sequences count.*{why}"):
+            found = read()
+    assert found["events_opened"].tolist()[:2] == [2, pd.NA]
+    assert report.activity_counts(all_sequences=True).equals(found)
 
 
 def test_times(service: Contacts, report: SubmissionReport) -> None:
@@ -202,7 +245,7 @@ def test_unreadable_activity_is_reported(service: Contacts, report: SubmissionRe
     more = {"channel": "mail", "email": "x", "row": 7}
     service.events = {
         "a@example.com": [event(1), event(1) | {"event_at": "last week"}, event(1, **more)],
-        "b@example.com": [event(1) | {"event_at": None, "event_type": None}],
+        "b@example.com": [event(1, event_at=None, event_type=None, sequence_name=None)],
         "c@example.com": None,
         "d@example.com": [{"event_at": 5, "event_type": 7}],
     }
@@ -213,11 +256,12 @@ def test_unreadable_activity_is_reported(service: Contacts, report: SubmissionRe
     said = "\n".join(str(one.message) for one in caught)
     assert "2 events without a readable event_at" in said
     assert "1 event without a readable event_type" in said
-    assert "activity of 1 contact cannot be read" in said
+    assert "1 event without a readable sequence_name" in said
+    assert "activity of 2 contacts is missing or cannot be read" in said
     assert "channel, email, row." in said
     with pytest.warns(OutreachWarning):
         counts = report.activity_counts()
-    assert counts["events_opened"].tolist()[:4] == [3, 0, 0, 0]
+    assert counts["events_opened"].tolist()[:4] == [3, 0, pd.NA, pd.NA]
     assert counts["contact_found"].tolist()[:4] == [True] * 4
 
 
@@ -278,5 +322,6 @@ def test_client(service: Contacts, report: SubmissionReport) -> None:
         with of.connect(other.url, "other", cache=None) as client:
             for made, options in ((stored, {}), (report, {"client": client})):
                 with pytest.warns(OutreachWarning, match="None of 4 addresses belongs"):
-                    assert not made.activity_counts(**options)["contact_found"].any()
+                    counts = made.activity_counts(all_sequences=True, **options)
+                    assert not counts["contact_found"].any()
             assert len(other.requests) == 8
