@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from hashlib import blake2b
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -123,11 +122,13 @@ def assign_arms(
             "frame's column of that name."
         )
     is_person = isinstance(by, str) and by == _PERSON
-    keys = _person_keys(frame) if is_person else _column_keys(frame, by)
-    former = _former_tables(previous, by, [name] if is_person else [name, by])
-    read = partial(_person_keys, table=_A_FORMER) if is_person else partial(_former_keys, by=by)
-    parts = zip(keys, *map(read, former), strict=True)
-    rows = Identifiers(*(pa.concat_arrays(column) for column in parts))
+    parts = [_person_keys(frame) if is_person else _column_keys(frame, by)]
+    former = _former_tables(previous, by)
+    if is_person:
+        parts += [_person_keys(table, _A_FORMER) for table in former]
+    elif not isinstance(by, pd.Series):
+        parts += [_keys_in(column_of(table, by, _A_FORMER))[0] for table in former]
+    rows = Identifiers(*map(pa.concat_arrays, zip(*parts, strict=True)))
     first = first_rows(numbers_of(rows))
     smallest = _smallest_keys(rows, first)
     kept = _former_arms(former, name, weights, first[len(frame) :], smallest)
@@ -193,8 +194,8 @@ def _smallest_keys(rows: Identifiers, first: Rows) -> pa.Array:
     return pa.array(smallest.to_list(), TEXT, from_pandas=True)
 
 
-def _former_tables(previous: Any, by: Any, needed: Sequence[Any]) -> list[pd.DataFrame]:
-    """Return the former tables; raise if a table lacks a needed column."""
+def _former_tables(previous: Any, by: Any) -> list[pd.DataFrame]:
+    """Return the former tables as pandas frames."""
     if previous is None:
         return []
     if isinstance(by, pd.Series):
@@ -203,14 +204,7 @@ def _former_tables(previous: Any, by: Any, needed: Sequence[Any]) -> list[pd.Dat
             "for the rows of previous. Add the Series to each table as a column."
         )
     given = previous if isinstance(previous, list | tuple) else [previous]
-    tables = [as_frame(one, "previous=", "a frame or a list of frames") for one in given]
-    for table, column in product(tables, needed):
-        if list(table.columns).count(column) != 1:
-            raise InvalidInputError(
-                f"{_A_FORMER} does not have one column {quoted(column)}. Pass the tables that "
-                "assign_arms returned."
-            )
-    return tables
+    return [as_frame(one, "previous=", "a frame or a list of frames") for one in given]
 
 
 def _former_arms(
@@ -221,7 +215,8 @@ def _former_arms(
     smallest: pa.Array,
 ) -> dict[int, int]:
     """Return the position in `weights` of each person's former arm, by the person's first row."""
-    texts = [arm for table in former for arm in column_texts(table[name]).texts.to_pylist()]
+    columns = [column_texts(column_of(table, name, _A_FORMER)).texts for table in former]
+    texts = [arm for column in columns for arm in column.to_pylist()]
     found: dict[int, str] = {}
     for person, arm in zip(first.tolist(), texts, strict=True):
         if arm is None:
@@ -234,11 +229,9 @@ def _former_arms(
         if found.setdefault(person, arm) != arm:
             raise InvalidInputError(
                 f"{quoted(smallest[person].as_py())} has two arms in previous, "
-                f"{quoted(found[person])} and {quoted(arm)}. Drop the rows of one arm "
-                "from previous."
+                f"{quoted(found[person])} and {quoted(arm)}. Drop one arm's rows from previous."
             )
-    positions = {arm: position for position, arm in enumerate(weights)}
-    return {person: positions[arm] for person, arm in found.items()}
+    return {person: list(weights).index(arm) for person, arm in found.items()}
 
 
 def _column_keys(frame: pd.DataFrame, by: Any) -> Identifiers:
@@ -270,10 +263,6 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> Identifiers:
             "keys in lower case."
         )
     return found
-
-
-def _former_keys(table: pd.DataFrame, by: Any) -> Identifiers:
-    return _keys_in(column_of(table, by))[0]
 
 
 def _keys_in(column: pd.Series[Any]) -> tuple[Identifiers, Mapping[int, str]]:

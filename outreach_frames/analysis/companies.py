@@ -223,15 +223,15 @@ def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -
     return near[0] if near else name
 
 
-def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> pd.Series[Any]:
     """Return a column; raise InvalidInputError if it is missing or not unique."""
     if name not in frame.columns:
         close = suggestion(str(name), [str(column) for column in frame.columns])
-        raise InvalidInputError(f"The frame has no column {quoted(name)}.{close}")
+        raise InvalidInputError(f"{table} has no column {quoted(name)}.{close}")
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"The frame has the column {quoted(name)} more than once. Keep one column, for "
+            f"{table} has the column {quoted(name)} more than once. Keep one column, for "
             "example with frame.loc[:, ~frame.columns.duplicated()]."
         )
     return column

@@ -234,9 +234,9 @@ FORMER = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "arm": ["A", "B"
     [
         ({"previous": [FORMER, FORMER.assign(arm="A")]}, "'b@x.example' has two arms.*'B' and 'A'"),
         ({"previous": FORMER.assign(arm=["A", "C"])}, "arm 'C' in previous is not in shares"),
-        ({"previous": FORMER[["email"]]}, "previous does not have one column 'arm'"),
+        ({"previous": FORMER[["email"]]}, "previous has no column .arm."),
         ({"previous": FORMER[["arm"]]}, "previous has neither"),
-        ({"previous": FORMER[["arm"]], "by": "E-Mail"}, "does not have one column 'E-Mail'"),
+        ({"previous": FORMER[["arm"]], "by": "E-Mail"}, "previous has no column .E-Mail."),
         ({"previous": FORMER, "by": pd.Series(["a"])}, "not a Series"),
         ({"previous": "former.csv"}, "takes a frame or a list of frames"),
         (

@@ -149,36 +149,30 @@ def _events(people: pd.DataFrame, read: pd.DataFrame, name: str | None) -> pd.Da
     """
     at, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
-    _warn_of_unreadable(read, events, name)
+    _warn_of_unreadable(read, events)
     owners = {"asked": read["asked"].iloc[at].array, "contact_id": read["id"].iloc[at].array}
     merged = people.merge(events[_FIELDS].assign(**owners), on="asked")
-    is_other = merged[_AT] < merged["since"]
     if name is not None:
-        is_other |= merged[_SEQUENCE_NAME].fillna(name) != name
-    merged = merged[~is_other].reset_index(drop=True)
+        merged = merged[merged[_SEQUENCE_NAME].fillna(name) == name]
+    merged = merged[~(merged[_AT] < merged["since"])].reset_index(drop=True)
     return merged[[*_OWNERS, *_FIELDS]].astype(_OWNERS)
 
 
-def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame, name: str | None) -> None:
+def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
     """Warn of events without a time, type or sequence, and of dropped data."""
     see = "of.contacts(emails=...) returns"
-    uses = {_AT: "they are kept", _TYPE: "activity_counts() has no column for them"}
-    if name is not None:
-        uses[_SEQUENCE_NAME] = "they are kept"
-    for field, used in uses.items():
-        if lacking := int(events[field].isna().sum()):
-            warn(
-                f"{plural(lacking, 'event')} without a readable {field}: {used}. {see} all events."
-            )
+    uses = dict.fromkeys((_AT, _SEQUENCE_NAME), "they are kept")
+    uses[_TYPE] = "activity_counts() has no column for them"
+    for name, used in uses.items():
+        if lacking := int(events[name].isna().sum()):
+            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} all events.")
     if lacking := int((read["found"] & read[_LIST].isna()).sum()):
         warn(
             f"The activity of {plural(lacking, 'contact')} is missing or cannot be read, so its "
             f"counts are missing. {see} {_LIST}, and {_LIST}{RAW_SUFFIX} if it cannot be read."
         )
     others = [
-        field
-        for field in map(str, events)
-        if field not in _FIELDS and not field.endswith(RAW_SUFFIX)
+        name for name in map(str, events) if name not in _FIELDS and not name.endswith(RAW_SUFFIX)
     ]
     if others:
         warn(f"Undocumented fields of events were dropped: {', '.join(others)}. {see} all fields.")

@@ -323,7 +323,8 @@ class SubmissionReport(Result):
         >>> list(events.columns)[:4]
         ['row', 'contact_id', 'email', 'event_at']
         """
-        return self._activity(list_events, since, all_sequences, client, progress)
+        options = {"since": since, "all_sequences": all_sequences, "progress": progress}
+        return self._activity(list_events, client, options)
 
     def activity_counts(
         self,
@@ -379,21 +380,12 @@ class SubmissionReport(Result):
         >>> "contact_found" in counts.columns
         True
         """
-        return self._activity(count_events, since, all_sequences, client, progress)
+        options = {"since": since, "all_sequences": all_sequences, "progress": progress}
+        return self._activity(count_events, client, options)
 
-    def _activity(
-        self, shape: Any, since: Any, all_sequences: bool, client: Client | None, show: Any
-    ) -> pd.DataFrame:
-        return read_activity(
-            shape,
-            self.rows,
-            self._emails,
-            since=since,
-            sequence_id=self.sequence_id,
-            all_sequences=all_sequences,
-            client=client or self._client,
-            progress=show,
-        )
+    def _activity(self, shape: Any, client: Client | None, options: Any) -> pd.DataFrame:
+        known = {"sequence_id": self.sequence_id, "client": client or self._client, **options}
+        return read_activity(shape, self.rows, self._emails, **known)
 
     def __getstate__(self) -> dict[str, Any]:
         # Do not pickle `_retry` and `_client`: they hold the client and its token.
