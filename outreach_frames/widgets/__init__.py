@@ -1,4 +1,4 @@
-"""Notebook widgets that search people, add leads, set mailbox limits and show the Python code."""
+"""Notebook widgets that search people, add leads and show the Python code."""
 
 from __future__ import annotations
 
