@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames.common.arguments import check_list
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import domain_keys
@@ -137,4 +138,5 @@ def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.
     keys = keys_of(texts_of(column))
     # Pass an array: pandas would align a Series by label instead of by row.
     cells = keys.to_numpy(zero_copy_only=False)
-    return pd.Series(cells, index=column.index, name=column.name, dtype="str")
+    found: pd.Series[str] = pd.Series(cells, index=column.index, name=column.name, dtype=STR)
+    return found

@@ -26,6 +26,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.atomic_files import expanded, require_readable_file
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, shorten, visible
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -63,7 +64,7 @@ from outreach_frames.leads.sending.journal_file import count_leads, erase_texts,
 from outreach_frames.reading.fast_reader import BOM
 from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
-_COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
+_COLUMNS: Final = {"path": STR, "kind": STR, "rows": "Int64", "removed": "boolean"}
 _REASON: Final = "reason"
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
@@ -253,7 +254,7 @@ def forget(
     table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
     # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
-    table = table.astype({**_COLUMNS, _REASON: "str"})
+    table = table.astype({**_COLUMNS, _REASON: STR})
     return table if files else table.drop(columns=_REASON)
 
 

@@ -24,6 +24,7 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.common.arguments import check_id, check_ids
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.errors import (
     AuthenticationError,
@@ -180,7 +181,7 @@ def check(
     client = resolve(client)
     findings = [*_local_findings(client)]
     _Checker(client, findings).run(addresses, lead_list_id)
-    frame = pd.DataFrame(findings, columns=list(COLUMNS), dtype="str")
+    frame = pd.DataFrame(findings, columns=list(COLUMNS), dtype=STR)
     frame["status"] = pd.Categorical(frame["status"], STATUSES, ordered=True)
     return frame
 

@@ -32,6 +32,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # An optional part of jsonschema, which Altair imports; it takes a second to build its grammar.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
+# The tests are written with the text columns of pandas 3, which pandas 2 makes on request.
+if pd.__version__ < "3":
+    pd.set_option("future.infer_string", True)
+
 PEOPLE = 200
 _NUMBERS = itertools.count()
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}

@@ -57,7 +57,9 @@ def leads() -> pd.DataFrame:
             "profnet_url": [None, None, "https://profnet.example/in/cy", URL, None],
             "text": ["two\nlines", 'a "quote"', "=1+1", " n/a", None],
             "number": pd.array([1, 2, None, 4, 5], "Int64"),
-            "day": pd.to_datetime(["2026-03-01", None, "2026-03-03", "2026-03-04", None]),
+            "day": pd.to_datetime(["2026-03-01", None, "2026-03-03", "2026-03-04", None]).as_unit(
+                "us"
+            ),
             "tier": pd.Categorical(["b", EMAIL, "c", None, "b"], ["c", EMAIL, "b"], ordered=True),
             "owner": pd.Categorical(["x", "y", "x", "y", None]),
         }

@@ -26,6 +26,7 @@ from outreach_frames.accounts.companies import (
 from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
 from outreach_frames.common.card import Card, Fact
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.files.result import Result
 from outreach_frames.identity.domains import domain_keys
@@ -105,8 +106,8 @@ class AccountPeople(Result):
             Columns `account_status` (str), `accounts` and `people` (Int64).
         """
         statuses = pd.CategoricalIndex(self._outcomes["account_status"], STATUSES)
-        by_status = self._outcomes.groupby(statuses, dropna=False)["account_people"]
-        dtypes = {"account_status": "str", "accounts": "Int64", "people": "Int64"}
+        by_status = self._outcomes.groupby(statuses, dropna=False, observed=True)["account_people"]
+        dtypes = {"account_status": STR, "accounts": "Int64", "people": "Int64"}
         counts = by_status.agg(["size", "sum"]).reset_index()
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
 
@@ -292,7 +293,7 @@ def _outcome_table(
 ) -> pd.DataFrame:
     listed = [outcomes[row] for row in range(size)]
     found = people[[ROW, "company_id", "company_name"]].astype(
-        {ROW: "int64", "company_id": "str", "company_name": "str"}
+        {ROW: "int64", "company_id": STR, "company_name": STR}
     )
     by_account = found.groupby(ROW)
     best = by_account.nth(0).set_index(ROW).reindex(range(size))
@@ -303,14 +304,14 @@ def _outcome_table(
     ]
     return pd.DataFrame(
         {
-            "account_status": pd.array([outcome.status for outcome in listed], dtype="str"),
+            "account_status": pd.array([outcome.status for outcome in listed], dtype=STR),
             "account_people": by_account.size().reindex(range(size), fill_value=0).astype("Int64"),
             "account_total": pd.array([outcome.total for outcome in listed], dtype="Int64"),
             "account_company_id": best["company_id"].to_numpy(),
             "account_company_name": best["company_name"].to_numpy(),
-            "account_detail": pd.array(details, dtype="str"),
+            "account_detail": pd.array(details, dtype=STR),
         }
-    ).astype({"account_company_id": "str", "account_company_name": "str"})
+    ).astype({"account_company_id": STR, "account_company_name": STR})
 
 
 def _name_several(companies: Sequence[str]) -> str:

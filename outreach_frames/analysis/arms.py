@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.arguments import check_integer, is_usable
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -34,7 +35,7 @@ from outreach_frames.identity.persons import (
     numbers_of,
 )
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
+from outreach_frames.tables.value_text import TEXT, column_texts, compose_texts, strip_texts
 
 _PERSON: Final = "person"
 _A_FORMER: Final = "A table of previous"
@@ -137,7 +138,7 @@ def assign_arms(
         _warn_of_keyless(smallest, "no single email address or profile URL /in/<name>")
     own = _arms_of_keys(smallest, weights, number).tolist()
     arms = [kept.get(person, arm) for person, arm in zip(first.tolist(), own, strict=True)]
-    categories = pd.Index(list(weights), dtype="str")
+    categories = pd.Index(list(weights), dtype=STR)
     column = pd.Categorical.from_codes(arms, categories=categories, ordered=True)
     return frame.assign(**{name: column})
 
@@ -188,7 +189,7 @@ def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) ->
 
 def _smallest_keys(rows: Identifiers, first: Rows) -> pa.Array:
     """Return the smallest certain key of each row's person; `first` has the person's first row."""
-    keys = pd.Series(pa.concat_arrays([rows.email, rows.url]).to_pylist(), np.tile(first, 2), "str")
+    keys = pd.Series(pa.concat_arrays([rows.email, rows.url]).to_pylist(), np.tile(first, 2), STR)
     smallest = keys.dropna().sort_values()
     smallest = smallest[~smallest.index.duplicated()].reindex(first)
     return pa.array(smallest.to_list(), TEXT, from_pandas=True)
@@ -268,7 +269,7 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> Identifiers:
 def _keys_in(column: pd.Series[Any]) -> tuple[Identifiers, Mapping[int, str]]:
     """Return the keys of a column, and the problems of its unreadable cells by row."""
     read = column_texts(column)
-    texts = pc.utf8_normalize(strip_texts(read.texts.cast(TEXT)), form="NFC")
+    texts = compose_texts(strip_texts(read.texts.cast(TEXT)))
     texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
     is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_day, check_integer, check_list, check_one_of
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -166,7 +167,7 @@ def sending_capacity(
     table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     mailboxes, limits = _with_limits(table)
     ramps = _ramps(ramp, mailboxes)
-    statuses = mailboxes["status"].astype("str")
+    statuses = mailboxes["status"].astype(STR)
     rises = np.array([any(ramps.get(row, {}).values()) for row in mailboxes.index], dtype="bool")
     could_send = _are_positive(limits) | rises
     sends = could_send & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
@@ -195,7 +196,7 @@ def sending_capacity(
     day, mailbox = np.nonzero(plan.emails)
     dates, reached, started = plan.days[day], plan.finished[day], plan.started[day]
     senders = distinct[sends].iloc[mailbox]
-    ids, addresses = (senders[name].astype("str") for name in ("id", "email"))
+    ids, addresses = (senders[name].astype(STR) for name in ("id", "email"))
     sent = plan.emails[day, mailbox]
     values = [dates, ids, addresses, sent, reached // each, -(-started // each)]
     return frame_of_columns(CAPACITY, values)
@@ -317,7 +318,7 @@ def _number_of_leads(leads: object) -> int:
 
 
 def _mailbox_ids(mailboxes: pd.DataFrame) -> pd.Series[str]:
-    return mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
+    return mailboxes["id"].astype(STR).fillna(mailboxes["email"].astype(STR))
 
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
@@ -338,7 +339,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
     try:
         if not pd.api.types.is_any_real_numeric_dtype(column):
             # Convert through text, because dates and booleans would become numbers.
-            column = column.astype("str")
+            column = column.astype(STR)
         limits = pd.to_numeric(column).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
@@ -350,7 +351,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
     """Warn of repeated addresses; return which rows to drop, preferring rows that cannot send."""
-    texts = pa.array(mailboxes["email"].astype("str"), from_pandas=True)
+    texts = pa.array(mailboxes["email"].astype(STR), from_pandas=True)
     keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
     ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
     repeats = (ordered.duplicated() & ordered.notna()).sort_index().to_numpy("bool")
@@ -451,9 +452,9 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
 def _warn_cannot_send(others: pd.DataFrame, days: int, days_with_all: int) -> None:
     """Warn of mailboxes that cannot send; report how many days sending would take with them."""
     others = others.sort_values("daily_email_limit", ascending=False)
-    texts = others[["id", "email", "status"]].astype("str")
+    texts = others[["id", "email", "status"]].astype(STR)
     names = texts["email"].fillna(texts["id"]).fillna("a mailbox without id and address")
-    limits = others["daily_email_limit"].map("{:,} a day".format, na_action="ignore")
+    limits = others["daily_email_limit"].map("{:,.0f} a day".format, na_action="ignore")
     rows = zip(
         names, texts["status"].fillna("no status"), limits.fillna("no daily limit"), strict=True
     )

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.analysis.unlist import as_lists
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import records_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
@@ -115,7 +116,7 @@ def _child_table(
         require_columns(frame, ["id", name], f"columns of {name}", owner.source)
         rows, entries = list_entries(frame[name])
         keys = {
-            owner.key.name: frame["id"].iloc[rows].astype("str").array,
+            owner.key.name: frame["id"].iloc[rows].astype(STR).array,
             POSITION: pd.array(np.arange(len(rows)) - np.searchsorted(rows, rows), dtype="Int64"),
         }
         if listed.members:
@@ -209,7 +210,7 @@ def _undocumented_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
     """Build a frame from entries with an undocumented form."""
     objects = [_parse_object(text) for text in entries.to_pylist()]
     child = (
-        undocumented_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+        undocumented_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype=STR)})
     )
     return child.rename(columns={"value": field.name})
 

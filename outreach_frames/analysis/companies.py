@@ -10,6 +10,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, near_names, suggestion
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.persons import Rows, first_known
@@ -120,10 +121,10 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     columns = np.tile(np.arange(len(keys)), len(table))
     tidy: dict[str, Any] = {"company": company_labels(table).array[rows]}
     for place, name in enumerate(LEVELS[: len(next(iter(keys.values())))]):
-        tidy[name] = pd.array([path[place] for path in keys.values()], dtype="str")[columns]
+        tidy[name] = pd.array([path[place] for path in keys.values()], dtype=STR)[columns]
     tidy["people"] = pd.arrays.IntegerArray(numbers.ravel(), missing.ravel())
     tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | (totals == 0)).ravel())
-    tidy[COMPANY_KEY] = ids.astype("str").array[rows]
+    tidy[COMPANY_KEY] = ids.astype(STR).array[rows]
     return pd.DataFrame(tidy)
 
 
@@ -136,23 +137,23 @@ def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
     """Return company names; add the website, id or a number in brackets to shared names."""
-    labels = table["name"].astype("str")
+    labels = table["name"].astype(STR)
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
         if column in table.columns and shared.any():
             known = shared & table[column].notna()
-            labels = labels.mask(known, labels + " (" + table[column].astype("str") + ")")
+            labels = labels.mask(known, labels + " (" + table[column].astype(STR) + ")")
     number = labels.groupby(labels).cumcount() + 1
-    return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype("str") + ")")
+    return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype(STR) + ")")
 
 
 def company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return each row's company id; if it is missing, the profile URL, else the name."""
     present = [key for key in COMPANY_KEYS if key in frame.columns]
     require_columns(frame, present or [COMPANY_KEY], "company columns")
-    identity = pd.Series(pd.NA, frame.index, dtype="str")
+    identity: pd.Series[Any] = pd.Series(pd.NA, frame.index, dtype=STR)
     for column in present:
-        texts = frame[column].astype("str")
+        texts = frame[column].astype(STR)
         prefix = "" if column == present[0] else f"{column}:"
         identity = identity.mask(identity.isna() & texts.str.strip().ne(""), prefix + texts)
         if not identity.isna().any():

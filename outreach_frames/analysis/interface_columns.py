@@ -15,6 +15,7 @@ from outreach_frames.analysis.child_tables import CHILD_TABLES
 from outreach_frames.analysis.segments import SEGMENTS
 from outreach_frames.analysis.tenure import TENURE
 from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.tables.result_columns import (
     ASKED,
     DETAIL,
@@ -98,7 +99,7 @@ def columns(table: str = "people") -> pd.DataFrame:
     'employees in legal'
     """
     rows = _columns_of(check_one_of("table", table, TABLES))
-    return pd.DataFrame(rows, columns=list(Column._fields), dtype="str")
+    return pd.DataFrame(rows, columns=list(Column._fields), dtype=STR)
 
 
 @cache

@@ -17,6 +17,7 @@ from outreach_frames.analysis.companies import (
 )
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.arguments import check_integer
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
@@ -149,7 +150,7 @@ def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:
 def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, Any]:
     """Return the segment number of each row; segments are numbered in order of appearance."""
     try:
-        groups = frame.groupby(keys, dropna=False, sort=False)
+        groups = frame.groupby(keys, dropna=False, sort=False, observed=True)
         return groups.ngroup().to_numpy("int64")
     except TypeError as error:
         raise InvalidInputError(
@@ -164,7 +165,7 @@ def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
     if "id" not in frame.columns:
         return rows
     require_columns(frame, ["id"], "ids of people")
-    numbers = pd.factorize(frame["id"].astype("str"))[0]
+    numbers = pd.factorize(frame["id"].astype(STR))[0]
     return np.where(numbers < 0, rows, numbers)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.errors import InvalidInputError
 
 # Fields that do not help a reader: constants, ids and URLs.
@@ -64,7 +65,7 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
         for _, column in frame.items()
     ]
     if not columns:
-        return frame.copy(deep=False)
+        return snapshot(frame)
     result = pd.concat(columns, axis="columns")
     result.columns = frame.columns
     result.attrs = dict(frame.attrs)
@@ -102,7 +103,7 @@ def join_lists(lists: pa.Array, sep: str) -> pa.Array:
 
 
 def _join_column(lists: pa.Array, sep: str) -> Any:
-    return pd.array(join_lists(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
+    return pd.array(join_lists(lists, sep).to_numpy(zero_copy_only=False), dtype=STR)
 
 
 def _to_texts(values: pa.Array) -> pa.Array:

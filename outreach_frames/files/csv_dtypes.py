@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas.api.types import is_object_dtype, pandas_dtype
+from pandas.api.types import is_object_dtype
 
 from outreach_frames import spec
+from outreach_frames.common.pandas_versions import STR, dtype_named
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.json_columns import read_json_texts, write_json_texts
 from outreach_frames.tables.schema import empty_table, to_frame
@@ -63,7 +64,7 @@ def text_model(name: str) -> Model:
 
 @cache
 def _text_model() -> Model:
-    return encode(pd.Series(dtype="str"), "")[1]
+    return encode(pd.Series(dtype=STR), "")[1]
 
 
 def default_model(name: str) -> Model:
@@ -129,7 +130,7 @@ def _restore(column: pa.ChunkedArray, metadata: Mapping[bytes, bytes]) -> Any:
             parse = decimal.Decimal if metadata[_ENCODING] == _DECIMAL else json.loads
             cells = [None if text is None else parse(text) for text in cells]
         return pd.Series(cells, dtype=object)
-    dtype: Any = pandas_dtype(metadata[_DTYPE].decode())
+    dtype: Any = dtype_named(metadata[_DTYPE].decode())
     if hasattr(dtype, "__from_arrow__"):
         return dtype.__from_arrow__(column)
     if column.null_count and dtype.kind in "iub":
@@ -167,7 +168,7 @@ def _to_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, byte
     """Return a column's Arrow form and field metadata."""
     dtype: Any = series.dtype
     if isinstance(dtype, pd.PeriodDtype):
-        return _to_arrow(series.astype("str"))
+        return _to_arrow(series.astype(STR))
     if is_object_dtype(dtype):
         return _encode_objects(series)
     if not isinstance(dtype, np.dtype) and not hasattr(dtype, "__from_arrow__"):
@@ -181,7 +182,7 @@ def _to_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, byte
 
 def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
     try:
-        return bool(pandas_dtype(str(dtype)) == dtype)
+        return bool(dtype_named(str(dtype)) == dtype)
     except TypeError:
         return False
 

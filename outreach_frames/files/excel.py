@@ -393,7 +393,7 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
         return join_lists(lists, LIST_SEPARATOR)
     try:
         array = pa.array(column.array, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
         return None
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from outreach_frames.analysis.interface_columns import meanings
 from outreach_frames.common.atomic_files import check_suffix, replace_file
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns, frame_without_columns
@@ -129,20 +130,24 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
     if there <= levels:
         return _frame_without_columns(table, noted, source)
-    arrow = {
-        column["name"]
-        for column in noted["columns"]
-        if column["name"] in there and column["numpy_type"].endswith(_ARROW_DTYPE)
-    }
+    dtypes = {one["field_name"]: one["numpy_type"] for one in noted["columns"]}
+    arrow = {name for name in there if dtypes.get(name, "").endswith(_ARROW_DTYPE)}
     arrow.update(json.loads(table.schema.metadata.get(OWN_METADATA, b"[]")))
-    arrow -= levels
-    kept = [column for column in noted["columns"] if column["name"] not in arrow]
+    # Arrow makes objects of text for pandas 2.
+    text = {name for name in there if dtypes.get(name) == str(STR)}
+    own = (arrow | text) - levels
+    kept = [column for column in noted["columns"] if column["field_name"] not in own]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
     # Add a column, because to_pandas would lose the number of rows of a table without columns.
     rows = "".join(table.column_names) + "_rows"
-    rest = table.drop_columns(list(arrow)).append_column(rows, pa.nulls(len(table)))
+    rest = table.drop_columns(list(own)).append_column(rows, pa.nulls(len(table)))
     frame = rest.replace_schema_metadata(metadata).to_pandas()
-    others = {name: pd.arrays.ArrowExtensionArray(table.column(name)) for name in arrow}
+    others = {
+        name: (STR.__from_arrow__ if name in text else pd.arrays.ArrowExtensionArray)(
+            table.column(name)
+        )
+        for name in own
+    }
     names = [name for name in table.column_names if name in others or name in frame.columns]
     units = {
         column["name"]: np.datetime_data(column["numpy_type"])[0]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_PREFIX, company_labels
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.source import Source
 from outreach_frames.history.values import texts
@@ -39,13 +40,16 @@ class Headcounts:
     @cached_property
     def table(self) -> pd.DataFrame:
         """The headcounts as a tidy table, one row per company and department."""
-        before, after = (cast("pd.Series[Any]", side.stack()) for side in (self.before, self.after))
+        before, after = (
+            cast("pd.Series[Any]", side.stack(future_stack=True)).astype("Int64")
+            for side in (self.before, self.after)
+        )
         rows, departments = (before.index.get_level_values(level) for level in (0, 1))
         change = after - before
         table = {
             "company_id": self.companies["id"].array[rows],
             "company": company_labels(self.companies).array[rows],
-            "department": departments.astype("str"),
+            "department": departments.astype(STR),
             "before": before.array,
             "after": after.array,
             "change": change.array,

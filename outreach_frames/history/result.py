@@ -8,6 +8,7 @@ from typing import Final
 import pandas as pd
 
 from outreach_frames.common.card import Card, Details, Fact
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
@@ -99,7 +100,7 @@ class PeopleComparison(Result):
         """
         facts = [(fact.name, fact.number, fact.text) for fact in self._facts()]
         counts = pd.DataFrame(facts, columns=["item", "count", "note"])
-        return counts.astype({"item": "str", "count": "Int64", "note": "str"})
+        return counts.astype({"item": STR, "count": "Int64", "note": STR})
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         return {

@@ -18,6 +18,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_day, is_day
 from outreach_frames.common.atomic_files import expanded, unreadable, unwritable
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -196,7 +197,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             "date": pd.array([one.date for one in found], dtype="datetime64[us]"),
             "people": pd.array([people for people, _ in facts], dtype="Int64"),
             "filters": pd.Series([filters for _, filters in facts], dtype=object),
-            "path": pd.array([str(one.path) for one in found], dtype="str"),
+            "path": pd.array([str(one.path) for one in found], dtype=STR),
         }
     )
 

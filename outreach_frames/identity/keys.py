@@ -30,7 +30,7 @@ from outreach_frames.identity.cells import (
     reading_of,
 )
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
-from outreach_frames.tables.value_text import hidden_in_texts, strip_texts
+from outreach_frames.tables.value_text import compose_texts, hidden_in_texts, strip_texts
 
 # A frequent form of email that is normalised without a library: ASCII, and too short for any part
 # to exceed its limit.
@@ -311,8 +311,7 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
     >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
     ['acme ag', 'acme ag']
     """
-    names = pc.utf8_normalize(strip_texts(texts.cast(pa.large_string())), form="NFC")
-    return pc.utf8_lower(names)
+    return pc.utf8_lower(compose_texts(strip_texts(texts.cast(pa.large_string()))))
 
 
 def _fill_other_keys(

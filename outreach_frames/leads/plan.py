@@ -17,6 +17,7 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
+from outreach_frames.common.pandas_versions import snapshot
 from outreach_frames.identity.persons import first_rows, first_valid_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows
@@ -483,6 +484,6 @@ def _keys(checked: CheckedRows) -> pa.RecordBatch:
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
     """Copy a frame, including its labels, which a shallow copy would share."""
-    snapshot = frame.copy(deep=False)
-    snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
-    return snapshot
+    copy = snapshot(frame)
+    copy.index, copy.columns = frame.index.copy(), frame.columns.copy()
+    return copy

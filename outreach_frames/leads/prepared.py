@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers, identifiers
@@ -74,7 +75,7 @@ class PreparedLeads:
     @property
     def frame(self) -> pd.DataFrame:
         """A copy of the frame from the time of planning."""
-        return self._frame.copy(deep=False)
+        return snapshot(self._frame)
 
     @property
     def emails(self) -> pa.Array:
@@ -85,7 +86,7 @@ class PreparedLeads:
     @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
-        return self.checked.problems.copy(deep=False)
+        return snapshot(self.checked.problems)
 
     @property
     def overrides(self) -> dict[str, int]:
@@ -262,7 +263,8 @@ def _unsent_rows(
 ) -> pd.DataFrame:
     """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
-    errors = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
+    errors = problems.astype({"row": "int64"})
+    errors = errors[~checked.is_valid[errors["row"].to_numpy()]]
     codes = errors[~errors["code"].isin(HARMLESS)].groupby("row")["code"].first()
     details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
@@ -278,7 +280,7 @@ def _unsent_rows(
         {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
         index=duplicates,
     )
-    unsent = pd.concat([invalid, duplicate]).astype("str").sort_index()
+    unsent = pd.concat([invalid.astype(STR), duplicate.astype(STR)]).sort_index()
     return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
 

@@ -17,6 +17,7 @@ from outreach_frames.analysis.companies import (
 )
 from outreach_frames.analysis.companies import headcount as headcount_table
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
@@ -330,7 +331,7 @@ def _tidy(data: FrameLike, level: Level) -> pd.DataFrame:
     if COMPANY_KEY not in tidy.columns:
         tidy = tidy.assign(**{COMPANY_KEY: tidy["company"]})
     numbers = to_numbers(tidy[["people", "share"]])
-    return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN), **numbers)
+    return tidy.assign(company=tidy["company"].astype(STR).fillna(NOT_GIVEN), **numbers)
 
 
 def _named_companies(tidy: pd.DataFrame, company: object) -> list[str]:

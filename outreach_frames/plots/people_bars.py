@@ -15,6 +15,7 @@ from outreach_frames.analysis import companies
 from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.analysis.tenure import tenure as tenure_table
 from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
@@ -174,7 +175,7 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     top = canvas.check_top(top)
     table = companies.companies(data) if "company_size" in data.columns else data
     companies.require_columns(table, ["size"], "company sizes")
-    sizes = table["size"].astype("str").fillna(NOT_GIVEN).value_counts()
+    sizes = table["size"].astype(STR).fillna(NOT_GIVEN).value_counts()
     return plot_bars(
         ax,
         sizes.to_frame("companies").rename(index=size_label),
@@ -249,7 +250,7 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
 
 def _key_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the labels of a segment column's values."""
-    texts = column.astype("str").fillna(NOT_GIVEN)
+    texts = column.astype(STR).fillna(NOT_GIVEN)
     if column.name in _SIZE_COLUMNS:
         return texts.map(size_label)
     return texts.map(department_label) if "department" in str(column.name) else texts

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator
 
 from outreach_frames.analysis.companies import require_columns
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
@@ -130,7 +131,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         return canvas.show_empty(axes, "0 leads, in 0 sending days", "No sending days to show")
     table = table.assign(
         date=_dates(table["date"]),
-        email=table["email"].astype("str").fillna(NOT_GIVEN),
+        email=table["email"].astype(STR).fillna(NOT_GIVEN),
         emails=canvas.check_numbers(table, "emails"),
         leads_reached=canvas.check_numbers(table, "leads_reached").fillna(0),
     )
@@ -155,9 +156,9 @@ def _rows_by_status(data: Any) -> pd.Series:
     frame = canvas.check_frame(data, _OUTCOME_INPUT)
     require_columns(frame, ["status"], "statuses", _OUTCOME_INPUT)
     if "rows" in frame.columns:
-        statuses = frame["status"].astype("str").fillna(NOT_GIVEN)
+        statuses = frame["status"].astype(STR).fillna(NOT_GIVEN)
         return canvas.check_numbers(frame, "rows").fillna(0).groupby(statuses, sort=False).sum()
-    counts = frame["status"].astype("str").fillna(NOT_GIVEN).value_counts()
+    counts = frame["status"].astype(STR).fillna(NOT_GIVEN).value_counts()
     # The sort is stable: within a kind, the most frequent status stays first.
     return counts.loc[sorted(counts.index, key=lambda status: _status_kind(str(status)))]
 
@@ -172,7 +173,7 @@ def _dates(column: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column):
         return pd.to_datetime(column)
     try:
-        return pd.to_datetime(column.astype("str"), format="%Y-%m-%d")
+        return pd.to_datetime(column.astype(STR), format="%Y-%m-%d")
     except ValueError as error:
         raise InvalidInputError(
             f"The column 'date' has values not in the format YYYY-MM-DD: {error}. Correct them."

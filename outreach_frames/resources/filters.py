@@ -12,6 +12,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.resources.counts import count_searches
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import report_unknown_values
@@ -43,11 +44,11 @@ def filters() -> pd.DataFrame:
     known: list[Sequence[str] | None] = [one.suggestions or None for one in spec.FILTERS]
     return pd.DataFrame(
         {
-            "name": pd.array([one.name for one in spec.FILTERS], dtype="str"),
-            "type": pd.array([one.type for one in spec.FILTERS], dtype="str"),
-            "group": pd.array([one.group for one in spec.FILTERS], dtype="str"),
+            "name": pd.array([one.name for one in spec.FILTERS], dtype=STR),
+            "type": pd.array([one.type for one in spec.FILTERS], dtype=STR),
+            "group": pd.array([one.group for one in spec.FILTERS], dtype=STR),
             "values": pd.Series(known, dtype=_LIST_OF_TEXT),
-            "excludes": pd.array([one.excludes or None for one in spec.FILTERS], dtype="str"),
+            "excludes": pd.array([one.excludes or None for one in spec.FILTERS], dtype=STR),
         }
     )
 
@@ -115,8 +116,8 @@ def explain_search(
         counted = rows[: max(len(counts) - 1, 0)]
         frame = pd.DataFrame(
             {
-                "filter": pd.array([name for name, _, _ in counted], dtype="str"),
-                "value": pd.array([value for _, value, _ in counted], dtype="str"),
+                "filter": pd.array([name for name, _, _ in counted], dtype=STR),
+                "value": pd.array([value for _, value, _ in counted], dtype=STR),
                 "people_without": pd.array(counts[1:], dtype="Int64"),
             }
         )

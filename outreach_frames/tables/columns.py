@@ -31,7 +31,7 @@ def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         if levels > 1
         else pd.Index(names)
     )
-    result = pd.concat([frame, appended], axis=1)
+    result = pd.concat([frame, appended], axis=1) if taken else appended
     result.columns.names = frame.columns.names
     result.attrs = dict(frame.attrs)
     return result

@@ -125,6 +125,11 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
         # Compare types as text, because Arrow's comparison ignores the names of list elements.
         if str(target) != str(column.type):
             table = table.set_column(place, name, _cast(column, target))
+    for place, column in enumerate(table.columns):
+        if pa.types.is_floating(column.type):
+            # Pandas 2 would keep NaN beside missing values.
+            plain = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+            table = table.set_column(place, table.column_names[place], plain)
     frame = to_frame(table, "numpy_nullable")
     attrs = metadata.get("attributes") or {}
     if isinstance(attrs, dict):

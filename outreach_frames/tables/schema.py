@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common.pandas_versions import STR
 
 DtypeBackend = Literal["numpy_nullable", "pyarrow"]
 
@@ -28,8 +29,8 @@ _NULLABLE: Final = {
     pa.float32(): pd.Float32Dtype(),
     pa.float64(): pd.Float64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
-    pa.string(): pd.StringDtype(na_value=float("nan")),
-    pa.large_string(): pd.StringDtype(na_value=float("nan")),
+    pa.string(): STR,
+    pa.large_string(): STR,
 }
 _DEFAULT_CONVERSION: Final = (pa.TimestampType, pa.DurationType, pa.DictionaryType)
 

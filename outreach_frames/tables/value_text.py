@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,13 @@ def strip_texts(texts: pa.Array) -> pa.Array:
     trimmed = pc.utf8_trim(texts, BLANKS + hidden_in_texts(texts))
     # Return the same array if nothing changes: a copy of a million texts wastes memory.
     return texts if trimmed.equals(texts) else trimmed
+
+
+def compose_texts(texts: pa.Array) -> pa.Array:
+    """Return texts in Unicode's composed form, NFC; some versions of Arrow decompose letters."""
+    is_other = pc.invert(pc.string_is_ascii(texts)).fill_null(False)
+    composed = [unicodedata.normalize("NFC", text) for text in texts.filter(is_other).to_pylist()]
+    return pc.replace_with_mask(texts, is_other, pa.array(composed, texts.type))
 
 
 def hidden_in_texts(texts: pa.Array) -> str:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
@@ -299,7 +300,7 @@ def count_overrides(texts: pa.Array) -> dict[str, int]:
 def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:
     """Return one row per problem, in row order, with the rows' index labels."""
     ordered = sorted(problems, key=lambda problem: problem.row)
-    dtypes = {"row": "Int64", **dict.fromkeys(Problem._fields[1:], "str")}
+    dtypes = {"row": "Int64", **dict.fromkeys(Problem._fields[1:], STR)}
     table = pd.DataFrame(ordered, columns=list(dtypes), dtype="object").astype(dtypes)
     labels = index.to_flat_index().take([problem.row for problem in ordered])
     table.insert(1, "index", pd.Series(labels))

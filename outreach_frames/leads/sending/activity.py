@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.client.client import Client
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -29,7 +30,7 @@ SENT: Final = "sent"
 _READ: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 _FIELDS: Final = [field.name for field in spec.ACTIVITY]
 _AT, _TYPE, _, _SEQUENCE_NAME = _FIELDS
-_OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
+_OWNERS: Final = {"row": "Int64", "contact_id": STR, "email": STR}
 _LIST: Final = "recent_activity"
 
 # A function that builds a frame from a report's rows, their events, and for each row whether it
@@ -69,11 +70,11 @@ def read_activity(
             "df.outreach.report(journal=...)."
         )
     sent = pd.DataFrame({"row": rows.index}).assign(
-        email=pd.array(emails.to_pylist(), dtype="str"),
+        email=pd.array(emails.to_pylist(), dtype=STR),
         key=pc.coalesce(email_keys(emails), emails).to_pylist(),
         since=_limits(since, rows["sent_at"]),
     )[rows["status"].isin(_READ)]
-    people = sent.dropna(subset="email")
+    people = sent.dropna(subset="email").copy()
     # Read one contact for all spellings of an address.
     people["asked"] = people.groupby("key")["email"].transform("first")
     if since is not None and (undated := int(people["since"].isna().sum())):

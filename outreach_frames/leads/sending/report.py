@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card
+from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
@@ -29,9 +30,9 @@ from outreach_frames.tables.columns import append_columns, clashing_names, drop_
 # The columns of `rows`: label, outcome and request.
 _DTYPES: Final = {
     "index": "object",
-    "status": "str",
-    "detail": "str",
-    "error_code": "str",
+    "status": STR,
+    "detail": STR,
+    "error_code": STR,
     "chunk": "Int64",
     "attempts": "Int64",
     "sent_at": "datetime64[us, UTC]",
@@ -114,8 +115,7 @@ class SubmissionReport(Result):
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: OutreachError | None = error
         self.dry_run: Final = dry_run
-        # A shallow copy: later changes of the caller's frame have no effect on it.
-        self._frame = _own_columns(frame).copy(deep=False)
+        self._frame = snapshot(_own_columns(frame))
         self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
     @property
@@ -144,7 +144,7 @@ class SubmissionReport(Result):
         order = [*known, *(status for status in counts.index if status not in known)]
         return pd.DataFrame(
             {
-                "status": pd.array(order, dtype="str"),
+                "status": pd.array(order, dtype=STR),
                 "rows": pd.array([int(counts[status]) for status in order], dtype="Int64"),
             }
         )

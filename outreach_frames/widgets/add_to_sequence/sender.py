@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.common.pandas_versions import snapshot
 from outreach_frames.common.text import plural
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
@@ -109,7 +110,7 @@ class Sender:
 
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
         """Return a function, callable in any thread, that plans the frame in its current state."""
-        frame = self._plan.frame if self.is_fixed else self._frame.copy(deep=False)
+        frame = self._plan.frame if self.is_fixed else snapshot(self._frame)
         columns = value[EMAIL], value[PROFNET_URL]
         others = [keys for known, keys in self._keys.items() if known != columns]
         earlier = tuple(others) if self.is_fixed else ()

@@ -1,0 +1,95 @@
+"""Text columns of the dtype object, which pandas 2 infers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.common.pandas_versions import STR
+from outreach_frames.errors import OutreachWarning
+
+if TYPE_CHECKING:
+    from outreach_frames.client.client import Client
+    from outreach_frames.sandbox import Sandbox
+
+
+def frame_of_objects() -> pd.DataFrame:
+    """Make leads whose text columns have the dtype object, with missing cells."""
+    cells = {
+        "email": ["ada@x.example", None, "ADA@x.example", "n/a"],
+        "profnet_url": [None, "https://p.example/in/bob", None, None],
+        "Company": ["Acme", float("nan"), "Acme", None],
+    }
+    return pd.DataFrame(cells, dtype=object)
+
+
+def test_objects_are_sent_as_texts_are(client: Client, sandbox: Sandbox) -> None:
+    """Objects and texts have the same outcomes and the same data; missing cells are not sent."""
+    frame = frame_of_objects()
+    sequence_id = sandbox.sequence_ids["accepts_any"]
+    outcomes = [
+        each.outreach.add_to_sequence(sequence_id, data={"company": "Company"}, dry_run=True).rows
+        for each in (frame, frame.astype(STR))
+    ]
+    pd.testing.assert_frame_equal(*outcomes)
+    assert outcomes[0]["status"].tolist()[2:] == ["duplicate_in_frame", "invalid"]
+    assert outcomes[0].dtypes[["status", "detail"]].tolist() == [STR, STR]
+
+
+def test_a_later_change_of_the_frame_does_not_change_the_plan(
+    client: Client, sandbox: Sandbox
+) -> None:
+    """A plan, its problems and its report show the cells from the time of planning."""
+    frame = frame_of_objects()
+    plan = frame.outreach.plan(sandbox.sequence_ids["accepts_any"])
+    frame.loc[0, "email"] = "eve@x.example"
+    frame["Company"] = "Other"
+    assert plan.frame["email"][0] == "ada@x.example"
+    assert plan.frame["Company"][0] == "Acme"
+    shown, problems = plan.frame, plan.problems
+    shown.loc[0, "email"] = "eve@x.example"
+    problems.loc[0, "message"] = ""
+    assert plan.frame["email"][0] == "ada@x.example"
+    assert plan.problems["message"][0]
+
+
+def test_objects_are_matched_and_assigned_as_texts_are() -> None:
+    """`match`, `without` and `assign_arms` give objects and texts the same results."""
+    frame = frame_of_objects()
+    texts = frame.astype(STR)
+    known = pd.DataFrame({"email": ["ada@X.example"]})
+    shares = {"A": 1, "B": 1}
+    matches = [each.outreach.match(known) for each in (frame, texts)]
+    pd.testing.assert_frame_equal(*matches)
+    assert matches[0]["match_row"].notna().tolist() == [True, False, True, False]
+    with pytest.warns(OutreachWarning):
+        arms = [each.outreach.assign_arms(shares, by="person", seed=3) for each in (frame, texts)]
+    pd.testing.assert_series_equal(arms[0]["arm"], arms[1]["arm"])
+    assert arms[0]["arm"].cat.categories.dtype == STR
+
+
+@pytest.mark.parametrize("name", ["leads.csv", "leads.parquet", "leads.xlsx"])
+def test_missing_objects_come_back_as_missing(tmp_path: Path, name: str) -> None:
+    """Files keep missing cells of objects as missing, not as the text "nan" or "None"."""
+    frame = frame_of_objects()
+    path = tmp_path / name
+    getattr(frame.outreach, {".csv": "to_csv", ".xlsx": "to_excel"}.get(path.suffix, "to_parquet"))(
+        path
+    )
+    back = of.read_prospects(path)
+    assert back.isna().to_numpy().tolist() == frame.isna().to_numpy().tolist()
+    assert back["email"].tolist()[0] == "ada@x.example"
+
+
+def test_found_people_have_text_columns(client: Client) -> None:
+    """Frames of the service have text columns, whatever pandas infers."""
+    people = of.search_people(limit=None)
+    assert {people[name].dtype for name in ("id", "name", "title")} == {STR}
+    accounts = pd.DataFrame({"Website": [people["company_website"][0], None]})
+    found = accounts.outreach.find_people(domain="Website", per_company=2)
+    assert found.people["id"].dtype == STR
+    assert found.accounts["account_status"].tolist()[1:] == ["invalid"]
