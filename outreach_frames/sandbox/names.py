@@ -18,7 +18,7 @@ PROFNET: Final = "https://profnet.example"
 FEMALE, MALE, NONBINARY = GENDERS = ("female", "male", "nonbinary")
 
 # Letters that Unicode does not decompose into a base letter and an accent.
-_TRANSLITERATIONS: Final = str.maketrans(
+UNDECOMPOSED: Final = str.maketrans(
     {
         "ß": "ss",
         "ø": "o",
@@ -53,7 +53,7 @@ def slug(text: str) -> str:
     >>> slug("Jörn Großmann")
     'jorn-grossmann'
     """
-    plain = unicodedata.normalize("NFKD", text.translate(_TRANSLITERATIONS))
+    plain = unicodedata.normalize("NFKD", text.translate(UNDECOMPOSED))
     plain = plain.encode("ascii", "ignore").decode().lower().replace("'", "")
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 

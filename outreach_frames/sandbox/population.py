@@ -1,7 +1,7 @@
 """Create, fill and sample the tables of companies and people.
 
-Search filters read narrow tables; separate tables store the bodies. Searched texts are case-folded;
-numbers and positions count from 0.
+Search filters read narrow tables; separate tables store the bodies. `search` prepares the
+searched texts. Numbers and positions count from 0.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import orjson
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import new_rng
+from outreach_frames.sandbox.search import place_words, words
 from outreach_frames.sandbox.world import investors, schools, users
 
 # Larger worlds have more people per company; `MAX_COMPANIES` bounds memory.
@@ -69,11 +70,11 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     for table, columns in _TABLES.items():
         connection.execute(f"CREATE TABLE {table} ({columns})")
     learned = schools(seed)
-    _insert(connection, "schools", ((s.number, s.id, s.name, s.name.casefold()) for s in learned))
+    _insert(connection, "schools", ((s.number, s.id, s.name, words(s.name)) for s in learned))
     known = enumerate(users(seed))
     _insert(connection, "network_users", ((bit, user.email.casefold()) for bit, user in known))
     funds = enumerate(investors(seed))
-    _insert(connection, "investors", ((number, name, name.casefold()) for number, name in funds))
+    _insert(connection, "investors", ((number, name, words(name)) for number, name in funds))
     employers = _fill_companies(connection, seed, company_count(people))
     roles: dict[careers.Role, int] = {}
     places: dict[str, int] = {}
@@ -82,9 +83,12 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
         batch = [careers.new_person(position, market, rng) for position in positions]
         _insert_people(connection, positions[0], batch, roles, places)
         connection.commit()
-    folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
-    _insert(connection, "roles", folded)
-    _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
+    _insert(
+        connection,
+        "roles",
+        ((number, words(role.title), *role[1:]) for role, number in roles.items()),
+    )
+    _insert(connection, "places", ((number, place_words(text)) for text, number in places.items()))
     for index, columns in _INDEXES.items():
         connection.execute(f"CREATE INDEX {index} ON {columns}")
     connection.commit()
@@ -101,21 +105,28 @@ def company_count(people: int) -> int:
 
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
     """Add people to a filled database, at consecutive positions from `first`."""
-    roles = {person.role: find_or_add(connection, "roles", *person.role) for person in joining}
-    places = {one.location: find_or_add(connection, "places", one.location) for one in joining}
+    roles = {person.role: role_number(connection, person.role) for person in joining}
+    places = {
+        one.location: _find_or_add(connection, "places", place_words(one.location))
+        for one in joining
+    }
     _insert_people(connection, first, joining, roles, places)
 
 
-def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
+def role_number(connection: sqlite3.Connection, role: careers.Role) -> int:
+    """Return the number of a role; add it if it is new."""
+    return _find_or_add(connection, "roles", words(role.title), *role[1:])
+
+
+def _find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
     """Return the `number` of a role or place; add the role or place if it is new."""
     columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
     marks = ", ".join("?" * len(texts))
-    folded = [text.casefold() for text in texts]
     query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608 - from _TABLES
-    found = connection.execute(query, folded).fetchone()
+    found = connection.execute(query, texts).fetchone()
     if found is None:
         found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-        _insert(connection, table, [(*found, *folded)])
+        _insert(connection, table, [(*found, *texts)])
     return int(found[0])
 
 
@@ -168,10 +179,10 @@ def _company_row(employer: Employer) -> tuple[object, ...]:
     return (
         employer.number,
         employer.id,
-        employer.name.casefold(),
+        words(employer.name),
         employer.domain,
         employer.profnet_url,
-        employer.city.location.casefold(),
+        place_words(employer.city.location),
         employer.size,
         employer.type,
         employer.industry.name.casefold(),
@@ -193,7 +204,7 @@ def _insert_people(
         (
             (
                 position,
-                person.name.casefold(),
+                words(person.name),
                 roles.setdefault(person.role, len(roles)),
                 places.setdefault(person.location, len(places)),
                 person.company,
