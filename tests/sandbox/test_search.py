@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
+import hypothesis
 import orjson
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.sandbox.population import fill
 from outreach_frames.sandbox.rules import Refusal
-from outreach_frames.sandbox.search import RULES, SWITCHES, TITLE_EXACT, WHOLE_GROUPS, PeopleIndex
+from outreach_frames.sandbox.search import (
+    RULES,
+    SWITCHES,
+    TITLE_EXACT,
+    WHOLE_GROUPS,
+    PeopleIndex,
+    place_words,
+    words,
+)
 
 pytestmark = pytest.mark.long
 
@@ -216,12 +228,14 @@ def test_the_search_agrees_with_visible_fields(world: World, name: str) -> None:
 
 def plain_words(text: str) -> list[str]:
     """Return the words of a text, lowercase and without accents, letter by letter."""
+    dotless = "\N{LATIN SMALL LETTER DOTLESS I}"
+    without_stroke = {"ł": "l", "ø": "o", "đ": "d", "æ": "ae", dotless: "i"}
     written = ""
     for letter in unicodedata.normalize("NFD", text.casefold()):
         name = unicodedata.name(letter, "")
-        letter = {"ł": "l", "ø": "o", "đ": "d", "æ": "ae", "ı": "i"}.get(letter, letter)
         if not unicodedata.combining(letter):
-            written += letter if letter.isalnum() or "VOWEL SIGN" in name else " "
+            plain = without_stroke.get(letter, letter)
+            written += plain if letter.isalnum() or "VOWEL SIGN" in name else " "
     return written.split()
 
 
@@ -256,8 +270,8 @@ SEARCHED_TEXTS: dict[str, tuple[Callable[[Person], str], Callable[[str, str], bo
 
 
 @pytest.mark.parametrize("name", SEARCHED_TEXTS)
-@given_data(data=st.data())
-@settings(max_examples=40, deadline=None)
+@hypothesis.given(data=st.data())
+@settings(max_examples=25, deadline=None)
 def test_texts_match_by_words(world: World, name: str, data: st.DataObject) -> None:
     """Any part of a text matches the same people as a comparison of words, one by one."""
     text_of, matches = SEARCHED_TEXTS[name]
@@ -274,23 +288,29 @@ def test_texts_match_by_words(world: World, name: str, data: st.DataObject) -> N
     ("name", "value", "found", "missed"),
     [
         ("person_titles", "CTO", "CTO", "Director"),
-        ("person_titles", "dir", "Director", "Co-director"),
+        ("person_titles", "dir", "Director", "Redirector"),
         ("person_titles", "software eng", "Software Engineer", "Engineer of Software"),
         ("person_titles", "engineer software", "Engineer, Software", "Software Engineer"),
         ("person_titles", "vp", "VP, Sales", "VPN Engineer"),
         ("person_locations", "DE", "Delft, DE", "Paris, Île-de-France, France"),
-        ("person_locations", "munchen", "München, Bavaria, Germany", "Bad München-Ost"),
+        ("person_locations", "munchen", "München, Bavaria, Germany", "Garching, Bavaria, Germany"),
         ("person_locations", "Munich, Germany", "Munich, Bavaria, Germany", "Germany, Munich"),
-        ("person_locations", "York", "New York, New York, United States", "Yorkshire, England"),
+        ("person_locations", "York", "New York, New York, United States", "Newyork, England"),
         ("person_name", "jose", "José Núñez", "Banjose Li"),
         ("person_name", "प्रि", "प्रिया शर्मा", "अप्रिया"),
     ],
 )
 def test_how_a_text_matches(name: str, value: str, found: str, missed: str) -> None:
     """Short values are whole words or places, longer ones prefixes, without accents."""
-    texts, searched = (place_words, ":places") if "loc" in name else (words, ":words")
-    assert _TABLES[searched](value) in texts(found)
-    assert _TABLES[searched](value) not in texts(missed)
+    column = {"person_titles": "roles.title", "person_locations": "places.location"}
+    table, field = column.get(name, "people.name").split(".")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        fill(connection, people=1, seed=0)
+        for text, total in ((found, 1), (missed, 0)):
+            searched = place_words(text) if field == "location" else words(text)
+            connection.execute(f"UPDATE {table} SET {field} = ?", [searched])
+            query = {name: value if field == "name" else [value]}
+            assert PeopleIndex(connection).search(query, page=1, page_size=1)[0] == total, text
 
 
 def test_accented_and_other_letters_are_found_in_any_case(world: World) -> None:
@@ -309,6 +329,9 @@ def test_titles_match_in_part_or_exactly(world: World) -> None:
     exact = world.found({"person_titles": ["software engineer"], TITLE_EXACT: True})
     assert {world.people[body]["title"] for body in exact} == {"Software Engineer"}
     assert exact < part
+    accented = {"person_titles": ["SÓFTWARE engineer"], TITLE_EXACT: True}
+    assert world.found(accented) == exact
+    assert not world.found({"person_titles": ["software eng"], TITLE_EXACT: True})
     assert world.found({"person_titles": ["software engineer"], TITLE_EXACT: False}) == part
 
 
@@ -416,7 +439,7 @@ def test_many_exact_titles(world: World) -> None:
     assert world.total({"person_titles": many, TITLE_EXACT: True}) == 0
 
 
-@pytest.mark.parametrize("filters", [{}, {"company_focuses": ["b2b"]}, {"person_name": "anna"}])
+@pytest.mark.parametrize("filters", [{}, {"company_focuses": ["b2b"]}, {"person_name": "mar"}])
 @pytest.mark.parametrize("page_size", [1, 7, 100])
 def test_pages_have_no_gaps_and_no_repeats(
     world: World, filters: dict[str, object], page_size: int
