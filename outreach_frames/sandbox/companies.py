@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, compress
+from itertools import accumulate, pairwise
 from math import exp, log
 from random import Random
 from typing import Any, Final
 
-import orjson
-
 from outreach_frames import spec
-from outreach_frames.sandbox.headcount import headcounts
-from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, postcode, slug
-from outreach_frames.sandbox.vocabulary import (
-    ANY_COUNTRY,
-    ANY_INDUSTRY,
-    WORDS,
-    City,
-    Country,
-    Industry,
-    Weighted,
+from outreach_frames.sandbox import vocabulary
+from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, WORDS, City, Country, Industry, draw
+from outreach_frames.sandbox.world import (
+    INVESTORS,
+    PROFNET,
+    TODAY,
+    invented_stem,
+    new_id,
+    new_rng,
+    slug,
 )
-from outreach_frames.sandbox.world import INVESTORS, TODAY
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -42,33 +39,13 @@ def _bounds(label: str) -> tuple[int, int]:
 
 
 SIZES: Final = {label: _bounds(label) for label in spec.SUGGESTED_COMPANY_SIZES}
-_SIZE_WEIGHTS: Final = Weighted(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
+_SIZE_WEIGHTS: Final = dict(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
 HUGE: Final = spec.SUGGESTED_COMPANY_SIZES[-1]
-
-# Revenue labels by their lower bound, in US dollars a year.
-_REVENUES: Final = {
-    0: "$0-$1M",
-    1_000_000: "$1M-$10M",
-    10_000_000: "$10M-$50M",
-    50_000_000: "$50M-$100M",
-    100_000_000: "$100M-$250M",
-    250_000_000: "$250M-$500M",
-    500_000_000: "$500M-$1B",
-    1_000_000_000: "$1B-$10B",
-    10_000_000_000: "$10B+",
-}
 
 _FUNDED_SINCE: Final = 1995
 
-# Funding stages, each with the bounds of one round in US dollars.
-_ROUNDS: Final = (
-    ("Seed", 300_000, 3_000_000),
-    ("Series A", 3_000_000, 15_000_000),
-    ("Series B", 12_000_000, 50_000_000),
-    ("Series C", 40_000_000, 150_000_000),
-    ("Series D", 100_000_000, 400_000_000),
-)
-
+LEADERSHIP: Final = "senior_leadership"
+FOUNDER: Final = "founder"
 _FUNCTIONS: Final = tuple(
     (department, function)
     for department, functions in spec.JOB_FUNCTIONS.items()
@@ -81,19 +58,14 @@ class Employer:
     """The attributes of a company that careers and search filters use."""
 
     number: int
-    id: str
     name: str
     stem: str
-    domain: str
     profnet_url: str
     country: Country
     city: City
     industry: Industry
     employees: int
-    size: str
-    type: str
     founded_year: int
-    focuses: tuple[str, ...]
     group: int  # number of the parent company; if none, of this company
     investors: tuple[int, ...]
     cumulative_headcounts: array[int]  # per job function, in the order of spec
@@ -112,8 +84,8 @@ def size_label(employees: int) -> str | None:
     return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
 
 
-def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
-    """Generate companies, each with the JSON of its resource."""
+def companies(seed: int, count: int) -> Iterator[tuple[Employer, dict[str, Any]]]:
+    """Generate companies, each with its resource."""
     # The first company is old and huge, so that every career finds a former employer.
     rng = new_rng(seed, "companies")
     taken: set[str] = set()
@@ -123,16 +95,18 @@ def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
         employer, body = _company(number, parent, taken, rng)
         if parent is None and employer.employees > SIZES[spec.SUGGESTED_COMPANY_SIZES[2]][1]:
             parents.append(employer)
-        yield employer, orjson.dumps(body)
+        yield employer, body
 
 
 def _company(
     number: int, parent: Employer | None, taken: set[str], rng: Random
 ) -> tuple[Employer, dict[str, Any]]:
-    country = ANY_COUNTRY.draw(rng)
-    city = country.cities.draw(rng)
-    industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
-    size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
+    country = draw(ANY_COUNTRY, rng)
+    city = draw(country.cities, rng)
+    industry = (
+        parent.industry if parent and rng.random() < 0.6 else draw(vocabulary.ANY_INDUSTRY, rng)
+    )
+    size = draw(_SIZE_WEIGHTS, rng) if number else HUGE
     employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
@@ -142,38 +116,34 @@ def _company(
     funding = _funding(industry, kind, employees, founded, rng)
     is_b2c = rng.random() < industry.b2c
     is_b2b = rng.random() < industry.b2b or not is_b2c
-    departments, functions = headcounts(
+    departments, functions = _headcounts(
         employees, industry, has_founder=founded >= TODAY.year - 35, rng=rng
     )
+    identifier = new_id(rng)
     counts = [count for names in functions.values() for count in names.values()]
     employer = Employer(
         number=number,
-        id=new_id(rng),
         name=name,
         stem=stem,
-        domain=domain,
         profnet_url=f"{PROFNET}/company/{slug(name)}",
         country=country,
         city=city,
         industry=industry,
         employees=employees,
-        size=size,
-        type=kind,
         founded_year=founded,
-        focuses=tuple(compress(spec.SUGGESTED_COMPANY_FOCUSES, (is_b2b, is_b2c))),
         group=parent.number if parent else number,
         investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
         cumulative_headcounts=array("I", accumulate(counts)),
     )
     stage, total, day = funding or (None, None, None)
     body = {
-        "id": employer.id,
+        "id": identifier,
         "object": "company",
         "name": name,
         "website": f"https://www.{domain}",
         "profnet_url": employer.profnet_url,
         "industry": industry.name,
-        "logo_url": f"{PROFNET}/images/{employer.id}.png",
+        "logo_url": f"{PROFNET}/images/{identifier}.png",
         "location": city.location,
         "overview": _overview(name, industry, founded, city, rng),
         "keywords": rng.sample(industry.keywords, min(len(industry.keywords), rng.randint(3, 6))),
@@ -183,7 +153,7 @@ def _company(
             "city": city.name,
             "state": None if number % 60 == 7 else city.state,
             "country": city.country,
-            "postal_code": postcode(city.postal_code_pattern, rng),
+            "postal_code": _postal_code(city.postal_code_pattern, rng),
             "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
             "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
         },
@@ -236,7 +206,7 @@ def _name(
 
 def _type(industry: Industry, employees: int, rng: Random) -> str:
     """Draw a company type; only larger companies are public, only the smallest self-owned."""
-    kind = industry.types.draw(rng)
+    kind = draw(dict(zip(spec.SUGGESTED_COMPANY_TYPES, industry.type_weights, strict=True)), rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE
     return kind
@@ -248,30 +218,27 @@ def _funding(
     """Draw the last round's stage, all funding in US dollars and the last round's date, or None."""
     if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
         return None
-    rounds = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
-    years = sorted(
-        rng.sample(range(founded, TODAY.year), min(rng.randint(1, rounds), TODAY.year - founded))
-    )
-    total = sum(
-        round(_log_uniform(low, high, rng), -4)
-        for _, (_, low, high) in zip(years, _ROUNDS, strict=False)
-    )
-    day = f"{years[-1]}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
-    return _ROUNDS[len(years) - 1][0], float(total), day
+    most = min(len(WORDS["funding_rounds"]), 1 + int(log(employees + 1, 6)))
+    count = min(rng.randint(1, most), TODAY.year - founded)
+    year = max(rng.sample(range(founded, TODAY.year), count))
+    rounds = WORDS["funding_rounds"][:count]
+    total = sum(round(_log_uniform(low, high, rng), -4) for _, low, high in rounds)
+    day = f"{year}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+    stage, *_ = rounds[-1]
+    return stage, float(total), day
 
 
 def _revenue(industry: Industry, employees: int, rng: Random) -> str:
     revenue = employees * industry.revenue_per_employee * exp(rng.gauss(0.0, 0.35))
-    starts = list(_REVENUES)
-    return _REVENUES[starts[bisect(starts, revenue) - 1]]
+    return next(str(label) for low, label in reversed(WORDS["revenues"]) if low <= revenue)
 
 
 def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
     """Draw the offices, headquarters first, some abroad; larger companies have more offices."""
     found = {city.location: None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
-        place = country if rng.random() < 0.5 else ANY_COUNTRY.draw(rng)
-        found[place.cities.draw(rng).location] = None
+        place = country if rng.random() < 0.5 else draw(ANY_COUNTRY, rng)
+        found[draw(place.cities, rng).location] = None
     return list(found)
 
 
@@ -284,3 +251,46 @@ def _overview(name: str, industry: Industry, founded: int, city: City, rng: Rand
         countries=rng.randint(2, 30),
     )
     return f"{text} {rng.choice(WORDS['overview_endings'])}".strip()
+
+
+def _postal_code(pattern: str, rng: Random) -> str:
+    """Replace each `#` by a digit and each `A` by a letter."""
+    characters = {"#": "0123456789", "A": "BCDEFGHJKLNPRSTX"}
+    return "".join(rng.choice(characters[mark]) if mark in characters else mark for mark in pattern)
+
+
+def shares(total: int, weights: Sequence[float], rng: Random) -> list[int]:
+    """Split a count by weights into integers that sum to it.
+
+    >>> sum(shares(101, [1.0, 2.5, 0.0], Random(0)))
+    101
+    """
+    offset, reached = rng.random(), list(accumulate(weights))
+    # Rounding must not exceed the total.
+    ends = [min(total, int(total * (end / reached[-1]) + offset)) for end in reached]
+    return [end - start for start, end in pairwise([0, *ends])]
+
+
+def _headcounts(
+    employees: int, industry: Industry, *, has_founder: bool, rng: Random
+) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return a company's `department_headcount` and `job_function_headcount`."""
+    weights = [industry.departments[name] * (0.6 + 0.8 * rng.random()) for name in spec.DEPARTMENTS]
+    departments = dict(zip(spec.DEPARTMENTS, shares(employees - 1, weights, rng), strict=True))
+    departments[LEADERSHIP] += 1  # every company has a leader
+    functions = {}
+    for department, names in spec.JOB_FUNCTIONS.items():
+        weights = [_weight(name, industry, has_founder, rng) for name in names]
+        counts = shares(departments[department], weights, rng)
+        functions[department] = dict(zip(names, counts, strict=True))
+    return departments, functions
+
+
+def _weight(function: str, industry: Industry, has_founder: bool, rng: Random) -> float:
+    """Draw the weight of a job function; boosted and specialist functions weigh more."""
+    weight = 2.0 if function in vocabulary.SPECIALISTS else 1.0
+    if function in industry.boosted_functions:
+        weight = 12.0
+    if function == FOUNDER:
+        weight *= 2.0 if has_founder else 0.0
+    return weight * (0.4 + 1.2 * rng.random())

@@ -13,12 +13,11 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
-from outreach_frames.sandbox.names import new_id, slug
 from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
 from outreach_frames.sandbox.vocabulary import COUNTRIES
-from outreach_frames.sandbox.world import User, users
+from outreach_frames.sandbox.world import User, new_id, slug, users
 
 Record = dict[str, Any]
 

@@ -28,7 +28,6 @@ from typing import Final
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.names import UNDECOMPOSED
 from outreach_frames.sandbox.rules import bad_request
 
 Filters = Mapping[str, str | bool | Sequence[str]]
@@ -39,6 +38,10 @@ WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 MAX_SEARCHED_VALUES: Final = 1_000
 MIN_PREFIX: Final = 3  # letters
 _MAX_CACHED_SEARCHES: Final = 8
+# Lowercase letters that Unicode does not decompose into a base letter and an accent.
+_UNDECOMPOSED: Final = str.maketrans("øłđ\N{LATIN SMALL LETTER DOTLESS I}", "oldi", "") | {
+    ord("æ"): "ae"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,9 @@ RULES: Final[Mapping[str, Rule]] = {
         "company IN (SELECT number FROM companies WHERE profnet_url IN :values)"
     ),
     "company_focuses": Rule(
-        "company IN (SELECT company FROM company_focuses WHERE focus IN :values)"
+        """company IN (
+            SELECT number FROM companies, json_each(focuses) AS focus
+            WHERE focus.value IN :values)"""
     ),
     "company_sizes": Rule("company IN (SELECT number FROM companies WHERE size IN :values)"),
     "company_types": Rule("company IN (SELECT number FROM companies WHERE type IN :values)"),
@@ -217,7 +222,7 @@ def words(text: str) -> str:
     ' creme brulee co '
     """
     # NFKD separates accents from their letters.
-    letters = unicodedata.normalize("NFKD", text.translate(UNDECOMPOSED).casefold())
+    letters = unicodedata.normalize("NFKD", text.casefold().translate(_UNDECOMPOSED))
     return f" {' '.join(''.join(map(_plain_letter, letters)).split())} "
 
 

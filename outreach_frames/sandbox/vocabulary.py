@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
-from itertools import accumulate
 from random import Random
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -18,19 +15,9 @@ from outreach_frames import spec
 T = TypeVar("T")
 
 
-class Weighted(Generic[T]):
-    """Values to draw by their weights."""
-
-    __slots__ = ("_bounds", "values")
-
-    def __init__(self, weights: Iterable[tuple[T, float]]) -> None:
-        pairs = [(value, weight) for value, weight in weights if weight > 0]
-        self.values: tuple[T, ...] = tuple(value for value, _ in pairs)
-        self._bounds = tuple(accumulate(weight for _, weight in pairs))
-
-    def draw(self, rng: Random) -> T:
-        """Draw a value with a probability proportional to its weight."""
-        return self.values[bisect(self._bounds, rng.random() * self._bounds[-1], 0, -1)]
+def draw(weights: Mapping[T, float], rng: Random) -> T:
+    """Draw a value with a probability proportional to its weight."""
+    return rng.choices(list(weights), list(weights.values()))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +37,20 @@ class City:
         return f"{self.name}, {self.state}, {self.country}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Country:
-    """A country, with the distribution of its cities and of its people's cultures."""
+    """A country, with the weights of its cities and of its people's cultures."""
 
     name: str
     weight: float
-    cities: Weighted[City]
-    cultures: Weighted[str]
+    cities: Mapping[City, float]
+    cultures: Mapping[str, float]
     languages: Sequence[str]
     legal_forms: Sequence[str]
     time_zone: str | None = None  # None if it has several
 
 
-@dataclass(frozen=True, slots=True)
-class NamePart:
-    """A given or family name in Latin letters and in its native script."""
-
-    latin: str
-    native: str
-
-
-@dataclass(frozen=True, slots=True)
-class Culture:
-    """Given and family names that are combined into full names."""
-
-    female: tuple[NamePart, ...]
-    male: tuple[NamePart, ...]
-    family_female: tuple[NamePart, ...]
-    family_male: tuple[NamePart, ...]
-    family_first: bool
-    has_script: bool
-
-
-_FEW, _SOME, _MANY = 1.0, 2.0, 12.0
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Industry:
     """The features of an industry's companies, with the field names of `industries.json`."""
 
@@ -102,59 +66,21 @@ class Industry:
     sic_codes: Sequence[int]
     naics_codes: Sequence[int]
     keywords: Sequence[str]
-    type_weights: Sequence[float]
+    type_weights: Sequence[float]  # in the order of `spec.SUGGESTED_COMPANY_TYPES`
     technologies: Sequence[str]
     activity: str
-
-    @cached_property
-    def functions(self) -> Mapping[str, tuple[float, ...]]:
-        """Weights of job functions by department; boosted and specialist functions weigh more."""
-        return {
-            department: tuple(
-                _MANY if name in self.boosted_functions else _SOME if name in SPECIALISTS else _FEW
-                for name in functions
-            )
-            for department, functions in spec.JOB_FUNCTIONS.items()
-        }
-
-    @cached_property
-    def types(self) -> Weighted[str]:
-        """The distribution of company types."""
-        return Weighted(zip(spec.SUGGESTED_COMPANY_TYPES, self.type_weights, strict=True))
 
 
 def _read(name: str) -> Any:
     return orjson.loads(resources.files(__package__).joinpath("data", name).read_bytes())
 
 
-def _name_parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
-    """Parse "Latin:Native" entries; a family name may have the two forms "male/female"."""
-    parts = []
-    for entry in text.split(", "):
-        latin, _, native = entry.partition(":")
-        latin, native = (form.split("/")[-1 if alternative else 0] for form in (latin, native))
-        parts.append(NamePart(latin, native or latin))
-    return tuple(parts)
-
-
-def _culture(names: Mapping[str, str]) -> Culture:
-    return Culture(
-        female=_name_parts(names["female"]),
-        male=_name_parts(names["male"]),
-        family_female=_name_parts(names["family"], alternative=1),
-        family_male=_name_parts(names["family"]),
-        family_first=names.get("order") == "family_first",
-        has_script=":" in names["family"],
-    )
-
-
 def _country(name: str, fields: Mapping[str, Any]) -> Country:
-    cities = Weighted(
-        (City(city, state, name, lat, long, pattern), weight)
+    cities = {
+        City(city, state, name, lat, long, pattern): weight
         for city, state, lat, long, pattern, weight in fields["cities"]
-    )
-    cultures = Weighted(fields["cultures"].items())
-    return Country(**{**fields, "name": name, "cities": cities, "cultures": cultures})
+    }
+    return Country(**{**fields, "name": name, "cities": cities})
 
 
 def _industry(name: str, fields: Mapping[str, Any]) -> Industry:
@@ -179,14 +105,13 @@ AREAS: Final[Mapping[str, str]] = {
 }
 
 LANGUAGE_CODES: Final[Mapping[str, str]] = _PLACES["languages"]
-CULTURES: Final[Mapping[str, Culture]] = {
-    name: _culture(names) for name, names in _read("names.json").items()
-}
+# Given and family names by culture, in Latin letters or as "Latin:Native".
+CULTURES: Final[Mapping[str, Mapping[str, Any]]] = _read("names.json")
 COUNTRIES: Final[Mapping[str, Country]] = {
     name: _country(name, country) for name, country in _PLACES["countries"].items()
 }
-INDUSTRIES: Final[Mapping[str, Industry]] = {
-    name: _industry(name, industry) for name, industry in _INDUSTRIES["industries"].items()
+ANY_COUNTRY: Final = {country: country.weight for country in COUNTRIES.values()}
+ANY_INDUSTRY: Final = {
+    industry: industry.weight
+    for industry in (_industry(*item) for item in _INDUSTRIES["industries"].items())
 }
-ANY_COUNTRY: Final = Weighted((country, country.weight) for country in COUNTRIES.values())
-ANY_INDUSTRY: Final = Weighted((industry, industry.weight) for industry in INDUSTRIES.values())
