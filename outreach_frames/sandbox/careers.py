@@ -11,13 +11,20 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate
 from random import Random
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.sandbox import vocabulary
 from outreach_frames.sandbox.companies import FOUNDER, LEADERSHIP, Employer
-from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, AREAS, WORDS, Country, draw
+from outreach_frames.sandbox.vocabulary import (
+    AREAS,
+    COUNTRIES,
+    WORDS,
+    Entry,
+    draw,
+    draw_entry,
+    location,
+)
 from outreach_frames.sandbox.world import PROFNET, TODAY, USERS, School, new_id, person_name
 
 _STAFF: Final = {name: rank["share"] for name, rank in vocabulary.SENIORITIES.items()}
@@ -61,7 +68,7 @@ class Market:
         self,
         employers: Sequence[Employer],
         schools: Sequence[School],
-        staff: Mapping[int, int] = MappingProxyType({}),
+        staff: Mapping[int, int],
     ) -> None:
         self._employers = employers
         self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
@@ -69,9 +76,6 @@ class Market:
         self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
         self._years = [employer.founded_year for employer in self._by_age]
         self._schools = schools
-        self._local: dict[str, list[School]] = {}
-        for school in schools:
-            self._local.setdefault(school.country, []).append(school)
 
     def hire(self, rng: Random) -> Employer:
         """Draw an employer that has a vacancy."""
@@ -85,19 +89,20 @@ class Market:
         """Draw an employer founded before the year, or the oldest employer."""
         return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
 
-    def school(self, country: Country, rng: Random) -> School:
+    def school(self, country: Entry, rng: Random) -> School:
         """Draw a school, usually from the country."""
-        local = self._local.get(country.name, self._schools)
-        return rng.choice(local if rng.random() < 0.85 else self._schools)
+        is_local = rng.random() < 0.85
+        local = [school for school in self._schools if school.country == country["name"]]
+        return rng.choice(local if local and is_local else self._schools)
 
 
 def new_person(position: int, market: Market, rng: Random) -> Person:
     """Generate a person with a career up to `TODAY`."""
     employer = market.hire(rng)
-    country = employer.country if rng.random() < 0.8 else draw(ANY_COUNTRY, rng)
+    country = employer.country if rng.random() < 0.8 else draw_entry(COUNTRIES, rng)
     stays = country is employer.country and rng.random() < 0.7
-    city = employer.city if stays else draw(country.cities, rng)
-    name = person_name(country, rng)
+    city = employer.city if stays else draw_entry(country["cities"], rng)
+    full_name = person_name(country, rng)
     awkward_field, pattern = _AWKWARD_VALUES.get(position % _AWKWARD_PERIOD, ("", "{}"))
     role = _role(employer, rng)
     if awkward_field == "title":
@@ -106,10 +111,10 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
     facts = {
         "company": employer.name,
-        "industry": employer.industry.name,
+        "industry": employer.industry["name"],
         "function": AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
-        "city": city.name,
+        "city": city["city"],
         "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
         "percent": rng.randint(5, 60),
         "small": rng.randint(2, 9),
@@ -121,10 +126,10 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     body = {
         "id": identifier,
         "object": "person",
-        "name": name.name,
-        "first_name": name.first_name,
-        "last_name": name.last_name,
-        "profnet_url": f"{PROFNET}/in/{name.slug}-{_unique_suffix(position)}",
+        "name": full_name.name,
+        "first_name": full_name.first_name,
+        "last_name": full_name.last_name,
+        "profnet_url": f"{PROFNET}/in/{full_name.slug}-{_unique_suffix(position)}",
         "title": role.title,
         "headline": _headline(role, employer, rng),
         "about": about,
@@ -133,18 +138,14 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
             rng.choice(WORDS["descriptions"]).format(**facts) if described else None
         ),
         "image_url": f"{PROFNET}/images/{identifier}.jpg",
-        "location": city.location,
+        "location": location(city),
         "location_details": {
-            "city": city.name,
-            "state": city.state,
-            "country": city.country,
-            "lat": city.lat,
-            "long": city.long,
+            name: city[name] for name in ("city", "state", "country", "lat", "long")
         },
         "experiences": jobs,
         "educations": educations,
         "languages": _languages(country, rng),
-        "gender": name.gender,
+        "gender": full_name.gender,
     }
     if awkward_field in {"headline", "about"}:
         body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
@@ -251,7 +252,7 @@ def _job(title: str, employer: Employer, start: str, end: str | None = None) -> 
 
 
 def _educations(
-    first_job: str, role: Role, country: Country, market: Market, rng: Random
+    first_job: str, role: Role, country: Entry, market: Market, rng: Random
 ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
     """Return school numbers and educations, newest first, all before the first job."""
     chance = rng.random()
@@ -281,19 +282,19 @@ def _educations(
     return tuple(numbers), educations
 
 
-def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
+def _languages(country: Entry, rng: Random) -> list[dict[str, Any]]:
     """Draw languages of the country; a few people add another language, or list none."""
     if rng.random() < 0.1:
         return []
-    names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])
+    names = dict.fromkeys(country["languages"][: rng.randint(1, len(country["languages"]))])
     if rng.random() < 0.2:
-        names[rng.choice(draw(ANY_COUNTRY, rng).languages)] = None
+        names[rng.choice(draw_entry(COUNTRIES, rng)["languages"])] = None
     return [
         {
             "object": "language",
             "language": language,
             "iso_code": vocabulary.LANGUAGE_CODES[language],
-            "proficiency": _proficiency(language == country.languages[0], rng),
+            "proficiency": _proficiency(language == country["languages"][0], rng),
         }
         for language in names
     ]
@@ -311,8 +312,8 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     if chance < 0.6:
         return f"{role.title} at {employer.name}"
     if chance < 0.85:
-        return f"{role.title} | {AREAS[role.job_function]} | {employer.industry.name}"
-    return f"{AREAS[role.job_function]} in {employer.industry.name}"
+        return f"{role.title} | {AREAS[role.job_function]} | {employer.industry['name']}"
+    return f"{AREAS[role.job_function]} in {employer.industry['name']}"
 
 
 def _about(facts: dict[str, Any], rng: Random) -> str:

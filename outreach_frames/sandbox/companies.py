@@ -17,8 +17,16 @@ from random import Random
 from typing import Any, Final
 
 from outreach_frames import spec
-from outreach_frames.sandbox import vocabulary
-from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, WORDS, City, Country, Industry, draw
+from outreach_frames.sandbox.vocabulary import (
+    COUNTRIES,
+    INDUSTRIES,
+    SPECIALISTS,
+    WORDS,
+    Entry,
+    draw,
+    draw_entry,
+    location,
+)
 from outreach_frames.sandbox.world import (
     INVESTORS,
     PROFNET,
@@ -61,9 +69,9 @@ class Employer:
     name: str
     stem: str
     profnet_url: str
-    country: Country
-    city: City
-    industry: Industry
+    country: Entry
+    city: Entry
+    industry: Entry
     employees: int
     founded_year: int
     group: int  # number of the parent company; if none, of this company
@@ -101,21 +109,19 @@ def companies(seed: int, count: int) -> Iterator[tuple[Employer, dict[str, Any]]
 def _company(
     number: int, parent: Employer | None, taken: set[str], rng: Random
 ) -> tuple[Employer, dict[str, Any]]:
-    country = draw(ANY_COUNTRY, rng)
-    city = draw(country.cities, rng)
-    industry = (
-        parent.industry if parent and rng.random() < 0.6 else draw(vocabulary.ANY_INDUSTRY, rng)
-    )
+    country = draw_entry(COUNTRIES, rng)
+    city = draw_entry(country["cities"], rng)
+    industry = parent.industry if parent and rng.random() < 0.6 else draw_entry(INDUSTRIES, rng)
     size = draw(_SIZE_WEIGHTS, rng) if number else HUGE
     employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
-    name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
+    name = f"{short_name} {rng.choice(country['legal_forms'])}".strip()
     domain = f"{slug(short_name)}.example"
     kind = _type(industry, employees, rng)
     funding = _funding(industry, kind, employees, founded, rng)
-    is_b2c = rng.random() < industry.b2c
-    is_b2b = rng.random() < industry.b2b or not is_b2c
+    is_b2c = rng.random() < industry["b2c"]
+    is_b2b = rng.random() < industry["b2b"] or not is_b2c
     departments, functions = _headcounts(
         employees, industry, has_founder=founded >= TODAY.year - 35, rng=rng
     )
@@ -142,34 +148,36 @@ def _company(
         "name": name,
         "website": f"https://www.{domain}",
         "profnet_url": employer.profnet_url,
-        "industry": industry.name,
+        "industry": industry["name"],
         "logo_url": f"{PROFNET}/images/{identifier}.png",
-        "location": city.location,
+        "location": location(city),
         "overview": _overview(name, industry, founded, city, rng),
-        "keywords": rng.sample(industry.keywords, min(len(industry.keywords), rng.randint(3, 6))),
+        "keywords": rng.sample(
+            industry["keywords"], min(len(industry["keywords"]), rng.randint(3, 6))
+        ),
         "estimated_number_of_employees": employees,
         "size": size,
         "location_details": {
-            "city": city.name,
-            "state": None if number % 60 == 7 else city.state,
-            "country": city.country,
-            "postal_code": _postal_code(city.postal_code_pattern, rng),
-            "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
-            "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
+            "city": city["city"],
+            "state": None if number % 60 == 7 else city["state"],
+            "country": city["country"],
+            "postal_code": _postal_code(city["postal_code"], rng),
+            "lat": round(city["lat"] + rng.uniform(-0.06, 0.06), 5),
+            "long": round(city["long"] + rng.uniform(-0.06, 0.06), 5),
         },
         "locations": _locations(country, city, employees, rng),
         "followers": int(employees * exp(rng.gauss(1.2, 0.9))) + rng.randint(3, 400),
         "founded_year": founded,
         "traffic_rank": int(4_000_000 / employees**0.55 * exp(rng.gauss(0.0, 0.8))) + 900,
-        "sic_codes": list(industry.sic_codes[: rng.randint(1, 2)]),
-        "naics_codes": list(industry.naics_codes[: rng.randint(1, 2)]),
+        "sic_codes": list(industry["sic_codes"][: rng.randint(1, 2)]),
+        "naics_codes": list(industry["naics_codes"][: rng.randint(1, 2)]),
         "type": kind,
         "total_funding": total,
         "latest_funding_stage": stage,
         "latest_funding_date": day,
         "is_b2b": is_b2b,
         "is_b2c": is_b2c,
-        "technologies": rng.sample(industry.technologies, rng.randint(3, 9)),
+        "technologies": rng.sample(industry["technologies"], rng.randint(3, 9)),
         "department_headcount": departments,
         "job_function_headcount": functions,
         "estimated_revenue": _revenue(industry, employees, rng),
@@ -181,21 +189,23 @@ def _log_uniform(low: int, high: int, rng: Random) -> int:
     return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
 
 
-def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
+def _founded_year(industry: Entry, employees: int, rng: Random) -> int:
     """Draw a founding year: later for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
-    if industry.funded > 0.5 or chance < 0.45:
+    if industry["funded"] > 0.5 or chance < 0.45:
         return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
     return rng.randint(1955, 1998) if chance < 0.9 else rng.randint(1846, 1955)
 
 
 def _name(
-    parent: Employer | None, country: Country, industry: Industry, taken: set[str], rng: Random
+    parent: Employer | None, country: Entry, industry: Entry, taken: set[str], rng: Random
 ) -> tuple[str, str]:
     """Draw a stem and a unique name; companies of a group often share the stem."""
     while True:
         stem = parent.stem if parent and rng.random() < 0.9 else invented_stem(rng)
-        word = country.name if parent and rng.random() < 0.4 else rng.choice(industry.name_words)
+        word = (
+            country["name"] if parent and rng.random() < 0.4 else rng.choice(industry["name_words"])
+        )
         if rng.random() < 0.04:
             word = f"& {invented_stem(rng)} {word}"
         address = slug(f"{stem} {word}")
@@ -204,19 +214,23 @@ def _name(
             return stem, f"{stem} {word}"
 
 
-def _type(industry: Industry, employees: int, rng: Random) -> str:
+def _type(industry: Entry, employees: int, rng: Random) -> str:
     """Draw a company type; only larger companies are public, only the smallest self-owned."""
-    kind = draw(dict(zip(spec.SUGGESTED_COMPANY_TYPES, industry.type_weights, strict=True)), rng)
+    kind = draw(dict(zip(spec.SUGGESTED_COMPANY_TYPES, industry["type_weights"], strict=True)), rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE
     return kind
 
 
 def _funding(
-    industry: Industry, kind: str, employees: int, founded: int, rng: Random
+    industry: Entry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
     """Draw the last round's stage, all funding in US dollars and the last round's date, or None."""
-    if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
+    if (
+        kind not in (PRIVATE, PUBLIC)
+        or founded < _FUNDED_SINCE
+        or rng.random() > industry["funded"]
+    ):
         return None
     most = min(len(WORDS["funding_rounds"]), 1 + int(log(employees + 1, 6)))
     count = min(rng.randint(1, most), TODAY.year - founded)
@@ -228,26 +242,26 @@ def _funding(
     return stage, float(total), day
 
 
-def _revenue(industry: Industry, employees: int, rng: Random) -> str:
-    revenue = employees * industry.revenue_per_employee * exp(rng.gauss(0.0, 0.35))
+def _revenue(industry: Entry, employees: int, rng: Random) -> str:
+    revenue = employees * industry["revenue_per_employee"] * exp(rng.gauss(0.0, 0.35))
     return next(str(label) for low, label in reversed(WORDS["revenues"]) if low <= revenue)
 
 
-def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
+def _locations(country: Entry, city: Entry, employees: int, rng: Random) -> list[str]:
     """Draw the offices, headquarters first, some abroad; larger companies have more offices."""
-    found = {city.location: None}
+    found = {location(city): None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
-        place = country if rng.random() < 0.5 else draw(ANY_COUNTRY, rng)
-        found[draw(place.cities, rng).location] = None
+        place = country if rng.random() < 0.5 else draw_entry(COUNTRIES, rng)
+        found[location(draw_entry(place["cities"], rng))] = None
     return list(found)
 
 
-def _overview(name: str, industry: Industry, founded: int, city: City, rng: Random) -> str:
+def _overview(name: str, industry: Entry, founded: int, city: Entry, rng: Random) -> str:
     text = rng.choice(WORDS["overviews"]).format(
         name=name,
-        activity=industry.activity,
+        activity=industry["activity"],
         year=founded,
-        city=city.name,
+        city=city["city"],
         countries=rng.randint(2, 30),
     )
     return f"{text} {rng.choice(WORDS['overview_endings'])}".strip()
@@ -272,10 +286,12 @@ def shares(total: int, weights: Sequence[float], rng: Random) -> list[int]:
 
 
 def _headcounts(
-    employees: int, industry: Industry, *, has_founder: bool, rng: Random
+    employees: int, industry: Entry, *, has_founder: bool, rng: Random
 ) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
     """Return a company's `department_headcount` and `job_function_headcount`."""
-    weights = [industry.departments[name] * (0.6 + 0.8 * rng.random()) for name in spec.DEPARTMENTS]
+    weights = [
+        industry["departments"][name] * (0.6 + 0.8 * rng.random()) for name in spec.DEPARTMENTS
+    ]
     departments = dict(zip(spec.DEPARTMENTS, shares(employees - 1, weights, rng), strict=True))
     departments[LEADERSHIP] += 1  # every company has a leader
     functions = {}
@@ -286,10 +302,10 @@ def _headcounts(
     return departments, functions
 
 
-def _weight(function: str, industry: Industry, has_founder: bool, rng: Random) -> float:
+def _weight(function: str, industry: Entry, has_founder: bool, rng: Random) -> float:
     """Draw the weight of a job function; boosted and specialist functions weigh more."""
-    weight = 2.0 if function in vocabulary.SPECIALISTS else 1.0
-    if function in industry.boosted_functions:
+    weight = 2.0 if function in SPECIALISTS else 1.0
+    if function in industry["boosted_functions"]:
         weight = 12.0
     if function == FOUNDER:
         weight *= 2.0 if has_founder else 0.0

@@ -66,19 +66,17 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     >>> connection.close()
     """
     connection.executescript(_TABLES)
-    for bit, user in enumerate(users(seed)):
-        insert(connection, "network_users", [{"bit": bit, "email": user.email.casefold()}])
-    for number, name in enumerate(investors(seed)):
-        row = {"number": number, "name": name, "folded": words(name)}
-        insert(connection, "investors", [row])
-    for school in schools(seed):
-        row = {"number": school.number, "id": school.id, "name": school.name}
-        insert(connection, "schools", [row | {"folded": words(school.name)}])
+    emails = [(bit, user.email.casefold()) for bit, user in enumerate(users(seed))]
+    connection.executemany("INSERT INTO network_users VALUES (?, ?)", emails)
+    funds = [(number, name, words(name)) for number, name in enumerate(investors(seed))]
+    connection.executemany("INSERT INTO investors VALUES (?, ?, ?)", funds)
+    learned = [(one.number, one.id, one.name, words(one.name)) for one in schools(seed)]
+    connection.executemany("INSERT INTO schools VALUES (?, ?, ?, ?)", learned)
     employers = []
     for employer, body in companies(seed, company_count(people)):
         _add_company(connection, employer, body)
         employers.append(employer)
-    market, rng = careers.Market(employers, schools(seed)), new_rng(seed, "people")
+    market, rng = careers.Market(employers, schools(seed), staff={}), new_rng(seed, "people")
     for first in range(0, people, _BATCH):
         positions = range(first, min(first + _BATCH, people))
         batch = [careers.new_person(position, market, rng) for position in positions]
@@ -106,39 +104,16 @@ def add_people(connection: sqlite3.Connection, first: int, joining: list[careers
         location: _find_or_add(connection, "places", location=place_words(location))
         for location in dict.fromkeys(one.body["location"] for one in joining)
     }
-    placed = list(enumerate(joining, first))
-    insert(
-        connection,
-        "people",
-        (
-            {
-                "position": position,
-                "name": words(person.body["name"]),
-                "role": roles[person.role],
-                "place": places[person.body["location"]],
-                "company": person.company,
-                "networks": person.networks,
-            }
-            for position, person in placed
-        ),
-    )
-    insert(
-        connection,
-        "person_bodies",
-        (
-            {"position": position, "company": one.company, "body": orjson.dumps(one.body)}
-            for position, one in placed
-        ),
-    )
-    insert(
-        connection,
-        "educations",
-        (
-            {"school": school, "person": position}
-            for position, one in placed
-            for school in one.schools
-        ),
-    )
+    people, bodies, educations = [], [], []
+    for position, person in enumerate(joining, first):
+        role, place = roles[person.role], places[person.body["location"]]
+        searched = words(person.body["name"])
+        people.append((position, searched, role, place, person.company, person.networks))
+        bodies.append((position, person.company, orjson.dumps(person.body)))
+        educations += [(school, position) for school in person.schools]
+    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", people)
+    connection.executemany("INSERT INTO person_bodies VALUES (?, ?, ?)", bodies)
+    connection.executemany("INSERT INTO educations VALUES (?, ?)", educations)
 
 
 def role_number(connection: sqlite3.Connection, role: careers.Role) -> int:
@@ -176,10 +151,10 @@ def _add_company(connection: sqlite3.Connection, employer: Employer, body: dict[
         "group_number": employer.group,
     }
     insert(connection, "companies", [row])
-    stored = {"number": employer.number, "body": orjson.dumps(body)}
-    insert(connection, "company_bodies", [stored])
-    pairs = ({"investor": one, "company": employer.number} for one in employer.investors)
-    insert(connection, "company_investors", pairs)
+    stored = (employer.number, orjson.dumps(body))
+    connection.execute("INSERT INTO company_bodies VALUES (?, ?)", stored)
+    pairs = [(investor, employer.number) for investor in employer.investors]
+    connection.executemany("INSERT INTO company_investors VALUES (?, ?)", pairs)
 
 
 def _find_or_add(connection: sqlite3.Connection, table: str, **texts: str) -> int:

@@ -32,6 +32,8 @@ PHONE_TYPES = ("mobile", "work")
 PHONE_KINDS = ("direct", "switchboard")
 PHONE_SOURCES = ("manual", "enrichment", "import")
 
+TIME_ZONES = {country["name"]: country.get("time_zone") for country in COUNTRIES}
+
 # The lead lists: name, type, status, number of leads.
 LEAD_LISTS = (
     ("Imported from profnet search", "profnet", "completed", 230),
@@ -131,7 +133,7 @@ def _contacts(
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
             **{name: person[name] for name in COPIED_PERSON_FIELDS},
-            "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
+            "time_zone": TIME_ZONES[person["location_details"]["country"]],
             "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,

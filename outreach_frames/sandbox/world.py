@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from outreach_frames.sandbox.search import words
 from outreach_frames.sandbox.vocabulary import (
-    ANY_COUNTRY,
     COUNTRIES,
     CULTURES,
     WORDS,
-    Country,
+    Entry,
     draw,
+    draw_entry,
 )
 
 # A fixed date, so that the same seed gives the same bytes in any year.
@@ -85,10 +85,10 @@ def invented_stem(rng: Random) -> str:
     return "".join(rng.choice(parts[part]) for part in ("first", "middle", "last"))
 
 
-def person_name(country: Country, rng: Random) -> FullName:
+def person_name(country: Entry, rng: Random) -> FullName:
     """Draw a name that is common in the country."""
     is_local = rng.random() > 0.08
-    culture = CULTURES[draw(country.cultures, rng) if is_local else rng.choice(list(CULTURES))]
+    culture = CULTURES[draw(country["cultures"], rng) if is_local else rng.choice(list(CULTURES))]
     gender = "nonbinary" if rng.random() < 0.01 else rng.choice(("female", "male"))
     form = gender if gender != "nonbinary" else rng.choices(("female", "male"))[0]
     family_names = culture.get(f"family_{form}", culture["family"])
@@ -113,7 +113,7 @@ def users(seed: int) -> tuple[User, ...]:
     rng = new_rng(seed, "users")
     found: dict[str, User] = {}
     while len(found) < USERS:
-        name = person_name(COUNTRIES["United States"], rng)
+        name = person_name(COUNTRIES[0], rng)
         email = f"{name.slug.replace('-', '.')}@{ACCOUNT_DOMAIN}"
         found.setdefault(email, User(new_id(rng), name.name, email))
     return tuple(found.values())
@@ -124,12 +124,12 @@ def schools(seed: int) -> tuple[School, ...]:
     rng = new_rng(seed, "schools")
     found: dict[str, School] = {}
     while len(found) < SCHOOLS:
-        country = draw(ANY_COUNTRY, rng)
-        patterns = WORDS["schools"].get(country.languages[0], WORDS["schools"][""])
+        country = draw_entry(COUNTRIES, rng)
+        patterns = WORDS["schools"].get(country["languages"][0], WORDS["schools"][""])
         name = rng.choice(patterns).format(invented_stem(rng))
         if slug(name) not in found:
             url = f"{PROFNET}/school/{slug(name)}"
-            found[slug(name)] = School(len(found), new_id(rng), name, url, country.name)
+            found[slug(name)] = School(len(found), new_id(rng), name, url, country["name"])
     return tuple(found.values())
 
 

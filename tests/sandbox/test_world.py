@@ -426,9 +426,9 @@ def test_the_word_lists_are_consistent() -> None:
     known = set(spec.SUGGESTED_JOB_FUNCTIONS)
     assert set(vocabulary.SPECIALISTS) <= known
     assert set(vocabulary.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
-    for industry in vocabulary.ANY_INDUSTRY:
-        assert set(industry.departments) == set(spec.DEPARTMENTS)
-    for country in vocabulary.COUNTRIES.values():
-        assert set(country.languages) <= set(vocabulary.LANGUAGE_CODES)
-        assert set(country.cultures) <= set(vocabulary.CULTURES)
+    for industry in vocabulary.INDUSTRIES:
+        assert set(industry["departments"]) == set(spec.DEPARTMENTS)
+    for country in vocabulary.COUNTRIES:
+        assert set(country["languages"]) <= set(vocabulary.LANGUAGE_CODES)
+        assert set(country["cultures"]) <= set(vocabulary.CULTURES)
     assert all(re.fullmatch("[a-z]{3}", code) for code in vocabulary.LANGUAGE_CODES.values())
