@@ -15,16 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.sandbox import vocabulary
-from outreach_frames.sandbox.companies import FOUNDER, LEADERSHIP, Employer
-from outreach_frames.sandbox.vocabulary import (
-    AREAS,
-    COUNTRIES,
-    WORDS,
-    Entry,
-    draw,
-    draw_entry,
-    location,
-)
+from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
+from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
 from outreach_frames.sandbox.world import PROFNET, TODAY, USERS, School, new_id, person_name
 
 _STAFF: Final = {name: rank["share"] for name, rank in vocabulary.SENIORITIES.items()}
@@ -54,13 +46,6 @@ class Person(NamedTuple):
     body: dict[str, Any]
 
 
-# Rare values that are hard for tables, files and pages, by position modulo the period.
-_AWKWARD_PERIOD: Final = 331
-_AWKWARD_VALUES: Final = {
-    position: (field, pattern) for position, field, pattern in WORDS["awkward_values"]
-}
-
-
 class Market:
     """Draws employers by size and schools by country; `staff` counts people by employer."""
 
@@ -80,10 +65,10 @@ class Market:
     def hire(self, rng: Random) -> Employer:
         """Draw an employer that has a vacancy."""
         while True:
-            number = bisect(self._sizes, rng.random() * self._sizes[-1], 0, len(self._sizes) - 1)
-            if self._vacancies[number]:
-                self._vacancies[number] -= 1
-                return self._employers[number]
+            employer = rng.choices(self._employers, cum_weights=self._sizes)[0]
+            if self._vacancies[employer.number]:
+                self._vacancies[employer.number] -= 1
+                return employer
 
     def former(self, year: int, rng: Random) -> Employer:
         """Draw an employer founded before the year, or the oldest employer."""
@@ -103,7 +88,8 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     stays = country is employer.country and rng.random() < 0.7
     city = employer.city if stays else draw_entry(country["cities"], rng)
     full_name = person_name(country, rng)
-    awkward_field, pattern = _AWKWARD_VALUES.get(position % _AWKWARD_PERIOD, ("", "{}"))
+    # Rare values that are hard for tables, files and pages.
+    awkward_field, pattern = WORDS["awkward_values"].get(str(position % 331), ("", "{}"))
     role = _role(employer, rng)
     if awkward_field == "title":
         role = role._replace(title=pattern.format(role.title))
@@ -112,7 +98,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     facts = {
         "company": employer.name,
         "industry": employer.industry["name"],
-        "function": AREAS[role.job_function],
+        "function": vocabulary.AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
         "city": city["city"],
         "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
@@ -180,7 +166,7 @@ def _unique_suffix(position: int) -> str:
 
 
 def _role(employer: Employer, rng: Random) -> Role:
-    department, function = employer.job(rng)
+    department, function = rng.choices(JOBS, cum_weights=employer.cumulative_headcounts)[0]
     if department != LEADERSHIP:
         seniority = draw(_STAFF, rng)
         if seniority == VICE_PRESIDENT and employer.employees < 100:
@@ -193,7 +179,7 @@ def _role(employer: Employer, rng: Random) -> Role:
 
 
 def _title(seniority: str, function: str, rng: Random) -> str:
-    area = AREAS[function]
+    area = vocabulary.AREAS[function]
     patterns: list[str] = vocabulary.SENIORITIES[seniority]["titles"]
     return rng.choice(patterns).format(
         area=area,
@@ -312,8 +298,8 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     if chance < 0.6:
         return f"{role.title} at {employer.name}"
     if chance < 0.85:
-        return f"{role.title} | {AREAS[role.job_function]} | {employer.industry['name']}"
-    return f"{AREAS[role.job_function]} in {employer.industry['name']}"
+        return f"{role.title} | {vocabulary.AREAS[role.job_function]} | {employer.industry['name']}"
+    return f"{vocabulary.AREAS[role.job_function]} in {employer.industry['name']}"
 
 
 def _about(facts: dict[str, Any], rng: Random) -> str:

@@ -8,7 +8,6 @@ funding, and a company's `state` is sometimes null.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -17,25 +16,9 @@ from random import Random
 from typing import Any, Final
 
 from outreach_frames import spec
-from outreach_frames.sandbox.vocabulary import (
-    COUNTRIES,
-    INDUSTRIES,
-    SPECIALISTS,
-    WORDS,
-    Entry,
-    draw,
-    draw_entry,
-    location,
-)
-from outreach_frames.sandbox.world import (
-    INVESTORS,
-    PROFNET,
-    TODAY,
-    invented_stem,
-    new_id,
-    new_rng,
-    slug,
-)
+from outreach_frames.sandbox import vocabulary, world
+from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
+from outreach_frames.sandbox.world import PROFNET, TODAY, invented_stem, new_id, new_rng, slug
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -54,7 +37,7 @@ _FUNDED_SINCE: Final = 1995
 
 LEADERSHIP: Final = "senior_leadership"
 FOUNDER: Final = "founder"
-_FUNCTIONS: Final = tuple(
+JOBS: Final = tuple(
     (department, function)
     for department, functions in spec.JOB_FUNCTIONS.items()
     for function in functions
@@ -76,11 +59,7 @@ class Employer:
     founded_year: int
     group: int  # number of the parent company; if none, of this company
     investors: tuple[int, ...]
-    cumulative_headcounts: array[int]  # per job function, in the order of spec
-
-    def job(self, rng: Random) -> tuple[str, str]:
-        """Draw the department and job function of an employee."""
-        return _FUNCTIONS[bisect(self.cumulative_headcounts, int(rng.random() * self.employees))]
+    cumulative_headcounts: array[int]  # of `JOBS`
 
 
 def size_label(employees: int) -> str | None:
@@ -111,7 +90,9 @@ def _company(
 ) -> tuple[Employer, dict[str, Any]]:
     country = draw_entry(COUNTRIES, rng)
     city = draw_entry(country["cities"], rng)
-    industry = parent.industry if parent and rng.random() < 0.6 else draw_entry(INDUSTRIES, rng)
+    industry = (
+        parent.industry if parent and rng.random() < 0.6 else draw_entry(vocabulary.INDUSTRIES, rng)
+    )
     size = draw(_SIZE_WEIGHTS, rng) if number else HUGE
     employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
@@ -138,7 +119,7 @@ def _company(
         employees=employees,
         founded_year=founded,
         group=parent.number if parent else number,
-        investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
+        investors=tuple(rng.sample(range(world.INVESTORS), rng.randint(1, 4))) if funding else (),
         cumulative_headcounts=array("I", accumulate(counts)),
     )
     stage, total, day = funding or (None, None, None)
@@ -304,7 +285,7 @@ def _headcounts(
 
 def _weight(function: str, industry: Entry, has_founder: bool, rng: Random) -> float:
     """Draw the weight of a job function; boosted and specialist functions weigh more."""
-    weight = 2.0 if function in SPECIALISTS else 1.0
+    weight = 2.0 if function in vocabulary.SPECIALISTS else 1.0
     if function in industry["boosted_functions"]:
         weight = 12.0
     if function == FOUNDER:

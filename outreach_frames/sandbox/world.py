@@ -10,14 +10,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from outreach_frames.sandbox.search import words
-from outreach_frames.sandbox.vocabulary import (
-    COUNTRIES,
-    CULTURES,
-    WORDS,
-    Entry,
-    draw,
-    draw_entry,
-)
+from outreach_frames.sandbox.vocabulary import COUNTRIES, CULTURES, WORDS, Entry, draw, draw_entry
 
 # A fixed date, so that the same seed gives the same bytes in any year.
 TODAY: Final = date(2026, 11, 2)
