@@ -61,6 +61,9 @@ class Market:
         self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
         self._years = [employer.founded_year for employer in self._by_age]
         self._schools = schools
+        self._local: dict[str, list[School]] = {}
+        for school in schools:
+            self._local.setdefault(school.country, []).append(school)
 
     def hire(self, rng: Random) -> Employer:
         """Draw an employer that has a vacancy."""
@@ -76,9 +79,8 @@ class Market:
 
     def school(self, country: Entry, rng: Random) -> School:
         """Draw a school, usually from the country."""
-        is_local = rng.random() < 0.85
-        local = [school for school in self._schools if school.country == country["name"]]
-        return rng.choice(local if local and is_local else self._schools)
+        local = self._local.get(country["name"], self._schools)
+        return rng.choice(local if rng.random() < 0.85 else self._schools)
 
 
 def new_person(position: int, market: Market, rng: Random) -> Person:
