@@ -155,7 +155,7 @@ def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed:
         connection,
         "account_users",
         (
-            {**asdict(user), "abilities": as_text(abilities)}
+            {**user._asdict(), "abilities": as_text(abilities)}
             for user, abilities in zip(users, ABILITIES, strict=True)
         ),
     )

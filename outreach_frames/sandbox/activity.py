@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from outreach_frames.sandbox.account import format_timestamp
-from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.records import EVENT_TYPES, SEQUENCE_TYPES
+from outreach_frames.sandbox.world import new_rng
 
 SENT, OPENED, REPLIED = EVENT_TYPES[:3]
 # Maximum hours between each event and the previous event, or the addition of the lead.

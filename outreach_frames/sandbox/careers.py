@@ -8,34 +8,18 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
 from random import Random
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from outreach_frames import spec
-from outreach_frames.sandbox.companies import Employer
-from outreach_frames.sandbox.headcount import FOUNDER, LEADERSHIP
-from outreach_frames.sandbox.names import PROFNET, new_id, person_name
-from outreach_frames.sandbox.vocabulary import (
-    ANY_COUNTRY,
-    AREAS,
-    EXECUTIVES,
-    LANGUAGE_CODES,
-    SENIORITIES,
-    SPECIALISTS,
-    WORDS,
-    City,
-    Country,
-    Weighted,
-)
-from outreach_frames.sandbox.world import TODAY, USERS, School
+from outreach_frames.sandbox import vocabulary
+from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
+from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
+from outreach_frames.sandbox.world import PROFNET, TODAY, USERS, School, new_id, person_name
 
-_STAFF: Final = Weighted((name, rank["share"]) for name, rank in SENIORITIES.items())
+_STAFF: Final = {name: rank["share"] for name, rank in vocabulary.SENIORITIES.items()}
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
 _MAX_JOBS: Final = 4
@@ -52,36 +36,14 @@ class Role(NamedTuple):
     job_function: str
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person's data for search; `body` is the person's JSON without the company."""
+class Person(NamedTuple):
+    """A person's data for search; `body` is the person without the company."""
 
-    name: str
     role: Role
-    location: str
     company: int
     networks: int  # bit n: connected with user n
     schools: tuple[int, ...]
-    body: bytes
-
-
-# Rare values that are hard for tables, files and pages; keys are positions modulo the period.
-_AWKWARD_PERIOD: Final = 331
-_AWKWARD_VALUES: Final = {
-    3: ("title", "={}"),
-    41: ("title", "+{}"),
-    83: ("title", "-{} (interim)"),
-    127: ("title", "@{}"),
-    151: ("title", "{},"),
-    19: ("headline", "<b>{}</b> <script>alert(1)</script>"),
-    61: ("headline", "{} 🚀✨"),
-    173: ("headline", "{} | 100% remote_first"),
-    29: ("about", '"Ship it," they said, "today";\nwe did.\r\n\r\n{}'),
-    97: ("about", " ".join(["{0}"] * 60)),
-    139: ("about", "{}\t👩‍🔬 naïve \u202eright to left\u202c & <i>markup</i>"),
-    199: ("about", "=HYPERLINK(1){}"),
-    241: ("about", ""),
-}
+    body: dict[str, Any]
 
 
 class Market:
@@ -91,7 +53,7 @@ class Market:
         self,
         employers: Sequence[Employer],
         schools: Sequence[School],
-        staff: Mapping[int, int] = MappingProxyType({}),
+        staff: Mapping[int, int],
     ) -> None:
         self._employers = employers
         self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
@@ -106,45 +68,56 @@ class Market:
     def hire(self, rng: Random) -> Employer:
         """Draw an employer that has a vacancy."""
         while True:
-            number = bisect(self._sizes, rng.random() * self._sizes[-1], 0, len(self._sizes) - 1)
-            if self._vacancies[number]:
-                self._vacancies[number] -= 1
-                return self._employers[number]
+            employer = rng.choices(self._employers, cum_weights=self._sizes)[0]
+            if self._vacancies[employer.number]:
+                self._vacancies[employer.number] -= 1
+                return employer
 
     def former(self, year: int, rng: Random) -> Employer:
         """Draw an employer founded before the year, or the oldest employer."""
         return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
 
-    def school(self, country: Country, rng: Random) -> School:
+    def school(self, country: Entry, rng: Random) -> School:
         """Draw a school, usually from the country."""
-        local = self._local.get(country.name, self._schools)
+        local = self._local.get(country["name"], self._schools)
         return rng.choice(local if rng.random() < 0.85 else self._schools)
 
 
 def new_person(position: int, market: Market, rng: Random) -> Person:
     """Generate a person with a career up to `TODAY`."""
     employer = market.hire(rng)
-    country = employer.country if rng.random() < 0.8 else ANY_COUNTRY.draw(rng)
+    country = employer.country if rng.random() < 0.8 else draw_entry(COUNTRIES, rng)
     stays = country is employer.country and rng.random() < 0.7
-    city = employer.city if stays else country.cities.draw(rng)
-    name = person_name(country, rng)
-    awkward_field, pattern = _AWKWARD_VALUES.get(position % _AWKWARD_PERIOD, ("", "{}"))
+    city = employer.city if stays else draw_entry(country["cities"], rng)
+    full_name = person_name(country, rng)
+    # Rare values that are hard for tables, files and pages.
+    awkward_field, pattern = WORDS["awkward_values"].get(str(position % 331), ("", "{}"))
     role = _role(employer, rng)
     if awkward_field == "title":
         role = role._replace(title=pattern.format(role.title))
     jobs = _experiences(employer, role, market, rng)
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
-    facts = _template_values(employer, role, city, jobs, rng)
+    facts = {
+        "company": employer.name,
+        "industry": employer.industry["name"],
+        "function": vocabulary.AREAS[role.job_function],
+        "field": rng.choice(WORDS["fields_of_study"][role.department]),
+        "city": city["city"],
+        "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
+        "percent": rng.randint(5, 60),
+        "small": rng.randint(2, 9),
+        "large": rng.randint(10, 40),
+    }
     about = None if rng.random() < 0.15 else _about(facts, rng)
     described = rng.random() > 0.35
     identifier = new_id(rng)
     body = {
         "id": identifier,
         "object": "person",
-        "name": name.name,
-        "first_name": name.first_name,
-        "last_name": name.last_name,
-        "profnet_url": f"{PROFNET}/in/{name.slug}-{_unique_suffix(position)}",
+        "name": full_name.name,
+        "first_name": full_name.first_name,
+        "last_name": full_name.last_name,
+        "profnet_url": f"{PROFNET}/in/{full_name.slug}-{_unique_suffix(position)}",
         "title": role.title,
         "headline": _headline(role, employer, rng),
         "about": about,
@@ -153,30 +126,19 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
             rng.choice(WORDS["descriptions"]).format(**facts) if described else None
         ),
         "image_url": f"{PROFNET}/images/{identifier}.jpg",
-        "location": city.location,
+        "location": location(city),
         "location_details": {
-            "city": city.name,
-            "state": city.state,
-            "country": city.country,
-            "lat": city.lat,
-            "long": city.long,
+            name: city[name] for name in ("city", "state", "country", "lat", "long")
         },
         "experiences": jobs,
         "educations": educations,
         "languages": _languages(country, rng),
-        "gender": name.gender,
+        "gender": full_name.gender,
     }
     if awkward_field in {"headline", "about"}:
         body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
-    return Person(
-        name=name.name,
-        role=role,
-        location=city.location,
-        company=employer.number,
-        networks=sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1)),
-        schools=attended,
-        body=orjson.dumps(body),
-    )
+    networks = sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1))
+    return Person(role, employer.number, networks, attended, body)
 
 
 def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:
@@ -206,9 +168,9 @@ def _unique_suffix(position: int) -> str:
 
 
 def _role(employer: Employer, rng: Random) -> Role:
-    department, function = employer.job(rng)
+    department, function = rng.choices(JOBS, cum_weights=employer.cumulative_headcounts)[0]
     if department != LEADERSHIP:
-        seniority = _STAFF.draw(rng)
+        seniority = draw(_STAFF, rng)
         if seniority == VICE_PRESIDENT and employer.employees < 100:
             seniority = _LADDER[1]
     elif function == FOUNDER:
@@ -219,12 +181,12 @@ def _role(employer: Employer, rng: Random) -> Role:
 
 
 def _title(seniority: str, function: str, rng: Random) -> str:
-    area = AREAS[function]
-    patterns: list[str] = SENIORITIES[seniority]["titles"]
+    area = vocabulary.AREAS[function]
+    patterns: list[str] = vocabulary.SENIORITIES[seniority]["titles"]
     return rng.choice(patterns).format(
         area=area,
-        specialist=SPECIALISTS.get(function, f"{area} Specialist"),
-        executive=EXECUTIVES.get(function, f"Chief {area} Officer"),
+        specialist=vocabulary.SPECIALISTS.get(function, f"{area} Specialist"),
+        executive=vocabulary.EXECUTIVES.get(function, f"Chief {area} Officer"),
     )
 
 
@@ -240,7 +202,7 @@ def _experiences(
     employer: Employer, role: Role, market: Market, rng: Random
 ) -> list[dict[str, Any]]:
     """Return the jobs, newest first; earlier jobs are less senior."""
-    low, high = SENIORITIES[role.seniority]["years"]
+    low, high = vocabulary.SENIORITIES[role.seniority]["years"]
     career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
     if role.seniority == FOUNDING:
@@ -278,7 +240,7 @@ def _job(title: str, employer: Employer, start: str, end: str | None = None) -> 
 
 
 def _educations(
-    first_job: str, role: Role, country: Country, market: Market, rng: Random
+    first_job: str, role: Role, country: Entry, market: Market, rng: Random
 ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
     """Return school numbers and educations, newest first, all before the first job."""
     chance = rng.random()
@@ -308,19 +270,19 @@ def _educations(
     return tuple(numbers), educations
 
 
-def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
+def _languages(country: Entry, rng: Random) -> list[dict[str, Any]]:
     """Draw languages of the country; a few people add another language, or list none."""
     if rng.random() < 0.1:
         return []
-    names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])
+    names = dict.fromkeys(country["languages"][: rng.randint(1, len(country["languages"]))])
     if rng.random() < 0.2:
-        names[rng.choice(ANY_COUNTRY.draw(rng).languages)] = None
+        names[rng.choice(draw_entry(COUNTRIES, rng)["languages"])] = None
     return [
         {
             "object": "language",
             "language": language,
-            "iso_code": LANGUAGE_CODES[language],
-            "proficiency": _proficiency(language == country.languages[0], rng),
+            "iso_code": vocabulary.LANGUAGE_CODES[language],
+            "proficiency": _proficiency(language == country["languages"][0], rng),
         }
         for language in names
     ]
@@ -338,24 +300,8 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     if chance < 0.6:
         return f"{role.title} at {employer.name}"
     if chance < 0.85:
-        return f"{role.title} | {AREAS[role.job_function]} | {employer.industry.name}"
-    return f"{AREAS[role.job_function]} in {employer.industry.name}"
-
-
-def _template_values(
-    employer: Employer, role: Role, city: City, jobs: list[dict[str, Any]], rng: Random
-) -> dict[str, Any]:
-    return {
-        "company": employer.name,
-        "industry": employer.industry.name,
-        "function": AREAS[role.job_function],
-        "field": rng.choice(WORDS["fields_of_study"][role.department]),
-        "city": city.name,
-        "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
-        "percent": rng.randint(5, 60),
-        "small": rng.randint(2, 9),
-        "large": rng.randint(10, 40),
-    }
+        return f"{role.title} | {vocabulary.AREAS[role.job_function]} | {employer.industry['name']}"
+    return f"{vocabulary.AREAS[role.job_function]} in {employer.industry['name']}"
 
 
 def _about(facts: dict[str, Any], rng: Random) -> str:

@@ -8,29 +8,17 @@ funding, and a company's `state` is sometimes null.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, compress
+from itertools import accumulate, pairwise
 from math import exp, log
 from random import Random
 from typing import Any, Final
 
-import orjson
-
 from outreach_frames import spec
-from outreach_frames.sandbox.headcount import headcounts
-from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, postcode, slug
-from outreach_frames.sandbox.vocabulary import (
-    ANY_COUNTRY,
-    ANY_INDUSTRY,
-    WORDS,
-    City,
-    Country,
-    Industry,
-    Weighted,
-)
-from outreach_frames.sandbox.world import INVESTORS, TODAY
+from outreach_frames.sandbox import vocabulary, world
+from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
+from outreach_frames.sandbox.world import PROFNET, TODAY, invented_stem, new_id, new_rng, slug
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -42,34 +30,14 @@ def _bounds(label: str) -> tuple[int, int]:
 
 
 SIZES: Final = {label: _bounds(label) for label in spec.SUGGESTED_COMPANY_SIZES}
-_SIZE_WEIGHTS: Final = Weighted(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
+_SIZE_WEIGHTS: Final = dict(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
 HUGE: Final = spec.SUGGESTED_COMPANY_SIZES[-1]
-
-# Revenue labels by their lower bound, in US dollars a year.
-_REVENUES: Final = {
-    0: "$0-$1M",
-    1_000_000: "$1M-$10M",
-    10_000_000: "$10M-$50M",
-    50_000_000: "$50M-$100M",
-    100_000_000: "$100M-$250M",
-    250_000_000: "$250M-$500M",
-    500_000_000: "$500M-$1B",
-    1_000_000_000: "$1B-$10B",
-    10_000_000_000: "$10B+",
-}
 
 _FUNDED_SINCE: Final = 1995
 
-# Funding stages, each with the bounds of one round in US dollars.
-_ROUNDS: Final = (
-    ("Seed", 300_000, 3_000_000),
-    ("Series A", 3_000_000, 15_000_000),
-    ("Series B", 12_000_000, 50_000_000),
-    ("Series C", 40_000_000, 150_000_000),
-    ("Series D", 100_000_000, 400_000_000),
-)
-
-_FUNCTIONS: Final = tuple(
+LEADERSHIP: Final = "senior_leadership"
+FOUNDER: Final = "founder"
+JOBS: Final = tuple(
     (department, function)
     for department, functions in spec.JOB_FUNCTIONS.items()
     for function in functions
@@ -81,26 +49,17 @@ class Employer:
     """The attributes of a company that careers and search filters use."""
 
     number: int
-    id: str
     name: str
     stem: str
-    domain: str
     profnet_url: str
-    country: Country
-    city: City
-    industry: Industry
+    country: Entry
+    city: Entry
+    industry: Entry
     employees: int
-    size: str
-    type: str
     founded_year: int
-    focuses: tuple[str, ...]
     group: int  # number of the parent company; if none, of this company
     investors: tuple[int, ...]
-    cumulative_headcounts: array[int]  # per job function, in the order of spec
-
-    def job(self, rng: Random) -> tuple[str, str]:
-        """Draw the department and job function of an employee."""
-        return _FUNCTIONS[bisect(self.cumulative_headcounts, int(rng.random() * self.employees))]
+    cumulative_headcounts: array[int]  # of `JOBS`
 
 
 def size_label(employees: int) -> str | None:
@@ -112,8 +71,8 @@ def size_label(employees: int) -> str | None:
     return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
 
 
-def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
-    """Generate companies, each with the JSON of its resource."""
+def companies(seed: int, count: int) -> Iterator[tuple[Employer, dict[str, Any]]]:
+    """Generate companies, each with its resource."""
     # The first company is old and huge, so that every career finds a former employer.
     rng = new_rng(seed, "companies")
     taken: set[str] = set()
@@ -123,83 +82,83 @@ def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
         employer, body = _company(number, parent, taken, rng)
         if parent is None and employer.employees > SIZES[spec.SUGGESTED_COMPANY_SIZES[2]][1]:
             parents.append(employer)
-        yield employer, orjson.dumps(body)
+        yield employer, body
 
 
 def _company(
     number: int, parent: Employer | None, taken: set[str], rng: Random
 ) -> tuple[Employer, dict[str, Any]]:
-    country = ANY_COUNTRY.draw(rng)
-    city = country.cities.draw(rng)
-    industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
-    size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
+    country = draw_entry(COUNTRIES, rng)
+    city = draw_entry(country["cities"], rng)
+    industry = (
+        parent.industry if parent and rng.random() < 0.6 else draw_entry(vocabulary.INDUSTRIES, rng)
+    )
+    size = draw(_SIZE_WEIGHTS, rng) if number else HUGE
     employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
-    name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
+    name = f"{short_name} {rng.choice(country['legal_forms'])}".strip()
     domain = f"{slug(short_name)}.example"
     kind = _type(industry, employees, rng)
     funding = _funding(industry, kind, employees, founded, rng)
-    is_b2c = rng.random() < industry.b2c
-    is_b2b = rng.random() < industry.b2b or not is_b2c
-    departments, functions = headcounts(
+    is_b2c = rng.random() < industry["b2c"]
+    is_b2b = rng.random() < industry["b2b"] or not is_b2c
+    departments, functions = _headcounts(
         employees, industry, has_founder=founded >= TODAY.year - 35, rng=rng
     )
+    identifier = new_id(rng)
     counts = [count for names in functions.values() for count in names.values()]
     employer = Employer(
         number=number,
-        id=new_id(rng),
         name=name,
         stem=stem,
-        domain=domain,
         profnet_url=f"{PROFNET}/company/{slug(name)}",
         country=country,
         city=city,
         industry=industry,
         employees=employees,
-        size=size,
-        type=kind,
         founded_year=founded,
-        focuses=tuple(compress(spec.SUGGESTED_COMPANY_FOCUSES, (is_b2b, is_b2c))),
         group=parent.number if parent else number,
-        investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
+        investors=tuple(rng.sample(range(world.INVESTORS), rng.randint(1, 4))) if funding else (),
         cumulative_headcounts=array("I", accumulate(counts)),
     )
     stage, total, day = funding or (None, None, None)
     body = {
-        "id": employer.id,
+        "id": identifier,
         "object": "company",
         "name": name,
         "website": f"https://www.{domain}",
         "profnet_url": employer.profnet_url,
-        "industry": industry.name,
-        "logo_url": f"{PROFNET}/images/{employer.id}.png",
-        "location": city.location,
+        "industry": industry["name"],
+        "logo_url": f"{PROFNET}/images/{identifier}.png",
+        "location": location(city),
         "overview": _overview(name, industry, founded, city, rng),
-        "keywords": rng.sample(industry.keywords, min(len(industry.keywords), rng.randint(3, 6))),
+        "keywords": rng.sample(
+            industry["keywords"], min(len(industry["keywords"]), rng.randint(3, 6))
+        ),
         "estimated_number_of_employees": employees,
         "size": size,
         "location_details": {
-            "city": city.name,
-            "state": None if number % 60 == 7 else city.state,
-            "country": city.country,
-            "postal_code": postcode(city.postal_code_pattern, rng),
-            "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
-            "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
+            "city": city["city"],
+            "state": None if number % 60 == 7 else city["state"],
+            "country": city["country"],
+            "postal_code": _postal_code(city["postal_code"], rng),
+            "lat": round(city["lat"] + rng.uniform(-0.06, 0.06), 5),
+            "long": round(city["long"] + rng.uniform(-0.06, 0.06), 5),
         },
         "locations": _locations(country, city, employees, rng),
         "followers": int(employees * exp(rng.gauss(1.2, 0.9))) + rng.randint(3, 400),
         "founded_year": founded,
         "traffic_rank": int(4_000_000 / employees**0.55 * exp(rng.gauss(0.0, 0.8))) + 900,
-        "sic_codes": list(industry.sic_codes[: rng.randint(1, 2)]),
-        "naics_codes": list(industry.naics_codes[: rng.randint(1, 2)]),
+        "sic_codes": list(industry["sic_codes"][: rng.randint(1, 2)]),
+        "naics_codes": list(industry["naics_codes"][: rng.randint(1, 2)]),
         "type": kind,
         "total_funding": total,
         "latest_funding_stage": stage,
         "latest_funding_date": day,
         "is_b2b": is_b2b,
         "is_b2c": is_b2c,
-        "technologies": rng.sample(industry.technologies, rng.randint(3, 9)),
+        "technologies": rng.sample(industry["technologies"], rng.randint(3, 9)),
         "department_headcount": departments,
         "job_function_headcount": functions,
         "estimated_revenue": _revenue(industry, employees, rng),
@@ -211,21 +170,23 @@ def _log_uniform(low: int, high: int, rng: Random) -> int:
     return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
 
 
-def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
+def _founded_year(industry: Entry, employees: int, rng: Random) -> int:
     """Draw a founding year: later for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
-    if industry.funded > 0.5 or chance < 0.45:
+    if industry["funded"] > 0.5 or chance < 0.45:
         return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
     return rng.randint(1955, 1998) if chance < 0.9 else rng.randint(1846, 1955)
 
 
 def _name(
-    parent: Employer | None, country: Country, industry: Industry, taken: set[str], rng: Random
+    parent: Employer | None, country: Entry, industry: Entry, taken: set[str], rng: Random
 ) -> tuple[str, str]:
     """Draw a stem and a unique name; companies of a group often share the stem."""
     while True:
         stem = parent.stem if parent and rng.random() < 0.9 else invented_stem(rng)
-        word = country.name if parent and rng.random() < 0.4 else rng.choice(industry.name_words)
+        word = (
+            country["name"] if parent and rng.random() < 0.4 else rng.choice(industry["name_words"])
+        )
         if rng.random() < 0.04:
             word = f"& {invented_stem(rng)} {word}"
         address = slug(f"{stem} {word}")
@@ -234,53 +195,99 @@ def _name(
             return stem, f"{stem} {word}"
 
 
-def _type(industry: Industry, employees: int, rng: Random) -> str:
+def _type(industry: Entry, employees: int, rng: Random) -> str:
     """Draw a company type; only larger companies are public, only the smallest self-owned."""
-    kind = industry.types.draw(rng)
+    kind = draw(dict(zip(spec.SUGGESTED_COMPANY_TYPES, industry["type_weights"], strict=True)), rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE
     return kind
 
 
 def _funding(
-    industry: Industry, kind: str, employees: int, founded: int, rng: Random
+    industry: Entry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
     """Draw the last round's stage, all funding in US dollars and the last round's date, or None."""
-    if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
+    if (
+        kind not in (PRIVATE, PUBLIC)
+        or founded < _FUNDED_SINCE
+        or rng.random() > industry["funded"]
+    ):
         return None
-    rounds = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
-    years = sorted(
-        rng.sample(range(founded, TODAY.year), min(rng.randint(1, rounds), TODAY.year - founded))
-    )
-    total = sum(
-        round(_log_uniform(low, high, rng), -4)
-        for _, (_, low, high) in zip(years, _ROUNDS, strict=False)
-    )
-    day = f"{years[-1]}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
-    return _ROUNDS[len(years) - 1][0], float(total), day
+    most = min(len(WORDS["funding_rounds"]), 1 + int(log(employees + 1, 6)))
+    count = min(rng.randint(1, most), TODAY.year - founded)
+    year = max(rng.sample(range(founded, TODAY.year), count))
+    rounds = WORDS["funding_rounds"][:count]
+    total = sum(round(_log_uniform(low, high, rng), -4) for _, low, high in rounds)
+    day = f"{year}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+    stage, *_ = rounds[-1]
+    return stage, float(total), day
 
 
-def _revenue(industry: Industry, employees: int, rng: Random) -> str:
-    revenue = employees * industry.revenue_per_employee * exp(rng.gauss(0.0, 0.35))
-    starts = list(_REVENUES)
-    return _REVENUES[starts[bisect(starts, revenue) - 1]]
+def _revenue(industry: Entry, employees: int, rng: Random) -> str:
+    revenue = employees * industry["revenue_per_employee"] * exp(rng.gauss(0.0, 0.35))
+    return next(str(label) for low, label in reversed(WORDS["revenues"]) if low <= revenue)
 
 
-def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
+def _locations(country: Entry, city: Entry, employees: int, rng: Random) -> list[str]:
     """Draw the offices, headquarters first, some abroad; larger companies have more offices."""
-    found = {city.location: None}
+    found = {location(city): None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
-        place = country if rng.random() < 0.5 else ANY_COUNTRY.draw(rng)
-        found[place.cities.draw(rng).location] = None
+        place = country if rng.random() < 0.5 else draw_entry(COUNTRIES, rng)
+        found[location(draw_entry(place["cities"], rng))] = None
     return list(found)
 
 
-def _overview(name: str, industry: Industry, founded: int, city: City, rng: Random) -> str:
+def _overview(name: str, industry: Entry, founded: int, city: Entry, rng: Random) -> str:
     text = rng.choice(WORDS["overviews"]).format(
         name=name,
-        activity=industry.activity,
+        activity=industry["activity"],
         year=founded,
-        city=city.name,
+        city=city["city"],
         countries=rng.randint(2, 30),
     )
     return f"{text} {rng.choice(WORDS['overview_endings'])}".strip()
+
+
+def _postal_code(pattern: str, rng: Random) -> str:
+    """Replace each `#` by a digit and each `A` by a letter."""
+    characters = {"#": "0123456789", "A": "BCDEFGHJKLNPRSTX"}
+    return "".join(rng.choice(characters[mark]) if mark in characters else mark for mark in pattern)
+
+
+def shares(total: int, weights: Sequence[float], rng: Random) -> list[int]:
+    """Split a count by weights into integers that sum to it.
+
+    >>> sum(shares(101, [1.0, 2.5, 0.0], Random(0)))
+    101
+    """
+    offset, reached = rng.random(), list(accumulate(weights))
+    # Rounding must not exceed the total.
+    ends = [min(total, int(total * (end / reached[-1]) + offset)) for end in reached]
+    return [end - start for start, end in pairwise([0, *ends])]
+
+
+def _headcounts(
+    employees: int, industry: Entry, *, has_founder: bool, rng: Random
+) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return a company's `department_headcount` and `job_function_headcount`."""
+    weights = [
+        industry["departments"][name] * (0.6 + 0.8 * rng.random()) for name in spec.DEPARTMENTS
+    ]
+    departments = dict(zip(spec.DEPARTMENTS, shares(employees - 1, weights, rng), strict=True))
+    departments[LEADERSHIP] += 1  # every company has a leader
+    functions = {}
+    for department, names in spec.JOB_FUNCTIONS.items():
+        weights = [_weight(name, industry, has_founder, rng) for name in names]
+        counts = shares(departments[department], weights, rng)
+        functions[department] = dict(zip(names, counts, strict=True))
+    return departments, functions
+
+
+def _weight(function: str, industry: Entry, has_founder: bool, rng: Random) -> float:
+    """Draw the weight of a job function; boosted and specialist functions weigh more."""
+    weight = 2.0 if function in vocabulary.SPECIALISTS else 1.0
+    if function in industry["boosted_functions"]:
+        weight = 12.0
+    if function == FOUNDER:
+        weight *= 2.0 if has_founder else 0.0
+    return weight * (0.4 + 1.2 * rng.random())

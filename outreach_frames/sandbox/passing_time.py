@@ -17,11 +17,9 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.activity import record_events
-from outreach_frames.sandbox.companies import Employer, companies, size_label
-from outreach_frames.sandbox.headcount import LEADERSHIP
-from outreach_frames.sandbox.names import new_rng
-from outreach_frames.sandbox.population import add_people, find_or_add
-from outreach_frames.sandbox.world import TODAY, schools
+from outreach_frames.sandbox.companies import LEADERSHIP, Employer, companies, size_label
+from outreach_frames.sandbox.population import add_people, role_number
+from outreach_frames.sandbox.world import TODAY, new_rng, schools
 
 MAX_DAYS: Final = 3_650
 _DAYS_PER_MONTH: Final = 30
@@ -107,7 +105,7 @@ def _change_job(
     if is_owner or not may_change or not (moves or role.seniority != worker.role.seniority):
         return
     careers.begin_job(worker.body, role, employer, day, rng)
-    number = find_or_add(connection, "roles", *role)
+    number = role_number(connection, role)
     connection.execute(
         "UPDATE people SET role = ?, company = ? WHERE position = ?",
         (number, employer.number, worker.position),
@@ -143,7 +141,6 @@ def _grow_companies(
             replace(
                 employer,
                 employees=body["estimated_number_of_employees"],
-                size=body["size"],
                 cumulative_headcounts=array("I", accumulate(counts)),
             )
         )

@@ -1,60 +1,59 @@
 """Create, fill and sample the tables of companies and people.
 
-Search filters read narrow tables; separate tables store the bodies. Searched texts are case-folded;
-numbers and positions count from 0.
+Search filters read narrow tables; separate tables store the bodies. `search` prepares the
+searched texts. Numbers and positions count from 0.
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 
+from outreach_frames import spec
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
-from outreach_frames.sandbox.names import new_rng
-from outreach_frames.sandbox.world import investors, schools, users
+from outreach_frames.sandbox.search import place_words, words
+from outreach_frames.sandbox.store import insert
+from outreach_frames.sandbox.world import investors, new_rng, schools, users
 
 # Larger worlds have more people per company; `MAX_COMPANIES` bounds memory.
 COMPANIES_EXPONENT: Final = 0.75
 MAX_COMPANIES: Final = 10_000
 _BATCH: Final = 2_000
 
-_TABLES: Final = {
-    "companies": """
+_TABLES: Final = """
+    CREATE TABLE companies (
         number INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, domain TEXT NOT NULL,
         profnet_url TEXT NOT NULL, location TEXT NOT NULL, size TEXT NOT NULL, type TEXT NOT NULL,
-        industry TEXT NOT NULL, group_number INTEGER NOT NULL""",
-    "company_bodies": "number INTEGER PRIMARY KEY, body BLOB NOT NULL",
-    "company_focuses": "focus TEXT NOT NULL, company INTEGER NOT NULL",
-    "company_investors": "investor INTEGER NOT NULL, company INTEGER NOT NULL",
-    "investors": "number INTEGER PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL",
-    "schools": """
-        number INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL""",
-    "network_users": "bit INTEGER PRIMARY KEY, email TEXT NOT NULL",
-    "roles": """
+        industry TEXT NOT NULL, focuses TEXT NOT NULL, group_number INTEGER NOT NULL);
+    CREATE TABLE company_bodies (number INTEGER PRIMARY KEY, body BLOB NOT NULL);
+    CREATE TABLE company_investors (investor INTEGER NOT NULL, company INTEGER NOT NULL);
+    CREATE TABLE investors (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL);
+    CREATE TABLE schools (
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL);
+    CREATE TABLE network_users (bit INTEGER PRIMARY KEY, email TEXT NOT NULL);
+    CREATE TABLE roles (
         number INTEGER PRIMARY KEY, title TEXT NOT NULL, seniority TEXT NOT NULL,
-        department TEXT NOT NULL, job_function TEXT NOT NULL""",
-    "places": "number INTEGER PRIMARY KEY, location TEXT NOT NULL",
-    "people": """
+        department TEXT NOT NULL, job_function TEXT NOT NULL,
+        UNIQUE (title, seniority, department, job_function));
+    CREATE TABLE places (number INTEGER PRIMARY KEY, location TEXT NOT NULL UNIQUE);
+    CREATE TABLE people (
         position INTEGER PRIMARY KEY, name TEXT NOT NULL, role INTEGER NOT NULL,
-        place INTEGER NOT NULL, company INTEGER NOT NULL, networks INTEGER NOT NULL""",
-    "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
-    "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
-}
+        place INTEGER NOT NULL, company INTEGER NOT NULL, networks INTEGER NOT NULL);
+    CREATE TABLE person_bodies (
+        position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE educations (school INTEGER NOT NULL, person INTEGER NOT NULL);
+"""
 # These indexes are created after inserting the rows, which is faster.
-_INDEXES: Final = {
-    "people_company": "people (company, position)",
-    "educations_school": "educations (school, person)",
-    "company_investors_investor": "company_investors (investor, company)",
-}
-
-
-T = TypeVar("T")
+_INDEXES: Final = """
+    CREATE INDEX people_company ON people (company, position);
+    CREATE INDEX educations_school ON educations (school, person);
+    CREATE INDEX company_investors_investor ON company_investors (investor, company);
+"""
 
 
 def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
@@ -66,27 +65,24 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     (20,)
     >>> connection.close()
     """
-    for table, columns in _TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({columns})")
-    learned = schools(seed)
-    _insert(connection, "schools", ((s.number, s.id, s.name, s.name.casefold()) for s in learned))
-    known = enumerate(users(seed))
-    _insert(connection, "network_users", ((bit, user.email.casefold()) for bit, user in known))
-    funds = enumerate(investors(seed))
-    _insert(connection, "investors", ((number, name, name.casefold()) for number, name in funds))
-    employers = _fill_companies(connection, seed, company_count(people))
-    roles: dict[careers.Role, int] = {}
-    places: dict[str, int] = {}
-    market, rng = careers.Market(employers, learned), new_rng(seed, "people")
-    for positions in _batches(range(people)):
+    connection.executescript(_TABLES)
+    emails = [(bit, user.email.casefold()) for bit, user in enumerate(users(seed))]
+    connection.executemany("INSERT INTO network_users VALUES (?, ?)", emails)
+    funds = [(number, name, words(name)) for number, name in enumerate(investors(seed))]
+    connection.executemany("INSERT INTO investors VALUES (?, ?, ?)", funds)
+    learned = [(one.number, one.id, one.name, words(one.name)) for one in schools(seed)]
+    connection.executemany("INSERT INTO schools VALUES (?, ?, ?, ?)", learned)
+    employers = []
+    for employer, body in companies(seed, company_count(people)):
+        _add_company(connection, employer, body)
+        employers.append(employer)
+    market, rng = careers.Market(employers, schools(seed), staff={}), new_rng(seed, "people")
+    for first in range(0, people, _BATCH):
+        positions = range(first, min(first + _BATCH, people))
         batch = [careers.new_person(position, market, rng) for position in positions]
-        _insert_people(connection, positions[0], batch, roles, places)
+        add_people(connection, first, batch)
         connection.commit()
-    folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
-    _insert(connection, "roles", folded)
-    _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
-    for index, columns in _INDEXES.items():
-        connection.execute(f"CREATE INDEX {index} ON {columns}")
+    connection.executescript(_INDEXES)
     connection.commit()
 
 
@@ -100,23 +96,30 @@ def company_count(people: int) -> int:
 
 
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
-    """Add people to a filled database, at consecutive positions from `first`."""
-    roles = {person.role: find_or_add(connection, "roles", *person.role) for person in joining}
-    places = {one.location: find_or_add(connection, "places", one.location) for one in joining}
-    _insert_people(connection, first, joining, roles, places)
+    """Add people at consecutive positions from `first`."""
+    roles = {
+        role: role_number(connection, role) for role in dict.fromkeys(one.role for one in joining)
+    }
+    places = {
+        location: _find_or_add(connection, "places", location=place_words(location))
+        for location in dict.fromkeys(one.body["location"] for one in joining)
+    }
+    people, bodies, educations = [], [], []
+    for position, person in enumerate(joining, first):
+        role, place = roles[person.role], places[person.body["location"]]
+        searched = words(person.body["name"])
+        people.append((position, searched, role, place, person.company, person.networks))
+        bodies.append((position, person.company, orjson.dumps(person.body)))
+        educations += [(school, position) for school in person.schools]
+    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", people)
+    connection.executemany("INSERT INTO person_bodies VALUES (?, ?, ?)", bodies)
+    connection.executemany("INSERT INTO educations VALUES (?, ?)", educations)
 
 
-def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
-    """Return the `number` of a role or place; add the role or place if it is new."""
-    columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
-    marks = ", ".join("?" * len(texts))
-    folded = [text.casefold() for text in texts]
-    query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608 - from _TABLES
-    found = connection.execute(query, folded).fetchone()
-    if found is None:
-        found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-        _insert(connection, table, [(*found, *folded)])
-    return int(found[0])
+def role_number(connection: sqlite3.Connection, role: careers.Role) -> int:
+    """Return the number of a role; add it if it is new."""
+    searched = role._replace(title=words(role.title))
+    return _find_or_add(connection, "roles", **searched._asdict())
 
 
 def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
@@ -132,83 +135,32 @@ def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list
     return [orjson.loads(body) | {"company_domain": domain} for body, domain in rows]
 
 
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    marks = ", ".join("?" * (_TABLES[table].count(",") + 1))
-    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - from _TABLES
+def _add_company(connection: sqlite3.Connection, employer: Employer, body: dict[str, Any]) -> None:
+    focuses = [focus for focus in spec.SUGGESTED_COMPANY_FOCUSES if body[f"is_{focus}"]]
+    row = {
+        "number": employer.number,
+        "id": body["id"],
+        "name": words(employer.name),
+        "domain": body["website"].removeprefix("https://www."),
+        "profnet_url": employer.profnet_url,
+        "location": place_words(body["location"]),
+        "size": body["size"],
+        "type": body["type"],
+        "industry": body["industry"].casefold(),
+        "focuses": orjson.dumps(focuses).decode(),
+        "group_number": employer.group,
+    }
+    insert(connection, "companies", [row])
+    stored = (employer.number, orjson.dumps(body))
+    connection.execute("INSERT INTO company_bodies VALUES (?, ?)", stored)
+    pairs = [(investor, employer.number) for investor in employer.investors]
+    connection.executemany("INSERT INTO company_investors VALUES (?, ?)", pairs)
 
 
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, _BATCH)):
-        yield batch
-
-
-def _fill_companies(connection: sqlite3.Connection, seed: int, count: int) -> list[Employer]:
-    employers: list[Employer] = []
-    for batch in _batches(companies(seed, count)):
-        chosen = [employer for employer, _ in batch]
-        employers += chosen
-        _insert(connection, "companies", (_company_row(employer) for employer in chosen))
-        _insert(connection, "company_bodies", ((e.number, body) for e, body in batch))
-        _insert(
-            connection,
-            "company_focuses",
-            ((focus, e.number) for e in chosen for focus in e.focuses),
-        )
-        _insert(
-            connection,
-            "company_investors",
-            ((investor, e.number) for e in chosen for investor in e.investors),
-        )
-        connection.commit()
-    return employers
-
-
-def _company_row(employer: Employer) -> tuple[object, ...]:
-    return (
-        employer.number,
-        employer.id,
-        employer.name.casefold(),
-        employer.domain,
-        employer.profnet_url,
-        employer.city.location.casefold(),
-        employer.size,
-        employer.type,
-        employer.industry.name.casefold(),
-        employer.group,
-    )
-
-
-def _insert_people(
-    connection: sqlite3.Connection,
-    first: int,
-    batch: list[careers.Person],
-    roles: dict[careers.Role, int],
-    places: dict[str, int],
-) -> None:
-    """Insert a batch of people; new roles and places get the next number."""
-    _insert(
-        connection,
-        "people",
-        (
-            (
-                position,
-                person.name.casefold(),
-                roles.setdefault(person.role, len(roles)),
-                places.setdefault(person.location, len(places)),
-                person.company,
-                person.networks,
-            )
-            for position, person in enumerate(batch, first)
-        ),
-    )
-    _insert(
-        connection,
-        "person_bodies",
-        ((position, p.company, p.body) for position, p in enumerate(batch, first)),
-    )
-    _insert(
-        connection,
-        "educations",
-        ((school, position) for position, p in enumerate(batch, first) for school in p.schools),
-    )
+def _find_or_add(connection: sqlite3.Connection, table: str, **texts: str) -> int:
+    """Return the `number` of a role or place; add the role or place if it is new."""
+    columns, marks, values = ", ".join(texts), ", ".join("?" * len(texts)), list(texts.values())
+    sql = f"({columns}) VALUES ({marks})"
+    connection.execute(f"INSERT OR IGNORE INTO {table} {sql}", values)
+    query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608
+    return int(connection.execute(query, values).fetchone()[0])

@@ -13,12 +13,11 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
-from outreach_frames.sandbox.names import new_id, slug
 from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
 from outreach_frames.sandbox.vocabulary import COUNTRIES
-from outreach_frames.sandbox.world import User, users
+from outreach_frames.sandbox.world import User, new_id, slug, users
 
 Record = dict[str, Any]
 
@@ -32,6 +31,8 @@ SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
 PHONE_KINDS = ("direct", "switchboard")
 PHONE_SOURCES = ("manual", "enrichment", "import")
+
+TIME_ZONES = {country["name"]: country.get("time_zone") for country in COUNTRIES}
 
 # The lead lists: name, type, status, number of leads.
 LEAD_LISTS = (
@@ -132,7 +133,7 @@ def _contacts(
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
             **{name: person[name] for name in COPIED_PERSON_FIELDS},
-            "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
+            "time_zone": TIME_ZONES[person["location_details"]["country"]],
             "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,

@@ -1,19 +1,28 @@
 """People search: from filters to matching positions, and from positions to a page's bytes.
 
+The interface document does not say how text is matched. This is the sandbox's plain choice:
+
+- Texts match by whole words, ignoring case, accents and punctuation. The words of a value must be
+  consecutive, and the last one may be the start of a word if it has three letters or more.
+- A place matches its city, state or country in the same way. A value of fewer than three letters
+  must be a whole city, state or country: "DE" does not match "Île-de-France".
+- With `person_title_exact_match`, the whole title must match.
+
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
 must all match. An excluding filter negates the rule of the filter that `excludes` names in `spec`.
-Matching ignores case but not accents; `%` and `_` are ordinary characters. Empty texts and filters
-without values (an empty list, false) are ignored. A filter that searches in texts rejects more than
-1,000 values (400), so that one search cannot block the others.
+Empty texts and filters without values (an empty list, false) are ignored. A filter that searches in
+texts rejects more than 1,000 values (400), so that one search cannot block the others.
 """
 
 from __future__ import annotations
 
 import sqlite3
+import unicodedata
 from array import array
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -27,8 +36,12 @@ TITLE_EXACT: Final = "person_title_exact_match"
 WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 MAX_SEARCHED_VALUES: Final = 1_000
-_VALUES: Final = "(SELECT value FROM json_each(:values))"
+MIN_PREFIX: Final = 3  # letters
 _MAX_CACHED_SEARCHES: Final = 8
+# Lowercase letters that Unicode does not decompose into a base letter and an accent.
+_UNDECOMPOSED: Final = str.maketrans("øłđ\N{LATIN SMALL LETTER DOTLESS I}", "oldi", "") | {
+    ord("æ"): "ae"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +53,14 @@ class Rule:
     instead: str = ""
 
 
-# `:values` is a table with one column, `value`. Names, titles and locations match by containment
-# (`instr`), everything else by equality. A company's location is its headquarters.
+# Tables with one column, `value`: `:values` are case-folded for equality, `:wholes` are words for
+# equality, `:words` and `:places` are for `instr`. A company's location is its headquarters.
 RULES: Final[Mapping[str, Rule]] = {
-    "person_name": Rule("instr(name, :values)"),
+    "person_name": Rule("instr(name, :words)"),
     "person_titles": Rule(
-        "role IN (SELECT number FROM roles, :values WHERE instr(title, value))",
+        "role IN (SELECT number FROM roles, :words WHERE instr(title, value))",
         when=TITLE_EXACT,
-        instead="role IN (SELECT number FROM roles WHERE title IN :values)",
+        instead="role IN (SELECT number FROM roles WHERE title IN :wholes)",
     ),
     "person_seniorities": Rule("role IN (SELECT number FROM roles WHERE seniority IN :values)"),
     "person_departments": Rule("role IN (SELECT number FROM roles WHERE department IN :values)"),
@@ -55,13 +68,13 @@ RULES: Final[Mapping[str, Rule]] = {
         "role IN (SELECT number FROM roles WHERE job_function IN :values)"
     ),
     "person_locations": Rule(
-        "place IN (SELECT number FROM places, :values WHERE instr(location, value))"
+        "place IN (SELECT number FROM places, :places WHERE instr(location, value))"
     ),
     "company_locations": Rule(
-        "company IN (SELECT number FROM companies, :values WHERE instr(location, value))"
+        "company IN (SELECT number FROM companies, :places WHERE instr(location, value))"
     ),
     "company_names": Rule(
-        "company IN (SELECT number FROM companies, :values WHERE instr(name, value))"
+        "company IN (SELECT number FROM companies, :words WHERE instr(name, value))"
     ),
     "company_ids": Rule("company IN (SELECT number FROM companies WHERE id IN :values)"),
     # A company's group is itself, its parent and all subsidiaries of that parent.
@@ -76,7 +89,9 @@ RULES: Final[Mapping[str, Rule]] = {
         "company IN (SELECT number FROM companies WHERE profnet_url IN :values)"
     ),
     "company_focuses": Rule(
-        "company IN (SELECT company FROM company_focuses WHERE focus IN :values)"
+        """company IN (
+            SELECT number FROM companies, json_each(focuses) AS focus
+            WHERE focus.value IN :values)"""
     ),
     "company_sizes": Rule("company IN (SELECT number FROM companies WHERE size IN :values)"),
     "company_types": Rule("company IN (SELECT number FROM companies WHERE type IN :values)"),
@@ -91,7 +106,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "education_company_names": Rule(
         """position IN (
             SELECT person FROM educations WHERE school IN (
-                SELECT number FROM schools, :values WHERE instr(folded, value)))"""
+                SELECT number FROM schools, :words WHERE instr(folded, value)))"""
     ),
     "profnet_networks": Rule(
         """networks & (
@@ -101,7 +116,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "company_investors": Rule(
         """company IN (
             SELECT company FROM company_investors WHERE investor IN (
-                SELECT number FROM investors, :values WHERE instr(folded, value)))"""
+                SELECT number FROM investors, :words WHERE instr(folded, value)))"""
     ),
     # Values are full company names; a company does not share investors with itself.
     "company_shares_investors_with": Rule(
@@ -109,7 +124,7 @@ RULES: Final[Mapping[str, Rule]] = {
             SELECT other.company FROM companies
             JOIN company_investors AS own ON own.company = companies.number
             JOIN company_investors AS other ON other.investor = own.investor
-            WHERE other.company <> own.company AND companies.name IN :values)"""
+            WHERE other.company <> own.company AND companies.name IN :wholes)"""
     ),
 }
 
@@ -200,20 +215,72 @@ class PeopleIndex:
         return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
 
-def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
-    """Drop filters without a value, and sort and case-fold the texts of the other filters."""
-    active: dict[str, list[str] | bool] = {}
-    for name, value in filters.items():
-        texts = [value] if isinstance(value, str) else value
-        active[name] = (
-            texts if isinstance(texts, bool) else sorted({_folded(text) for text in texts if text})
-        )
-    return {name: value for name, value in active.items() if value}
+def words(text: str) -> str:
+    """Return the words of a text without accents, in lowercase, between spaces.
+
+    >>> words("Crème brûlée, & Co.")
+    ' creme brulee co '
+    """
+    # NFKD separates accents from their letters.
+    letters = unicodedata.normalize("NFKD", text.casefold().translate(_UNDECOMPOSED))
+    return f" {' '.join(''.join(map(_plain_letter, letters)).split())} "
+
+
+def place_words(location: str) -> str:
+    """Return the words of a city, state and country, with and without the state.
+
+    >>> place_words("Zürich, Zürich, Switzerland")
+    ', zurich , zurich , switzerland , zurich , switzerland ,'
+    """
+    parts = [words(part) for part in location.split(",")]
+    shorter = [parts[0], parts[-1]] if len(parts) > 2 else []
+    return f",{','.join([*parts, *shorter])},"
+
+
+@lru_cache(maxsize=10_000)
+def _plain_letter(letter: str) -> str:
+    if unicodedata.combining(letter):
+        return ""
+    # Vowel signs of some scripts are marks, and belong to the word.
+    return letter if unicodedata.category(letter)[0] in "LMN" else " "
+
+
+def _is_prefix(text: str) -> bool:
+    *_, last = ["", *text.split()]
+    return len(last) >= MIN_PREFIX
+
+
+def _searched_words(value: str) -> str:
+    text = words(value)
+    return text.rstrip() if _is_prefix(text) else text
+
+
+def _searched_place(value: str) -> str:
+    text = ",".join(words(part) for part in value.split(",") if part.strip())
+    return text.rstrip() if _is_prefix(text) else f",{text},"
 
 
 def _folded(value: str) -> str:
     # SQLite would cut the value at a NUL and search for the part before it.
     return value.casefold().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+# How the values of a filter are prepared for the tables in the conditions of `RULES`.
+_TABLES: Final[Mapping[str, Callable[[str], str]]] = {
+    ":values": _folded,
+    ":wholes": words,
+    ":words": _searched_words,
+    ":places": _searched_place,
+}
+
+
+def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
+    """Drop filters without a value, and sort the texts of the other filters."""
+    active: dict[str, list[str] | bool] = {}
+    for name, value in filters.items():
+        texts = [value] if isinstance(value, str) else value
+        active[name] = texts if isinstance(texts, bool) else sorted(set(texts) - {""})
+    return {name: value for name, value in active.items() if value}
 
 
 def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:
@@ -228,8 +295,11 @@ def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, 
         condition = rule.instead if switched else rule.condition
         if "instr" in condition and isinstance(value, list) and len(value) > MAX_SEARCHED_VALUES:
             raise bad_request(f"{name} accepts at most {MAX_SEARCHED_VALUES:,} values")
-        table = _VALUES.replace(":values", f":{name}")
-        condition = condition.replace(":values", table)
+        for table, prepare in _TABLES.items():
+            if table in condition and isinstance(value, list):
+                parameter = f"{name}_{table[1:]}"
+                rows = f"(SELECT value FROM json_each(:{parameter}))"  # noqa: S608 - names from above
+                condition = condition.replace(table, rows)
+                values[parameter] = orjson.dumps([prepare(text) for text in value]).decode()
         conditions.append(f"NOT ({condition})" if opposite else condition)
-        values[name] = orjson.dumps(value).decode()
     return " AND ".join(f"({condition})" for condition in conditions), values

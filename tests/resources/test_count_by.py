@@ -52,10 +52,12 @@ def test_several_filters_count_each_combination() -> None:
 def test_flags_and_texts_are_counted_too() -> None:
     """A flag has rows for True and False, and a text of the search has one row."""
     counts = of.count_people(
-        by=["person_title_exact_match", "person_name"], person_titles=["CEO"], person_name="a"
+        by=["person_title_exact_match", "person_name"],
+        person_titles=["manager"],
+        person_name="mar",
     )
     assert counts["person_title_exact_match"].tolist() == [True, False]
-    assert counts["person_name"].tolist() == ["a", "a"]
+    assert counts["person_name"].tolist() == ["mar", "mar"]
     assert counts["people"].iloc[1] == counts.attrs["total"]
 
 

@@ -167,7 +167,7 @@ def test_the_whole_world_fits_the_document(api: Api) -> None:
 
 def test_null_fields_of_a_company_are_marked() -> None:
     """Fields of a company are marked nullable exactly if they are null for some companies."""
-    bodies = [json.loads(body) for _, body in companies(seed=3, count=200)]
+    bodies = [body for _, body in companies(seed=3, count=200)]
     for name, objects in (
         ("Company", bodies),
         ("CompanyLocation", [body["location_details"] for body in bodies]),

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.sandbox import population, vocabulary
-from outreach_frames.sandbox.companies import SIZES
-from outreach_frames.sandbox.headcount import LEADERSHIP, shares
+from outreach_frames.sandbox.companies import LEADERSHIP, SIZES, shares
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.world import TODAY, schools, users
 
@@ -427,9 +426,9 @@ def test_the_word_lists_are_consistent() -> None:
     known = set(spec.SUGGESTED_JOB_FUNCTIONS)
     assert set(vocabulary.SPECIALISTS) <= known
     assert set(vocabulary.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
-    for industry in vocabulary.INDUSTRIES.values():
-        assert set(industry.departments) == set(spec.DEPARTMENTS)
-    for country in vocabulary.COUNTRIES.values():
-        assert set(country.languages) <= set(vocabulary.LANGUAGE_CODES)
-        assert set(country.cultures.values) <= set(vocabulary.CULTURES)
+    for industry in vocabulary.INDUSTRIES:
+        assert set(industry["departments"]) == set(spec.DEPARTMENTS)
+    for country in vocabulary.COUNTRIES:
+        assert set(country["languages"]) <= set(vocabulary.LANGUAGE_CODES)
+        assert set(country["cultures"]) <= set(vocabulary.CULTURES)
     assert all(re.fullmatch("[a-z]{3}", code) for code in vocabulary.LANGUAGE_CODES.values())
