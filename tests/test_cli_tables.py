@@ -13,6 +13,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.cli import main
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.commands.terminal import fit_lines, format_table
 from outreach_frames.sandbox import Sandbox
 from tests import forked
@@ -73,18 +74,18 @@ TABLE = pd.DataFrame(
 
 
 SHOWN = {
-    9: """
+    30: """
 id
-9d9f73ab…
+9d9f73ab-79f5-4bd2-bac4
 """,
-    36: """
+    44: """
 id                       name
-9d9f73ab-79f5-4bd2-bac4  陈雨欣 和 …
-                         José \\x1b[…
+9d9f73ab-79f5-4bd2-bac4  陈雨欣 和 朋友 …
+                         José \\x1b[2J\\n
 """,
     72: """
-id                       name                 people  email
-9d9f73ab-79f5-4bd2-bac4  陈雨欣 和 朋友们 …  1234567  a.very.long.addre…
+id                       name                people  email
+9d9f73ab-79f5-4bd2-bac4  陈雨欣 和 朋友 …   1234567  a.very.long.add…
                          José \\x1b[2J\\n
 """,
 }
@@ -144,6 +145,33 @@ def test_a_closed_pipe_is_not_an_error(line: str) -> None:
         process = forked.start_command(*shlex.split(line), stdout=closed, stderr=subprocess.PIPE)
     _, told = process.communicate()
     assert (told, process.wait()) == ("", 0)
+
+
+@pytest.mark.long
+def test_a_closed_pipe_hides_no_row_that_was_not_added(tmp_path: Path) -> None:
+    """If the pipe is closed, add-leads still exits with 4 where some rows were not added."""
+    codes = []
+    for cells in ("ada@x.example\nnot an address\n", "ada@x.example\nbob@x.example\n"):
+        file = tmp_path / "leads.csv"
+        file.write_text(f"email\n{cells}", encoding="utf-8")
+        reader, writer = os.pipe()
+        os.close(reader)
+        with of.sandbox.serve() as service, os.fdopen(writer, "w") as closed:
+            sequence = service.sequence_ids["accepts_any"]
+            environment = {
+                BASE_URL_VARIABLE: service.url,
+                API_KEY_VARIABLE: service.api_key,
+            }
+            process = forked.start_command(
+                *("add-leads", str(file), "--sequence", sequence),
+                stdout=closed,
+                stderr=subprocess.PIPE,
+                env=os.environ | environment,
+            )
+            _, told = process.communicate()
+        assert "Traceback" not in told
+        codes.append(process.wait())
+    assert codes == [4, 0]
 
 
 @pytest.mark.long

@@ -10,15 +10,14 @@ from typing import Final
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.options import (
-    ENCODING,
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
     SANDBOX_OPTION,
-    SHEET_NAME,
     TABLE_FILE,
     Command,
     connected,
     option,
+    options_of,
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
@@ -31,6 +30,7 @@ from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
+from outreach_frames.leads.plan import add_to_sequence
 from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
 
 
@@ -48,12 +48,7 @@ def _run(options: argparse.Namespace) -> int:
                 **{name: column for name, column in columns.items() if column is not None},
                 data=data,
                 overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
-                mailbox=options.mailbox,
-                leads_distribution=options.leads_distribution,
-                mailboxes=options.mailboxes,
-                chunk_size=options.chunk_size,
-                journal=options.journal,
-                dry_run=options.dry_run,
+                **{name: getattr(options, name) for name in _PASSED},
             )
         except KeyboardInterrupt:
             report = of.last_report()
@@ -109,7 +104,7 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     return mapping or None
 
 
-_OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
+_PASSED: Final = ["mailbox", "leads_distribution", "mailboxes", "chunk_size", "journal", "dry_run"]
 
 ADD_LEADS: Final = Command(
     "add-leads",
@@ -117,17 +112,11 @@ ADD_LEADS: Final = Command(
     "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
     "each row's outcome. The exit code is 4 if some rows were not added.",
     (
-        TABLE_FILE,
-        SHEET_NAME,
-        ENCODING,
+        *TABLE_FILE,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
+        option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
         option(
-            "--email", metavar="COLUMN", help="the column with email addresses (default: email)"
-        ),
-        option(
-            "--profnet-url",
-            metavar="COLUMN",
-            help="the column with profile URLs (default: profnet_url)",
+            "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
         ),
         option(
             "--data",
@@ -141,41 +130,18 @@ ADD_LEADS: Final = Command(
             "--overrides",
             nargs="+",
             action="extend",
-            choices=_OVERRIDES,
+            choices=[field.name for field in spec.OVERRIDES],
             metavar="NAME",
-            help=", ".join(_OVERRIDES),
+            help=", ".join(field.name for field in spec.OVERRIDES),
         ),
-        option(
-            "--mailbox",
-            metavar="COLUMN",
-            help="the column with each row's mailbox: the address of a mailbox or of a user",
-        ),
-        option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
-        option(
-            "--mailboxes",
-            nargs="+",
-            action="extend",
-            metavar="EMAIL",
-            help="mailboxes for the distribution custom_mailboxes or, with --mailbox, for rows "
-            "without a mailbox",
-        ),
-        option(
-            "--chunk-size",
-            type=int,
-            default=spec.MAX_LEADS_PER_REQUEST,
-            metavar="N",
-            help="leads per request, at most %(default)s (%(default)s)",
-        ),
-        option(
-            "--journal",
-            type=Path,
-            metavar="FILE",
-            help="a file that records the sent leads, so that a repeated command resumes",
+        *options_of(
+            add_to_sequence,
+            *_PASSED,
+            leads_distribution={"help": ", ".join(spec.LEADS_DISTRIBUTIONS)},
         ),
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),
-        option("--dry-run", action="store_true", help="check the rows and send nothing"),
         SANDBOX_OPTION,
     ),
     _run,

@@ -8,14 +8,15 @@ from pathlib import Path
 import outreach_frames as of
 from outreach_frames.commands.options import (
     COLUMNS,
-    ENCODING,
+    READING,
     SANDBOX_OPTION,
-    SHEET_NAME,
     SPLIT_BY,
     Command,
     add_filters,
     call,
+    first_sentence,
     option,
+    options_of,
     output_path,
 )
 from outreach_frames.commands.terminal import print_result, print_text
@@ -55,15 +56,10 @@ _QUIET = option(
 SNAPSHOT = Command(
     "snapshot",
     "save the people that a search finds today",
-    "Write all matching people to FOLDER/snapshot=<date> as Parquet. After an interruption, the "
-    "same command on the same day resumes.",
+    f"{first_sentence(of.snapshot_people)} After an interruption, the same command on the same day "
+    "resumes.",
     (
-        option("folder", type=Path, help="the folder for this search's snapshots"),
-        option(
-            "--date",
-            metavar="DATE",
-            help="the snapshot's date, YYYY-MM-DD (default: today on this machine)",
-        ),
+        *options_of(of.snapshot_people, "folder", "date"),
         _QUIET,
         COLUMNS,
         SPLIT_BY,
@@ -71,7 +67,7 @@ SNAPSHOT = Command(
         add_filters,
     ),
     _run_snapshot,
-    usage="%(prog)s FOLDER [FILTERS] [--date DATE] [--quiet] [--sandbox]",
+    "%(prog)s FOLDER [FILTERS] [--date DATE] [--quiet] [--sandbox]",
 )
 COMPARE = Command(
     "compare",
@@ -81,8 +77,7 @@ COMPARE = Command(
     (
         option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
         option("after", type=Path, nargs="?", help="a later file or folder of people"),
-        SHEET_NAME,
-        ENCODING,
+        *READING,
         option(
             "--out",
             type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
+
+import docstring_parser
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -19,6 +22,7 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
+from outreach_frames.commands.terminal import in_shell_terms
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
 
@@ -69,6 +73,70 @@ def option(*names: str, **settings: Any) -> AddOption:
     return lambda parser: parser.add_argument(*names, **settings)
 
 
+def options_of(
+    function: Callable[..., object], *names: str, **changed: dict[str, Any]
+) -> tuple[AddOption, ...]:
+    """Return options for parameters of a function, with its defaults and its docstring's words.
+
+    Parameters without a default, and those that `changed` gives nargs "?" or "*", are positional.
+    """
+    parameters = signature(function).parameters
+    words = {
+        name: one
+        for one in docstring_parser.parse(function.__doc__ or "").params
+        for name in one.arg_name.split(", ")
+    }
+    return tuple(
+        _option_of(name, words[name], parameters[name].default, changed.get(name, {}))
+        for name in names
+    )
+
+
+def _option_of(
+    name: str, words: docstring_parser.DocstringParam, default: object, changed: dict[str, Any]
+) -> AddOption:
+    kind = words.type_name or ""
+    text = _first_words(words.description or "")
+    is_positional = default is Parameter.empty or changed.get("nargs") in {"?", "*"}
+    settings: dict[str, Any] = {"help": text}
+    if kind == "bool":
+        settings["action"] = argparse.BooleanOptionalAction if default else "store_true"
+    else:
+        is_number = kind.startswith(("int", "list of int"))
+        is_list = bool(re.search(r"\b(list|iterable)\b", kind))
+        word = name if is_positional else name.rpartition("_")[2]
+        word = "N" if is_number else "column" if text.startswith("the column") else word
+        settings["metavar"] = word.upper().removesuffix("S" if is_list else "")
+        settings |= {"type": int} if is_number else {"type": Path} if "Path" in kind else {}
+        settings |= {"nargs": "+", "action": "extend"} if is_list else {}
+        if not is_positional and default is not None:
+            settings |= {"default": default, "help": f"{text} (default: {default})"}
+    if is_positional:
+        settings.pop("action", None)
+    return option(name if is_positional else _option_name(name), **settings | changed)
+
+
+def _first_words(text: str) -> str:
+    """Return the first clause of a description in the terms of the command line.
+
+    >>> _first_words("The day of each email, such as [0, 3, 7]; see `plan`.")
+    'the day of each email, such as 0 3 7'
+    """
+    first = re.split(r"[.;](?:\s|$)", text, maxsplit=1)[0]
+    plain = re.sub(r"\[([^\]]*)\]", lambda listed: listed[1].replace(",", ""), first)
+    text = " ".join(in_shell_terms(plain).replace("`", "").split()).replace("%", "%%")
+    return text[:1].lower() + text[1:]
+
+
+def first_sentence(function: Callable[..., object]) -> str:
+    """Return the first sentence of a function's docstring."""
+    return str(function.__doc__).strip().partition("\n\n")[0]
+
+
+def _option_name(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     """Return an argparse type for output files that checks the file's ending."""
 
@@ -112,16 +180,14 @@ COLUMNS: Final = option(
     help="only these columns, in this order, separated by spaces or commas",
 )
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
-TABLE_FILE: Final = option(
-    "file", type=Path, help="a .csv file or .xlsx workbook with a header row, or a .parquet file"
-)
-SHEET_NAME: Final = option(
-    "--sheet-name", metavar="NAME", help="the sheet of an .xlsx workbook (default: the first one)"
-)
-ENCODING: Final = option(
-    "--encoding",
-    metavar="NAME",
-    help="the file's encoding, such as cp1252 or utf-16 (default: utf-8)",
+READING: Final = options_of(of.read_prospects, "sheet_name", "encoding")
+TABLE_FILE: Final = (
+    option(
+        "file",
+        type=Path,
+        help="a .csv file or .xlsx workbook with a header row, or a .parquet file",
+    ),
+    *READING,
 )
 
 
@@ -136,7 +202,7 @@ def add_filters(command: argparse.ArgumentParser) -> None:
 
 
 def _add_filter(group: Any, known: spec.Filter) -> None:
-    option = f"--{known.name.replace('_', '-')}"
+    option = _option_name(known.name)
     note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
     text = (note or known.note or None) and (note or known.note).replace("%", "%%")
     if known.type == "boolean":

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 from functools import partial
-from inspect import getdoc, signature
+from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,25 +14,25 @@ import pandas as pd
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client.profiles import DEFAULT_PROFILE
+from outreach_frames.accounts.find_people import find_people
 from outreach_frames.commands.add_leads import ADD_LEADS
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.lab import LAB
 from outreach_frames.commands.options import (
     COLUMNS,
-    ENCODING,
     EXIT_FAILURE,
     EXIT_OK,
     REFRESH,
     SANDBOX_OPTION,
-    SHEET_NAME,
     SPLIT_BY,
     TABLE_FILE,
     Command,
     add_filters,
     call,
     filter_name,
+    first_sentence,
     option,
+    options_of,
     output_path,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
@@ -46,6 +46,7 @@ from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text
 from outreach_frames.service_check import FAILED, WARNING
 
+_PLAN: Final = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 # Functions that write a table, by the ending of the file's name.
 _WRITERS: Final[dict[str, Callable[[pd.DataFrame, Path], Path]]] = {
@@ -109,8 +110,7 @@ def _run_lead_list(options: argparse.Namespace) -> None:
 
 def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
-    names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
-    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
+    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in _PLAN})
     started = ["leads_started"] if options.email_days else []
     _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
 
@@ -132,7 +132,7 @@ def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]
 
 
 def _run_export(options: argparse.Namespace) -> None:
-    print_text(f"The people were written to {call(of.export_people, options, path=options.file)}")
+    print_text(f"The people were written to {call(of.export_people, options)}")
 
 
 def _run_forget(options: argparse.Namespace) -> None:
@@ -146,14 +146,6 @@ def _run_forget(options: argparse.Namespace) -> None:
         print_text("No searched file contains these people.")
     if options.out is not None:
         print_text(save_table(found, options.out))
-
-
-def _add_company_columns(command: argparse.ArgumentParser) -> None:
-    companies = command.add_argument_group("columns that identify the companies")
-    companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or emails")
-    companies.add_argument("--company-id", metavar="COLUMN", help="the service's company ids")
-    companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
-    companies.add_argument("--name", metavar="COLUMN", help="company names; one request each")
 
 
 def _path(text: str) -> Path | str:
@@ -193,12 +185,6 @@ _OUT: Final = option(
     help="write all columns to a .csv, .tsv, .xlsx or .parquet file; after a failure, the partial "
     "result is in a file with .partial in its name",
 )
-_LOGIN_PROFILE: Final = option(
-    "--profile",
-    metavar="NAME",
-    default=DEFAULT_PROFILE,
-    help=f"the profile's name (default: {DEFAULT_PROFILE})",
-)
 _LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
 
@@ -206,45 +192,33 @@ def _list_command(endpoint: spec.Endpoint) -> Command:
     """Build the command that lists a resource, with one option per filter of the resource."""
     listed = endpoint.listed
     function = getattr(of, listed.name)
-    known = spec.columns(listed.members)
     # The terminal shows no dates, nested objects or foreign ids.
     shown = [
         field.name
         for field in listed.members
         if not field.format and not field.members and not field.name.endswith("_id")
     ]
-    options = [
-        option(
-            f"--{field.name.replace('_', '-')}",
-            metavar=field.name.rpartition("_")[2].upper(),
-            help=", ".join(field.values) or field.note or known[field.name].note,
-        )
-        for field in endpoint.query
-        if field.name in signature(function).parameters
+    filters = [
+        field.name for field in endpoint.query if field.name in signature(function).parameters
     ]
     return Command(
         listed.name,
         endpoint.note,
-        str(getdoc(function)).partition("\n")[0],
-        (*options, *_LIST_OPTIONS),
+        first_sentence(function),
+        (*options_of(function, *filters), *_LIST_OPTIONS),
         lambda options: _print_or_save(call(function, options), shown, options.out),
     )
 
+
+_LOGIN_PROFILE: Final = options_of(of.login, "profile")
+_ALL: Final = option("--all", action="store_true", help="read all matching people")
 
 COMMANDS: Final = (
     Command(
         "demo",
         "try the toolkit without an account",
-        "Start the embedded service, search people, show the tables, and write prospects.csv and "
-        "headcount.png to a folder.",
-        (
-            option(
-                "--folder",
-                type=Path,
-                default=Path(),
-                help="the folder for these files, created if missing (default: the current folder)",
-            ),
-        ),
+        first_sentence(run_demo),
+        (option("--folder", type=Path, default=Path(), help="the folder for the files"),),
         lambda options: run_demo(options.folder),
     ),
     RUN_SANDBOX,
@@ -252,29 +226,26 @@ COMMANDS: Final = (
     Command(
         "login",
         "store the service's address and the token in the system's keyring",
-        "Ask for the service's address and the token, try them, and store them in the system's "
-        "keyring. If the stored profile works, the command asks for nothing.",
+        first_sentence(of.login),
         (
-            option("base_url", nargs="?", metavar="ADDRESS", help="the service's address"),
-            _LOGIN_PROFILE,
+            *options_of(of.login, "base_url", base_url={"nargs": "?", "metavar": "ADDRESS"}),
+            *_LOGIN_PROFILE,
         ),
         _run_login,
     ),
     Command(
         "logout",
         "remove the address and the token from the system's keyring",
-        "Remove a profile of `outreach-frames login` from the system's keyring, if it exists.",
-        (_LOGIN_PROFILE,),
+        first_sentence(of.logout),
+        _LOGIN_PROFILE,
         lambda options: call(of.logout, options),
     ),
     Command(
         "check",
         "check whether the service can be used",
-        "Check the connection, and whether the service's responses are as documented. "
-        "At most 15 read requests are sent. The output contains no values of people or mailboxes.",
+        f"{first_sentence(of.check)} The output contains no values of people or mailboxes.",
         (
-            option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to read"),
-            option("--lead-list-id", metavar="ID", help="the lead list to read"),
+            *options_of(of.check, "emails", "lead_list_id"),
             option("--strict", action="store_true", help="exit with code 1 also after warnings"),
             _OUT,
             SANDBOX_OPTION,
@@ -288,10 +259,8 @@ COMMANDS: Final = (
         "Search people. A person must match every filter, with at least one of its values. Quote "
         "values that contain spaces.",
         (
-            option(
-                "--limit", type=int, default=1000, help="maximum number of people (default: 1000)"
-            ),
-            option("--all", action="store_true", help="read all matching people"),
+            *options_of(of.search_people, "limit"),
+            _ALL,
             option("--count", action="store_true", help="only print the number of matches"),
             COLUMNS,
             SPLIT_BY,
@@ -299,61 +268,41 @@ COMMANDS: Final = (
             add_filters,
         ),
         _run_search,
-        usage="%(prog)s [FILTERS] [--limit LIMIT | --all | --count] [--out FILE] [--sandbox]",
+        "%(prog)s [FILTERS] [--limit LIMIT | --all | --count] [--out FILE] [--sandbox]",
     ),
     Command(
         "count",
         "count people, in total or per value of a filter",
-        "Count the matching people, in total or per value of a filter.",
+        first_sentence(of.count_people),
         (
-            option(
-                "--by",
-                nargs="+",
-                action="extend",
-                metavar="FILTER",
-                type=filter_name,
-                help="one count per value of this filter; for several filters, per combination of "
-                "values",
-            ),
-            option(
-                "--max-requests",
-                type=int,
-                default=200,
-                metavar="N",
-                help="maximum number of requests with --by (default: 200)",
+            *options_of(
+                of.count_people, "by", "max_requests", by={"type": filter_name, "metavar": "FILTER"}
             ),
             *_LIST_OPTIONS,
             add_filters,
         ),
         _run_count,
-        usage="%(prog)s [FILTERS] [--by FILTER ...] [--out FILE] [--sandbox]",
+        "%(prog)s [FILTERS] [--by FILTER ...] [--out FILE] [--sandbox]",
     ),
     Command(
         "explain",
         "show which filter or value excludes people",
-        "Drop each filter and value of a search in turn, and count the people found without it.",
+        first_sentence(of.explain_search),
         (*_LIST_OPTIONS, add_filters),
         lambda options: _print_or_save(call(of.explain_search, options), None, options.out),
-        usage="%(prog)s FILTERS [--out FILE] [--sandbox]",
+        "%(prog)s FILTERS [--out FILE] [--sandbox]",
     ),
     Command(
         "find-people",
         "find people at the companies of a file",
-        "Find the first few people at each company of a file, and report each company's status. "
-        "Choose the people with filters.",
+        f"{first_sentence(find_people)} Choose the people with filters.",
         (
-            TABLE_FILE,
-            SHEET_NAME,
-            ENCODING,
-            _add_company_columns,
-            option(
-                "--per-company",
-                type=int,
-                default=10,
-                metavar="N",
-                help="maximum number of people per company (default: 10)",
+            *TABLE_FILE,
+            *options_of(
+                find_people,
+                *("domain", "company_id", "company_profnet_url", "name", "per_company"),
             ),
-            option("--all", action="store_true", help="read all matching people"),
+            _ALL,
             COLUMNS,
             SPLIT_BY,
             option(
@@ -366,28 +315,23 @@ COMMANDS: Final = (
             add_filters,
         ),
         _run_find_people,
-        usage="%(prog)s FILE --domain COLUMN [--per-company N] [FILTERS] [--out FILE] [--sandbox]",
+        "%(prog)s FILE --domain COLUMN [--per-company N] [FILTERS] [--out FILE] [--sandbox]",
     ),
     Command(
         "export",
         "write any number of people to a file",
-        "Write all matching people to a file, which appears only when complete. After an "
-        "interruption, the same command resumes.",
+        f"{first_sentence(of.export_people)} After an interruption, the same command resumes.",
         (
-            option(
-                "file",
-                type=_path,
-                help="a .csv or .parquet file, or a folder, without an ending, for many Parquet "
-                "files",
+            *options_of(
+                of.export_people,
+                *("path", "limit", "resume", "page_size"),
+                path={
+                    "metavar": "FILE",
+                    "type": _path,
+                    "help": "a .csv or .parquet file, or a "
+                    "folder, without an ending, for many Parquet files",
+                },
             ),
-            option("--limit", type=int, help="maximum number of people (default: all)"),
-            option(
-                "--no-resume",
-                dest="resume",
-                action="store_false",
-                help="start over and delete the files of an interrupted export",
-            ),
-            option("--page-size", type=int, metavar="N", help="people per request (default: 100)"),
             COLUMNS,
             SPLIT_BY,
             SANDBOX_OPTION,
@@ -395,14 +339,16 @@ COMMANDS: Final = (
             add_filters,
         ),
         _run_export,
+        "%(prog)s FILE [FILTERS] [--limit N] [--no-resume] [--sandbox]",
     ),
     Command(
         "contacts",
         "read contacts by id or email address",
-        "Read contacts of the account by id or email address.",
+        first_sentence(of.contacts),
         (
-            option("ids", nargs="*", metavar="ID", help="ids of contacts"),
-            option("--emails", nargs="+", metavar="EMAIL", help="email addresses"),
+            *options_of(
+                of.contacts, "ids", "emails", ids={"nargs": "*", "help": "ids of contacts"}
+            ),
             *_LIST_OPTIONS,
         ),
         _run_contacts,
@@ -410,38 +356,23 @@ COMMANDS: Final = (
     Command(
         "lead-list",
         "read the leads of a lead list",
-        "Read the leads, with all their fields, of a lead list that was made in the web app.",
-        (option("lead_list_id", metavar="ID", help="the lead list's id"), *_LIST_OPTIONS),
+        first_sentence(of.lead_list),
+        (*options_of(of.lead_list, "lead_list_id"), *_LIST_OPTIONS),
         _run_lead_list,
     ),
     Command(
         "capacity",
         "plan how many emails each mailbox sends per day",
-        "Plan how many emails each active mailbox sends per day until all leads are reached.",
+        first_sentence(of.sending_capacity),
         (
-            option("leads", type=int, metavar="LEADS", help="the number of leads"),
-            option(
-                "--emails-per-lead",
-                type=int,
-                default=1,
-                metavar="N",
-                help="emails per lead (default: 1)",
-            ),
-            option(
-                "--email-days",
-                nargs="+",
-                type=int,
-                metavar="N",
-                help="the earliest day of each email, in sending days after the lead's first "
-                "email, such as 0 3 7; replaces --emails-per-lead",
-            ),
-            option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
-            option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (default: today)"),
-            option("--freq", default="B", help="sending days, as a pandas frequency (B: weekdays)"),
-            option(
-                "--spread",
-                default="by_limit",
-                help="divide the emails among the mailboxes by_limit or evenly (default: by_limit)",
+            *options_of(
+                of.sending_capacity,
+                *_PLAN,
+                leads={"help": "the number of leads"},
+                spread={"help": "by_limit or evenly (default: by_limit)"},
+                freq={"help": "sending days, as a pandas frequency (default: B, weekdays)"},
+                start={"help": "the first sending day, YYYY-MM-DD (default: today)"},
+                holidays={"help": "days without emails, YYYY-MM-DD"},
             ),
             *_LIST_OPTIONS,
         ),
@@ -453,17 +384,8 @@ COMMANDS: Final = (
     Command(
         "forget",
         "remove people from the cache and list the files that contain them",
-        "Remove people from the responses stored on this machine. List the journals, exports and "
-        "tables in a folder that contain these people. --files also removes the people from this "
-        "package's files.",
-        (
-            option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
-            option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
-            option("--folder", type=Path, help="the folder with your files"),
-            option("--files", action="store_true", help="clean this package's files in FOLDER too"),
-            option("--dry-run", action="store_true", help="only show what would be removed"),
-            _OUT,
-        ),
+        first_sentence(of.forget),
+        (*options_of(of.forget, "email", "profnet_url", "folder", "files", "dry_run"), _OUT),
         _run_forget,
     ),
 )

@@ -11,10 +11,12 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice, product
 from typing import Any, Final, NoReturn
 
 import pandas as pd
+import tabulate
 import wcwidth
 
 from outreach_frames import spec
@@ -75,8 +77,8 @@ _PYTHON_ONLY: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Maximum width of a cell, and minimum widths of text with spaces and of single words.
-_MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
+# Maximum widths of a text in a table, to try one after the other.
+_CELL_WIDTHS: Final = (40, 30, 24, 20, 16, 13)
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
@@ -177,55 +179,40 @@ def fit_lines(text: str) -> str:
 
 
 def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
-    """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+    """Format the first columns that fit the terminal; long texts are cut, ids and numbers not."""
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
-    columns, least = [], []
+    columns: dict[str, list[str]] = {}
     for position, name in enumerate(map(str, shown.columns)):
-        values = shown.iloc[:, position]
-        cells = [printable(text or "") for text in column_texts(values).texts.to_pylist()]
-        is_number = pd.api.types.is_numeric_dtype(values)
-        if is_number or name == "id" or name.endswith("_id"):
-            shortest = _MAX_CELL
-        else:
-            shortest = _MIN_PROSE if any(" " in text for text in cells) else _MIN_WORD
-        longest = max(map(wcwidth.width, cells), default=0)
-        least.append(max(min(longest, shortest), min(wcwidth.width(name), _MIN_PROSE)))
-        columns.append([printable(name), *cells])
-        if is_cut:
-            columns[-1].insert(half + 1, "…")
-    widths = _column_widths(columns, least)
-    are_numbers = map(pd.api.types.is_numeric_dtype, shown.dtypes)
-    padded = [
-        [_padded(cell, width, to_right=to_right) for cell in cells]
-        for cells, width, to_right in zip(columns, widths, are_numbers, strict=False)
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+        cells = column_texts(shown.iloc[:, position]).texts.to_pylist()
+        columns[printable(name)] = [printable(text or "") for text in cells]
+    are_numbers = [pd.api.types.is_numeric_dtype(one) for one in shown.dtypes]
+    sides = ["right" if is_number else "left" for is_number in are_numbers]
+    names = zip(columns, are_numbers, strict=False)
+    whole = {name for name, is_number in names if is_number or re.search(r"(^|_)id$", name)}
+    for count, longest in product(range(len(columns), 0, -1), _CELL_WIDTHS):
+        table = {
+            name: cells if name in whole else [_cut(cell, longest) for cell in cells]
+            for name, cells in islice(columns.items(), count)
+        }
+        lines = tabulate.tabulate(
+            table, "keys", "plain", disable_numparse=True, colalign=sides[:count]
+        ).splitlines()
+        if max(map(wcwidth.width, lines)) <= _terminal_width():
+            break
+    if is_cut:
+        lines.insert(half + 1, "…")
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-    """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
-    available = _terminal_width()
-    longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
-    for count in range(len(columns), 1, -1):
-        for most in range(_MAX_CELL, _MIN_PROSE - 1, -1):
-            pairs = zip(least[:count], longest[:count], strict=True)
-            widths = [max(low, min(high, most)) for low, high in pairs]
-            if sum(widths) + 2 * (count - 1) <= available:
-                return widths
-    return [min(width, available) for width in longest[:1]]
+def _cut(text: str, width: int) -> str:
+    """Cut a text at a width; Chinese and Japanese letters count twice.
 
-
-def _padded(text: str, width: int, *, to_right: bool) -> str:
-    """Pad a text to a width, or cut it.
-
-    >>> _padded("Ada", 5, to_right=True), _padded("陈雨欣", 5, to_right=False)
-    ('  Ada', '陈雨…')
+    >>> _cut("陈雨欣", 5)
+    '陈雨…'
     """
-    if wcwidth.width(text) > width:
-        text = f"{wcwidth.clip(text, 0, width - 1)}…"
-    return wcwidth.rjust(text, width) if to_right else wcwidth.ljust(text, width)
+    return text if wcwidth.width(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
 
 
 def _terminal_width() -> int:
