@@ -59,6 +59,13 @@ _TABLES: Final = (
     (_CONTACTS, frozenset(spec.columns(spec.CONTACT))),
 )
 _MAX_COLUMNS: Final = 12
+# Columns such as `object` and `company_object`, which have the same value in every row.
+_CONSTANTS: Final = frozenset(
+    name
+    for fields in (spec.PERSON, spec.COMPANY, spec.CONTACT)
+    for name, field in spec.columns(fields).items()
+    if field.constant
+)
 
 
 def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -68,7 +75,7 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     ----------
     frame : DataFrame
         People, companies or contacts, with or without custom columns. For any other frame, the
-        function returns the first 12 columns.
+        function returns the first 12 columns. Constant columns, such as `object`, are omitted.
     columns : list of str, optional
         The columns to return instead, in this order.
 
@@ -105,11 +112,12 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     return frame.loc[:, requested]
 
 
-def _default_columns(frame: pd.DataFrame) -> list[object]:
+def _default_columns(frame: pd.DataFrame) -> list[str]:
     """Return the selected columns of the table that shares the most columns with the frame."""
-    present = set(frame.columns)
+    names = [name for name in frame.columns if name not in _CONSTANTS]
+    present = set(names)
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:
-        return list(frame.columns[:_MAX_COLUMNS])
-    custom = [name for name in frame.columns if name not in documented]
+        return names[:_MAX_COLUMNS]
+    custom = [name for name in names if name not in documented]
     return [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]
