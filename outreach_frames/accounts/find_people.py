@@ -172,7 +172,7 @@ def find_people(
     chosen = check_columns(columns, added)
     check_headcount(headcount, chosen)
     needed = without_added(chosen, added)
-    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY])]
+    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY, "company_name"])]
     identifiers = {
         "company_id": company_id,
         "company_profnet_url": company_profnet_url,
@@ -194,9 +194,7 @@ def find_people(
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
-            rows, explained = list_once(
-                finder.batches, {**outcomes, **found}, searched, accounts.index, most
-            )
+            rows, explained = list_once(finder.batches, {**outcomes, **found}, accounts.index, most)
             people = people_table(
                 finder.batches, rows, dtype_backend, split_by, values, columns=needed
             )

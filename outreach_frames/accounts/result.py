@@ -18,7 +18,6 @@ from outreach_frames.accounts.companies import (
     INVALID,
     NOBODY,
     STATUSES,
-    Account,
     Outcome,
     id_keys,
     row_label,
@@ -26,7 +25,7 @@ from outreach_frames.accounts.companies import (
 from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
 from outreach_frames.common.card import Card, Fact
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import (
@@ -53,10 +52,7 @@ MEANINGS: Final = {
     DUPLICATE: "An earlier row names the same company and has its people.",
 }
 # The columns that identify a person and the person's company.
-IDENTITY: Final = [
-    *("id", "profnet_url", "company_id", "company_website", "company_profnet_url"),
-    "company_name",
-]
+IDENTITY: Final = ["id", "profnet_url", "company_id", "company_website", "company_profnet_url"]
 _DETAILS_SHOWN: Final = 2
 _COMPANIES_SHOWN: Final = 3
 
@@ -156,7 +152,6 @@ class AccountPeople(Result):
 def list_once(
     batches: Sequence[PeopleBatch],
     outcomes: Mapping[int, Outcome],
-    accounts: Sequence[Account],
     index: pd.Index[Any],
     per_company: int | None,
 ) -> tuple[np.ndarray[Any, Any], Mapping[int, Outcome]]:
@@ -170,7 +165,6 @@ def list_once(
     found = _identities(batches)
     by_row = found.drop_duplicates([ROW, "company"]).groupby(ROW)
     companies: dict[Any, list[str]] = by_row["company"].agg(list).to_dict()
-    names: dict[Any, list[str]] = by_row["name"].agg(list).to_dict()
     first = _first_rows(companies, outcomes)
     found["account"] = found[ROW].map(first)
     rows = np.full(len(found), -1)
@@ -181,18 +175,13 @@ def list_once(
     listed: dict[Any, list[int]] = found.groupby("account")["listed"].agg(list).to_dict()
     found = found[found["listed"] == found["account"]]
     rows[found.index] = found["account"]
-    outcomes = dict(outcomes)
-    for row, key in ((one.row, one.key) for one in accounts if one.kind.argument == "name"):
-        called = names.get(row, [])
-        if len(called) == 1 and called[0] and called[0].strip().lower() != key:
-            outcomes[row] = _noted(outcomes[row], f"the company found is named {quoted(called[0])}")
-    return rows, _mark_duplicates(outcomes, listed, first, names, index)
+    return rows, _mark_duplicates(outcomes, listed, first, index)
 
 
 def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
     """Return the account row, person key and company key of all found people, in their order."""
     table = concat_tables([batch.people.select(IDENTITY) for batch in batches])
-    ids, urls, company_ids, websites, company_urls, names = (
+    ids, urls, company_ids, websites, company_urls = (
         filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
     )
     numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
@@ -201,11 +190,13 @@ def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
     if companies.null_count:
         keys = company_url_keys(company_urls), domain_keys(websites)
         companies = pc.coalesce(companies, *keys, pa.scalar("", companies.type))
-    columns = {"person": persons, "company": companies, "name": names.fill_null("")}
-    found = pd.DataFrame(
-        {name: texts.to_numpy(zero_copy_only=False) for name, texts in columns.items()}
+    return pd.DataFrame(
+        {
+            "person": persons.to_numpy(zero_copy_only=False),
+            "company": companies.to_numpy(zero_copy_only=False),
+            ROW: np.concatenate([batch.account_rows for batch in batches]),
+        }
     )
-    return found.assign(**{ROW: np.concatenate([batch.account_rows for batch in batches])})
 
 
 def _first_rows(
@@ -224,7 +215,6 @@ def _mark_duplicates(
     outcomes: Mapping[int, Outcome],
     listed: Mapping[int, Sequence[int]],
     first: Mapping[int, int],
-    names: Mapping[int, Sequence[str]],
     index: pd.Index[Any],
 ) -> dict[int, Outcome]:
     """Mark rows without new people as duplicates, and name the row that has the people."""
@@ -242,9 +232,7 @@ def _mark_duplicates(
             home = others[0]
         if home not in (row, outcome.first):
             homes[row] = home
-            name = (names.get(row) or names[same])[0]
-            text = f"same company as row {row_label(index, home)}"
-            outcome = _noted(outcome, f"{text}: {quoted(name)}" if name else text)
+            outcome = _noted(outcome, f"same company as row {row_label(index, home)}")
             outcome = replace(outcome, status=DUPLICATE, total=None)
         explained[row] = outcome
     return explained

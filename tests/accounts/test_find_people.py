@@ -257,26 +257,9 @@ def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers:
     ]
     assert result.accounts["account_people"].tolist() == [1, min(most or 4, 4), *[0] * 5]
     assert result.people["account_row"].tolist() == [0, *[1] * min(most or 4, 4)]
-    assert (
-        result.accounts["account_detail"].tolist()[3:]
-        == ["same company as row 'b': 'Acme Holding'"] * 4
-    )
+    assert result.accounts["account_detail"].tolist()[3:] == ["same company as row 'b'"] * 4
     assert set(sent) == {ACME.id}
     assert f"{len(result.people)} people at 7 accounts" in repr(result)
-
-
-def test_a_company_found_under_another_name_is_named() -> None:
-    """A row searched by name shows the company's name if they differ by more than case."""
-    known = {"Acme": ACME, "OTHER": OTHER}
-
-    def reply(request: Received) -> Reply:
-        found = [known[name] for name in request.json["company_names"] if name in known]
-        return search_result(World(found).search({}))
-
-    accounts = pd.DataFrame({"name": ["Acme", "OTHER", "Nobody"]})
-    with scripted(reply) as service, connected(service):
-        details = accounts.outreach.find_people(name="name").accounts["account_detail"].tolist()
-    assert details[:2] == ["the company found is named 'Acme Holding'", ""]
 
 
 def test_a_company_is_listed_once_in_a_partial_result() -> None:
