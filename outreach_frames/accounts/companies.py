@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import column_of, near_column
+from outreach_frames.common.arguments import check_list, near_names
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -59,6 +60,8 @@ class IdentifierKind:
     # assigned to a company, so each company gets its own search.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
+    # Common names of columns with this identifier, compared as in `near_names`.
+    usual_names: tuple[str, ...]
     # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
     # Returns all keys of a cell, so that a message can explain why the cell has no single key.
@@ -93,6 +96,7 @@ IDENTIFIER_KINDS: Final = (
         "company_ids",
         "company_id",
         id_keys,
+        ("company_id",),
         lambda _text, key: (key,),
     ),
     IdentifierKind(
@@ -101,6 +105,7 @@ IDENTIFIER_KINDS: Final = (
         "company_profnet_urls",
         "company_profnet_url",
         _company_url_keys,
+        ("company_profnet_url",),
         # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
         profnet_urls_in,
@@ -111,11 +116,19 @@ IDENTIFIER_KINDS: Final = (
         "company_domains",
         "company_website",
         domain_keys,
+        ("website", "domain", "url", "homepage", "company_website", "company_domain"),
         lambda _text, key: (key,),
         domains_in,
         " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
-    IdentifierKind("name", "company name", "company_names", None, _name_keys),
+    IdentifierKind(
+        "name",
+        "company name",
+        "company_names",
+        None,
+        _name_keys,
+        ("company", "company_name", "account", "account_name"),
+    ),
 )
 
 
@@ -134,17 +147,62 @@ class Account:
         return self.search_values[0]
 
 
-def read_accounts(
+def identifier_columns(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
+) -> dict[str, Hashable]:
+    """Return the passed column of each kind; if none was passed, the only usual column."""
+    passed = {argument: column for argument, column in columns.items() if column is not None}
+    if passed:
+        return passed
+    usual = [
+        (kind.argument, column)
+        for kind in IDENTIFIER_KINDS
+        for name in kind.usual_names
+        for column in near_names(name, frame.columns)
+    ]
+    shown = ", ".join(f"{argument}={quoted(column)}" for argument, column in usual)
+    if len(usual) == 1:
+        warn(f"No column was passed, so the companies are identified by {shown}.")
+        return dict(usual)
+    if usual:
+        raise InvalidInputError(
+            f"Several columns may identify the companies: {shown}. Pass at least one of these."
+        )
+    arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
+    raise InvalidInputError(
+        f"No column identifies the companies. Pass at least one of {arguments}. "
+        f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
+    )
+
+
+def read_account_columns(
+    frame: pd.DataFrame, names: object, taken: Collection[object]
+) -> dict[str, pd.Series[Any]]:
+    """Return the chosen columns of the table of accounts by their names in the people's frame."""
+    chosen = [names] if isinstance(names, str) else check_list("account_columns", names)
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in dict.fromkeys(chosen):
+        column = column_of(frame, name, "The table of accounts")
+        columns[prefixed(str(name), [*taken, *columns])] = column
+    return columns
+
+
+def prefixed(name: str, taken: Collection[object]) -> str:
+    """Return a column name; a name that is taken gets the prefix `account_`.
+
+    >>> prefixed("title", ["title"])
+    'account_title'
+    """
+    while name in taken:
+        name = f"account_{name}"
+    return name
+
+
+def read_accounts(
+    frame: pd.DataFrame, columns: Mapping[str, Hashable]
 ) -> tuple[list[Account], dict[int, Outcome]]:
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
-    kinds = [kind for kind in IDENTIFIER_KINDS if columns.get(kind.argument) is not None]
-    if not kinds:
-        arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
-        raise InvalidInputError(
-            f"No column identifies the companies. Pass at least one of {arguments}. "
-            f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
-        )
+    kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
     free_mail: list[str | None] = [None] * len(frame)
     for kind in kinds:

@@ -20,6 +20,7 @@ from outreach_frames.accounts.companies import (
     STATUSES,
     Outcome,
     id_keys,
+    prefixed,
     row_label,
 )
 from outreach_frames.accounts.finder import PeopleBatch
@@ -40,10 +41,12 @@ from outreach_frames.reading.flatten import (
     select_columns,
 )
 from outreach_frames.tables.columns import append_columns, text_names
-from outreach_frames.tables.schema import empty_table
+from outreach_frames.tables.schema import empty_table, to_frame
 
 ROW: Final = "account_row"
 RANK: Final = "account_rank"
+MATCHED: Final = "matched_seniority"
+SENIORITIES: Final = "person_seniorities"
 
 MEANINGS: Final = {
     FOUND: "People match.",
@@ -67,8 +70,8 @@ class AccountPeople(Result):
     ----------
     people : DataFrame
         One row per person and account: the columns of `search_people`, then account_row (Int64, the
-        position of the account's row), account_rank (Int64, 1 is best) and the column of
-        `split_by`.
+        position of the account's row), account_rank (Int64, 1 is best), matched_seniority (str, the
+        first matching value of `person_seniorities`) and the column of `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
         account_company_name and account_detail. If the table already has one of these columns, the
@@ -247,7 +250,7 @@ def people_table(
     rows: np.ndarray[Any, Any],
     dtype_backend: DtypeBackend,
     split_by: str | None,
-    values: Sequence[Any],
+    filters: Mapping[str, Any],
     *,
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
@@ -258,21 +261,32 @@ def people_table(
     table = concat_tables(tables)
     table = table if columns is None else select_columns(table, columns)
     people = people_frame([table.take(pa.array(order))], dtype_backend)
-    added = pd.DataFrame({ROW: rows[order]})
-    added[RANK] = added.groupby(ROW).cumcount() + 1
-    integer = pd.ArrowDtype(pa.int64()) if dtype_backend == "pyarrow" else "Int64"
-    added = added.astype({ROW: integer, RANK: integer})
+    values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
+    found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
+    seniorities = list(dict.fromkeys(filters.get(SENIORITIES, ())))
+    if split_by in {None, SENIORITIES}:
+        matched = found_by
+    else:
+        matched = np.full(len(order), seniorities[0] if len(seniorities) == 1 else None)
+    found = pd.Series(rows[order])
+    ranks = found.groupby(found).cumcount() + 1
+    texts = pa.array(matched, pa.string())
+    added = to_frame(pa.table({ROW: found, RANK: ranks, MATCHED: texts}), dtype_backend)
     if split_by is not None:
-        codes = np.concatenate(
-            [
-                np.empty(0, np.int64),
-                *(np.full(len(batch.people), values.index(batch.value)) for batch in batches),
-            ]
-        )
-        added[split_by] = pd.Categorical.from_codes(
-            codes[order].astype(np.int64), pd.Index(values), ordered=True
-        )
+        categories = list(dict.fromkeys(filters[split_by]))
+        added[split_by] = pd.Categorical(found_by, categories, ordered=True)
     return append_columns(people, added)
+
+
+def add_account_columns(
+    people: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]
+) -> pd.DataFrame:
+    """Append columns of the table of accounts to the people found at the accounts."""
+    rows = people[ROW].astype("int64")
+    added = {
+        prefixed(name, people.columns): column.iloc[rows].array for name, column in columns.items()
+    }
+    return append_columns(people, pd.DataFrame(added, people.index)) if added else people
 
 
 def _outcome_table(

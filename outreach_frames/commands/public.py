@@ -355,6 +355,13 @@ COMMANDS: Final = (
             ),
             option("--all", action="store_true", help="read all matching people"),
             COLUMNS,
+            option(
+                "--account-columns",
+                nargs="+",
+                default=(),
+                metavar="COLUMN",
+                help="columns of FILE to add to the people, such as the account's owner",
+            ),
             SPLIT_BY,
             option(
                 "--accounts",
