@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.arguments import check_list, near_names
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import Reading, texts_of
@@ -171,7 +171,7 @@ def identifier_columns(
     arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
     raise InvalidInputError(
         f"No column identifies the companies. Pass at least one of {arguments}. "
-        f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
+        f"The frame has the columns {listed(frame.columns)}."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
@@ -148,6 +148,16 @@ def quoted(value: object, max_length: int = 60) -> str:
         return shorten(repr(value), max_length)
     except RecursionError:
         return f"({type(value).__name__}, too deeply nested to show)"
+
+
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Return the first names as quoted text for messages.
+
+    >>> listed(["a", "b", "c"], most=2), listed([])
+    ("'a', 'b', ...", 'none')
+    """
+    shown = list(names)
+    return ", ".join([*map(quoted, shown[:most]), *["..."][: len(shown) - most > 0]]) or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
