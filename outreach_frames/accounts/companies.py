@@ -60,8 +60,6 @@ class IdentifierKind:
     # assigned to a company, so each company gets its own search.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    # Common names of columns with this identifier, compared as in `near_names`.
-    usual_names: tuple[str, ...]
     # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
     # Returns all keys of a cell, so that a message can explain why the cell has no single key.
@@ -96,7 +94,6 @@ IDENTIFIER_KINDS: Final = (
         "company_ids",
         "company_id",
         id_keys,
-        ("company_id",),
         lambda _text, key: (key,),
     ),
     IdentifierKind(
@@ -105,7 +102,6 @@ IDENTIFIER_KINDS: Final = (
         "company_profnet_urls",
         "company_profnet_url",
         _company_url_keys,
-        ("company_profnet_url",),
         # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
         profnet_urls_in,
@@ -116,20 +112,19 @@ IDENTIFIER_KINDS: Final = (
         "company_domains",
         "company_website",
         domain_keys,
-        ("website", "domain", "url", "homepage", "company_website", "company_domain"),
         lambda _text, key: (key,),
         domains_in,
         " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
-    IdentifierKind(
-        "name",
-        "company name",
-        "company_names",
-        None,
-        _name_keys,
-        ("company", "company_name", "account", "account_name"),
-    ),
+    IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
+# Common names of columns with each kind, compared as in `near_names`.
+_USUAL_NAMES: Final = {
+    "company_id": ("company_id",),
+    "company_profnet_url": ("company_profnet_url",),
+    "domain": ("website", "domain", "url", "homepage", "company_website", "company_domain"),
+    "name": ("company", "company_name", "account", "account_name"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +150,9 @@ def identifier_columns(
     if passed:
         return passed
     usual = [
-        (kind.argument, column)
-        for kind in IDENTIFIER_KINDS
-        for name in kind.usual_names
+        (argument, column)
+        for argument, names in _USUAL_NAMES.items()
+        for name in names
         for column in near_names(name, frame.columns)
     ]
     shown = ", ".join(f"{argument}={quoted(column)}" for argument, column in usual)
@@ -168,7 +163,7 @@ def identifier_columns(
         raise InvalidInputError(
             f"Several columns may identify the companies: {shown}. Pass at least one of these."
         )
-    arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
+    arguments = ", ".join(f"{argument}=" for argument in _USUAL_NAMES)
     raise InvalidInputError(
         f"No column identifies the companies. Pass at least one of {arguments}. "
         f"The frame has the columns {listed(frame.columns)}."

@@ -102,8 +102,8 @@ def find_people(
         lower case. Each URL is sent in three variants: unchanged; and as https without tracking
         parameters and trailing slash, once with www and once without.
     name : str, optional
-        The column with company names. Each name takes a separate request. The result includes every
-        company that the service matches to the name.
+        The column with company names. Each name takes a separate request per seniority. The result
+        includes every company that the service matches to the name.
     columns : list of str, optional
         The columns of `.people`, as for `search_people`, or matched_seniority; account_row,
         account_rank, the column of `split_by` and `account_columns` are appended if missing.
@@ -136,9 +136,9 @@ def find_people(
         `.people`: the columns of `search_people`, then account_row (Int64, the position of the
         company's row in the table, from 0), account_rank (Int64, 1 is best), matched_seniority
         (str, the first of `person_seniorities` that the person matches; missing without
-        seniorities, and with several seniorities if `split_by` is another filter), with `split_by`
-        a column with the filter's name (ordered category, the value that matched), and the columns
-        of `account_columns` with their own dtypes. `.accounts`: the
+        seniorities, or if `split_by` is another filter), with `split_by` a column with the filter's
+        name (ordered category, the value that matched), and the columns of `account_columns` with
+        their own dtypes. `.accounts`: the
         table with account_status (found, nobody, invalid, duplicate_in_frame), account_people
         (Int64, rows in `.people`), account_total (Int64, matching people; missing if a count would
         take further requests), account_company_id, account_company_name and account_detail (str).
@@ -194,8 +194,7 @@ def find_people(
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)
     added = [ROW, RANK, MATCHED, split_by]
-    taken = {*spec.columns(spec.PERSON), *added}
-    joined = read_account_columns(accounts, account_columns, taken)
+    joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
     chosen = check_columns(columns, [*added, *joined])
     if chosen is not None and MATCHED not in (columns or ()):
         chosen.remove(MATCHED)
@@ -213,7 +212,7 @@ def find_people(
     searched, outcomes = read_accounts(accounts, identifiers)
     _reject_company_filters(body, identifiers)
     order_by = SENIORITIES if split_by is None and SENIORITIES in body else split_by
-    values = _split_values(body, order_by)
+    values = [None] if order_by is None else [*dict.fromkeys(body[check_split_by(body, order_by)])]
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
     companies = [Company(account, most or inf) for account in searched]
@@ -263,10 +262,3 @@ def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hasha
                 f"The filter {kind.filter} conflicts with {kind.argument}=. "
                 f"Remove {kind.filter} from the filters."
             )
-
-
-def _split_values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
-    """Return the distinct values of the `split_by` filter in their order."""
-    if split_by is None:
-        return [None]
-    return list(dict.fromkeys(body[check_split_by(body, split_by)]))

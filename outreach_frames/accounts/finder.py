@@ -53,24 +53,22 @@ class Finder:
 
         Companies without people are proven by one search for all values, instead of one per value.
         """
+        searches = [
+            (filters if split_by is None else {**filters, split_by: [value]}, value)
+            for value in values
+        ]
         if len(values) > 1:
-            self._search_values(filters, split_by, values, needs_proof=False)
+            self._search_values(searches, needs_proof=False)
             for stage in self._stages(filters, None, needs_proof=True, is_only=True, is_last=True):
                 stage.finish_companies_without_people()
-        self._search_values(filters, split_by, values, needs_proof=True)
+        self._search_values(searches, needs_proof=True)
 
     def _search_values(
-        self,
-        filters: Mapping[str, Any],
-        split_by: str | None,
-        values: Sequence[str | None],
-        *,
-        needs_proof: bool,
+        self, searches: Sequence[tuple[Mapping[str, Any], str | None]], *, needs_proof: bool
     ) -> None:
-        for value in values:
-            narrowed = filters if split_by is None else {**filters, split_by: [value]}
-            place = {"is_only": len(values) == 1, "is_last": value == values[-1]}
-            for stage in self._stages(narrowed, value, needs_proof=needs_proof, **place):
+        for number, (filters, value) in enumerate(searches, 1):
+            place = {"is_only": len(searches) == 1, "is_last": number == len(searches)}
+            for stage in self._stages(filters, value, needs_proof=needs_proof, **place):
                 stage.run()
 
     def _stages(

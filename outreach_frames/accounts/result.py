@@ -263,11 +263,7 @@ def people_table(
     people = people_frame([table.take(pa.array(order))], dtype_backend)
     values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
     found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
-    seniorities = list(dict.fromkeys(filters.get(SENIORITIES, ())))
-    if split_by in {None, SENIORITIES}:
-        matched = found_by
-    else:
-        matched = np.full(len(order), seniorities[0] if len(seniorities) == 1 else None)
+    matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)
     found = pd.Series(rows[order])
     ranks = found.groupby(found).cumcount() + 1
     texts = pa.array(matched, pa.string())

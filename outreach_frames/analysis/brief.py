@@ -8,8 +8,7 @@ from typing import Final
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import suggestion
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.analysis.companies import column_of
 
 _PEOPLE: Final = (
     "name",
@@ -62,8 +61,7 @@ _MAX_COLUMNS: Final = 12
 # Columns such as `object` and `company_object`, which have the same value in every row.
 _CONSTANTS: Final = frozenset(
     name
-    for fields in (spec.PERSON, spec.COMPANY, spec.CONTACT)
-    for name, field in spec.columns(fields).items()
+    for name, field in (spec.columns(spec.PERSON) | spec.columns(spec.COMPANY)).items()
     if field.constant
 )
 
@@ -106,9 +104,8 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
         return frame.loc[:, _default_columns(frame)]
     requested = [columns] if isinstance(columns, str) else list(columns)
     for name in requested:
-        if name not in frame.columns:
-            close = suggestion(str(name), [str(known) for known in frame.columns])
-            raise InvalidInputError(f"The frame lacks the column {name!r}.{close}")
+        if name not in frame.columns:  # duplicates are allowed
+            column_of(frame, name)
     return frame.loc[:, requested]
 
 

@@ -156,8 +156,8 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     >>> listed(["a", "b", "c"], most=2), listed([])
     ("'a', 'b', ...", 'none')
     """
-    shown = list(names)
-    return ", ".join([*map(quoted, shown[:most]), *["..."][: len(shown) - most > 0]]) or "none"
+    texts = [quoted(name) for name in names]
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "") or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -140,11 +140,6 @@ def count_by(
 ) -> pd.DataFrame:
     """Count the people of a search per combination of filter values."""
     names = ", ".join(values)
-    if wide and len(values) != 2:
-        raise InvalidInputError(
-            f"wide=True makes a table of two filters, but by has {len(values)}: {names}. Pass two "
-            "filters, or omit wide."
-        )
     requests = 1 + prod(map(len, values.values()))
     if max_requests is not None and requests > max_requests:
         raise InvalidInputError(

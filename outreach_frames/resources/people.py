@@ -343,10 +343,13 @@ def count_people(
     """
     connected, body = resolve(client), check_filters(filters, fields, count_people)
     most = check_limit(max_requests, "max_requests")
-    if wide and by is None:
-        raise InvalidInputError("wide=True needs two filters to count by. Pass by=[..., ...] too.")
+    values = {} if by is None else values_to_count(body, by)
+    if wide and len(values) != 2:
+        raise InvalidInputError(
+            f"wide=True makes a table of two filters, but by has {len(values)}. Pass two filters, "
+            "or omit wide."
+        )
     if by is not None:
-        values = values_to_count(body, by)
         return count_by(
             connected,
             body,

@@ -13,8 +13,6 @@ from outreach_frames import spec
 from outreach_frames.common.text import unique_name
 
 _PREFIX: Final = "outreach_"
-# "E-Mail", "e mail" and "eMail" are one word.
-_E_MAIL: Final = re.compile(r"(?<![^\W_])e[\W_]*mail", re.IGNORECASE)
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 # For each identifier: a pattern of a word in the names of its columns, and words in the names of
 # other columns, such as other people's addresses.
@@ -57,7 +55,6 @@ def columns_like(field: str, names: Iterable[Any], networks: Collection[str] = (
 
 def _words(name: str) -> set[str]:
     """Return a name's words; undivided words, too, as a network's name may look like several."""
-    name = _E_MAIL.sub("email", name)
     return {word.lower() for word in [*_WORDS.findall(name), *re.findall(r"[^\W_]+", name)]}
 
 

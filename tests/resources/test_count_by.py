@@ -97,8 +97,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("company_sizes", {"max_requests": 8}, "takes 9 requests.*max_requests=8"),
     (["company_sizes", "person_seniorities"], {"max_requests": 80}, "takes 81 requests"),
     ("company_sizes", {"max_requests": 0}, "Pass 1 or more"),
-    (None, {"wide": True}, "wide=True needs two filters"),
-    ("company_sizes", {"wide": True}, "two filters, but by has 1: company_sizes"),
+    (None, {"wide": True}, "two filters, but by has 0"),
+    ("company_sizes", {"wide": True}, "two filters, but by has 1"),
     (["company_sizes", "person_seniorities", "company_types"], {"wide": True}, "by has 3"),
 ]
 

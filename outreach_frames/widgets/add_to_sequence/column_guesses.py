@@ -52,8 +52,8 @@ def _guess(frame: pd.DataFrame, field: str, named: Sequence[str]) -> Guess:
         if share >= _MIN_SHARE
     }
     if not scores:
-        cells = f"No column is chosen for {field}: the cells of {listed(named)} do not match."
-        return Guess(None, cells if named else "")
+        note = f"No column is chosen for {field}: the cells of {listed(named)} do not match."
+        return Guess(None, note if named else "")
     highest = max(scores.values())
     best = [name for name, score in scores.items() if highest - score < _TIE_MARGIN]
     if len(best) > 1:
