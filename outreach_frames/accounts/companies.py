@@ -174,9 +174,9 @@ def read_account_columns(
     frame: pd.DataFrame, names: object, taken: Collection[object]
 ) -> dict[str, pd.Series[Any]]:
     """Return the chosen columns of the table of accounts by their names in the people's frame."""
-    chosen = [names] if isinstance(names, str) else check_list("account_columns", names)
+    given = [] if names is None else [names] if isinstance(names, str) else names
     columns: dict[str, pd.Series[Any]] = {}
-    for name in dict.fromkeys(chosen):
+    for name in dict.fromkeys(check_list("account_columns", given)):
         column = column_of(frame, name, "The table of accounts")
         columns[prefixed(str(name), [*taken, *columns])] = column
     return columns

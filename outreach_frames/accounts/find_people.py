@@ -65,7 +65,7 @@ def find_people(
     company_profnet_url: Hashable | None = None,
     name: Hashable | None = None,
     columns: Sequence[str] | None = None,
-    account_columns: Sequence[Hashable] = (),
+    account_columns: Sequence[Hashable] | None = None,
     per_company: int | None = 10,
     split_by: str | None = None,
     headcount: Headcount = "all",
@@ -107,7 +107,7 @@ def find_people(
     columns : list of str, optional
         The columns of `.people`, as for `search_people`, or matched_seniority; account_row,
         account_rank, the column of `split_by` and `account_columns` are appended if missing.
-    account_columns : list of str
+    account_columns : list of str, optional
         Columns of the table to add to `.people`, such as the owner of the account. A name that
         people already have gets the prefix `account_`.
     per_company : int or None

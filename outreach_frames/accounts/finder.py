@@ -144,9 +144,15 @@ class _Stage:
 
     def _evaluate(self, search: CompanySearch) -> range:
         """Finish companies if their pages suffice, and return the page numbers to read next."""
-        positions = search.company_positions()
+        first = search.companies[0]
+        is_proven = self.needs_proof or first.is_proven or bool(first.kept)
+        positions = search.company_positions(trusts_single=is_proven)
         if (positions < 0).any():
-            self.agenda.shrink_groups(search.companies)
+            if search.is_single:
+                # People of an earlier value may be missing too, so search all values once more.
+                self.agenda.remove(search.companies)
+            else:
+                self.agenda.shrink_groups(search.companies)
             return range(0)
         is_new = search.is_new(positions)
         seen, new = (

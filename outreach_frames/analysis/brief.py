@@ -58,12 +58,8 @@ _TABLES: Final = (
     (_CONTACTS, frozenset(spec.columns(spec.CONTACT))),
 )
 _MAX_COLUMNS: Final = 12
-# Columns such as `object` and `company_object`, which have the same value in every row.
-_CONSTANTS: Final = frozenset(
-    name
-    for name, field in (spec.columns(spec.PERSON) | spec.columns(spec.COMPANY)).items()
-    if field.constant
-)
+# These columns have the same value in every row.
+_CONSTANTS: Final = frozenset({"object", "company_object"})
 
 
 def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataFrame:

@@ -358,7 +358,6 @@ COMMANDS: Final = (
             option(
                 "--account-columns",
                 nargs="+",
-                default=(),
                 metavar="COLUMN",
                 help="columns of FILE to add to the people, such as the account's owner",
             ),

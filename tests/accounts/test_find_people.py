@@ -431,6 +431,21 @@ def test_the_order_of_seniorities_decides_who_is_cut_off() -> None:
     assert by_department.people["matched_seniority"].isna().all()
 
 
+@pytest.mark.parametrize("most", [1, 3, None])
+def test_the_domain_of_a_parent_has_its_people(most: int | None) -> None:
+    """A domain whose people have another website is not taken for a company without people."""
+    domains = ["acme.co", "other.example", "acme.example", "nobody.example"]
+    with scripted(World([ACME, OTHER]).reply) as service, connected(service):
+        result = pd.DataFrame({"domain": domains}).outreach.find_people(
+            domain="domain", per_company=most, person_seniorities=["director", "vp"]
+        )
+    assert result.accounts["account_status"].tolist() == [
+        *["found", "found", "duplicate_in_frame", "nobody"]
+    ]
+    first = result.people.loc[result.people["account_row"] == 0, "matched_seniority"]
+    assert first.tolist() == ["director", "director", "vp", "vp"][:most]
+
+
 @pytest.mark.parametrize(
     ("page", "text", "filters"),
     [
