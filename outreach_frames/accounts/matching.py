@@ -464,15 +464,14 @@ def _require_columns(
 def _explain_no_key(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> str:
-    if requested:
-        missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
-        problem = f"{_sentence(table)} has none of the columns {missing}."
-    else:
-        problem = f"This table and {table} have no common column {_EMAIL!r} or {_PROFNET_URL!r}."
+    missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
+    problem = f"none of the columns {missing}"
+    advice = f"Name both columns, such as {_example(frame, [other], *requested)}."
+    if not requested:
+        problem = f"no common column {_EMAIL!r} or {_PROFNET_URL!r} with this table"
         if columns_like(_EMAIL, other.columns) and not columns_like(_EMAIL, frame.columns):
-            problem += f" {_FOUND_PEOPLE}"
-    example = _example(frame, [other], *requested)
-    return f"{problem} Its columns: {listed(other.columns)}. Name both, such as {example}."
+            advice = f"{_FOUND_PEOPLE} {advice}"
+    return f"{_sentence(table)} has {problem}. Its columns: {listed(other.columns)}. {advice}"
 
 
 def _join_or(names: Sequence[Hashable]) -> str:

@@ -154,10 +154,11 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     """Return the first names as quoted text for messages.
 
     >>> listed(["a", "b", "c"], most=2), listed([])
-    ("'a', 'b', ...", 'none')
+    ("'a', 'b' and 1 more", 'none')
     """
     texts = [quoted(name) for name in names]
-    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "") or "none"
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
