@@ -74,7 +74,7 @@ class OutreachAccessor:
     to_csv: Final = _method(write_csv, "to_csv")
     to_excel: Final = _method(write_excel, "to_excel")
     to_parquet: Final = _method(write_parquet, "to_parquet")
-    unlist: Final = _method(unlist)
+    unlist: Final = _method(unlist, hidden="columns")
     brief: Final = _method(brief)
     companies: Final = _method(company_tables.companies)
     headcount: Final = _method(company_tables.headcount)

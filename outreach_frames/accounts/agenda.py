@@ -38,6 +38,7 @@ class Company:
     total: int | None = 0  # None if some people were not counted
     detail: str = ""
     is_finished: bool = False
+    is_proven: bool = True  # False if a search for other companies' people had none of this company
     size: float = 0.0  # estimated number of matching people; 0 if unknown
     max_group: int = MAX_GROUP
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import column_of, near_column
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.arguments import check_list, near_names
+from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import Reading, texts_of
@@ -117,6 +118,13 @@ IDENTIFIER_KINDS: Final = (
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
+# Common names of columns with each kind, compared as in `near_names`.
+_USUAL_NAMES: Final = {
+    "company_id": ("company_id",),
+    "company_profnet_url": ("company_profnet_url",),
+    "domain": ("website", "domain", "url", "homepage", "company_website", "company_domain"),
+    "name": ("company", "company_name", "account", "account_name"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +142,62 @@ class Account:
         return self.search_values[0]
 
 
-def read_accounts(
+def identifier_columns(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
+) -> dict[str, Hashable]:
+    """Return the passed column of each kind; if none was passed, the only usual column."""
+    passed = {argument: column for argument, column in columns.items() if column is not None}
+    if passed:
+        return passed
+    usual = [
+        (argument, column)
+        for argument, names in _USUAL_NAMES.items()
+        for name in names
+        for column in near_names(name, frame.columns)
+    ]
+    shown = ", ".join(f"{argument}={quoted(column)}" for argument, column in usual)
+    if len(usual) == 1:
+        warn(f"No column was passed, so the companies are identified by {shown}.")
+        return dict(usual)
+    if usual:
+        raise InvalidInputError(
+            f"Several columns may identify the companies: {shown}. Pass at least one of these."
+        )
+    arguments = ", ".join(f"{argument}=" for argument in _USUAL_NAMES)
+    raise InvalidInputError(
+        f"No column identifies the companies. Pass at least one of {arguments}. "
+        f"The frame has the columns {listed(frame.columns)}."
+    )
+
+
+def read_account_columns(
+    frame: pd.DataFrame, names: object, taken: Collection[object]
+) -> dict[str, pd.Series[Any]]:
+    """Return the chosen columns of the table of accounts by their names in the people's frame."""
+    given = [] if names is None else [names] if isinstance(names, str) else names
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in dict.fromkeys(check_list("account_columns", given)):
+        column = column_of(frame, name, "The table of accounts")
+        columns[prefixed(str(name), [*taken, *columns])] = column
+    return columns
+
+
+def prefixed(name: str, taken: Collection[object]) -> str:
+    """Return a column name; a name that is taken gets the prefix `account_`.
+
+    >>> prefixed("title", ["title"])
+    'account_title'
+    """
+    while name in taken:
+        name = f"account_{name}"
+    return name
+
+
+def read_accounts(
+    frame: pd.DataFrame, columns: Mapping[str, Hashable]
 ) -> tuple[list[Account], dict[int, Outcome]]:
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
-    kinds = [kind for kind in IDENTIFIER_KINDS if columns.get(kind.argument) is not None]
-    if not kinds:
-        arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
-        raise InvalidInputError(
-            f"No column identifies the companies. Pass at least one of {arguments}. "
-            f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
-        )
+    kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
     free_mail: list[str | None] = [None] * len(frame)
     for kind in kinds:

@@ -9,14 +9,23 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from outreach_frames import spec
 from outreach_frames.accounts.agenda import Company
-from outreach_frames.accounts.companies import IDENTIFIER_KINDS, read_accounts
+from outreach_frames.accounts.companies import (
+    IDENTIFIER_KINDS,
+    identifier_columns,
+    read_account_columns,
+    read_accounts,
+)
 from outreach_frames.accounts.finder import Finder
 from outreach_frames.accounts.result import (
     IDENTITY,
+    MATCHED,
     RANK,
     ROW,
+    SENIORITIES,
     AccountPeople,
+    add_account_columns,
     list_once,
     people_table,
 )
@@ -56,6 +65,7 @@ def find_people(
     company_profnet_url: Hashable | None = None,
     name: Hashable | None = None,
     columns: Sequence[str] | None = None,
+    account_columns: Sequence[Hashable] | None = None,
     per_company: int | None = 10,
     split_by: str | None = None,
     headcount: Headcount = "all",
@@ -68,8 +78,13 @@ def find_people(
     """Find the first few people at each company of a table, in few requests.
 
     The function combines several companies into one search if possible, and searches a repeated
-    identifier once. The result is the same as with one search per company. Each person is listed
-    once: if several rows name the same company, the first of these rows gets its people.
+    identifier once. The result is the same as with one search per company. If a company has more
+    matching people than `per_company`, the order of `person_seniorities` decides who is returned.
+    Each person is listed once: if several rows name the same company, the first of these rows gets
+    its people.
+
+    If no column is passed, the only column with a usual name, such as Website, Domain or Company,
+    identifies the companies, and a warning names it.
 
     Parameters
     ----------
@@ -87,16 +102,20 @@ def find_people(
         lower case. Each URL is sent in three variants: unchanged; and as https without tracking
         parameters and trailing slash, once with www and once without.
     name : str, optional
-        The column with company names. Each name takes a separate request. The result includes every
-        company that the service matches to the name.
+        The column with company names. Each name takes a separate request per seniority. The result
+        includes every company that the service matches to the name.
     columns : list of str, optional
-        The columns of `.people`, as for `search_people`; account_row, account_rank and the column
-        of `split_by` are appended if missing.
+        The columns of `.people`, as for `search_people`, or matched_seniority; account_row,
+        account_rank, the column of `split_by` and `account_columns` are appended if missing.
+    account_columns : list of str, optional
+        Columns of the table to add to `.people`, such as the owner of the account. A name that
+        people already have gets the prefix `account_`.
     per_company : int or None
         The maximum number of people per company; None returns all.
     split_by : str, optional
-        A filter with several values, such as "person_seniorities": each company's people are
-        ordered by these values. By default, people are in the service's order.
+        A filter with several values, such as "person_departments": each company's people are
+        ordered by these values instead of by `person_seniorities`. Without either, people are in
+        the service's order.
     headcount : {"all", "department", "none"}
         The company headcount columns to keep; `columns` must not contradict `headcount`.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -115,8 +134,11 @@ def find_people(
     -------
     AccountPeople
         `.people`: the columns of `search_people`, then account_row (Int64, the position of the
-        company's row in the table, from 0), account_rank (Int64, 1 is best) and, with `split_by`, a
-        column with the filter's name (ordered category, the value that matched). `.accounts`: the
+        company's row in the table, from 0), account_rank (Int64, 1 is best), matched_seniority
+        (str, the first of `person_seniorities` that the person matches; missing without
+        seniorities, or if `split_by` is another filter), with `split_by` a column with the filter's
+        name (ordered category, the value that matched), and the columns of `account_columns` with
+        their own dtypes. `.accounts`: the
         table with account_status (found, nobody, invalid, duplicate_in_frame), account_people
         (Int64, rows in `.people`), account_total (Int64, matching people; missing if a count would
         take further requests), account_company_id, account_company_name and account_detail (str).
@@ -125,7 +147,8 @@ def find_people(
     Raises
     ------
     InvalidInputError
-        A column or filter does not exist or has a wrong value; no request was sent.
+        A column or filter does not exist or has a wrong value, or several columns may identify the
+        companies; no request was sent.
     ServiceError
         The service or the connection failed. The exception's `.partial` is an AccountPeople with
         the people found before the failure; account_status is missing for unfinished companies.
@@ -134,13 +157,15 @@ def find_people(
     -----
     OutreachWarning
         The domain column has email addresses of free mail providers; these rows are not searched.
+        No column was passed, and a column with a usual name was used.
 
     Notes
     -----
     Interface: POST /people/search. If several columns are passed, each row is searched by its first
     identifier in the order company_id, company_profnet_url, domain, name. For each identifier
-    column and value of `split_by`, the function sends at most one request per page of a company's
-    people, plus 10 % of the number of companies, rounded up; usually far fewer. Rows count as one
+    column and value of `split_by`, else of `person_seniorities`, the function sends at most one
+    request per page of a company's people, plus 10 % of the number of companies, rounded up;
+    usually far fewer. Rows count as one
     company if the people found for them have the same companies, identified by company id, else
     profile URL, else domain. With `company_domains_match_subsidiaries_and_affiliates`, each company
     takes a separate request, because people at a subsidiary do not show which domain matched.
@@ -168,21 +193,26 @@ def find_people(
     """
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)
-    added = [ROW, RANK, split_by]
-    chosen = check_columns(columns, added)
+    added = [ROW, RANK, MATCHED, split_by]
+    joined = read_account_columns(accounts, account_columns, [*spec.columns(spec.PERSON), *added])
+    chosen = check_columns(columns, [*added, *joined])
+    if chosen is not None and MATCHED not in (columns or ()):
+        chosen.remove(MATCHED)
     check_headcount(headcount, chosen)
-    needed = without_added(chosen, added)
-    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY])]
-    identifiers = {
+    needed = without_added(chosen, [*added, *joined])
+    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY, "company_name"])]
+    passed = {
         "company_id": company_id,
         "company_profnet_url": company_profnet_url,
         "domain": domain,
         "name": name,
     }
     body = check_filters(filters, fields, find_people)
+    identifiers = identifier_columns(accounts, passed)
     searched, outcomes = read_accounts(accounts, identifiers)
     _reject_company_filters(body, identifiers)
-    values = _split_values(body, split_by)
+    order_by = SENIORITIES if split_by is None and SENIORITIES in body else split_by
+    values = [None] if order_by is None else [*dict.fromkeys(body[check_split_by(body, order_by)])]
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
     companies = [Company(account, most or inf) for account in searched]
@@ -194,13 +224,11 @@ def find_people(
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
-            rows, explained = list_once(
-                finder.batches, {**outcomes, **found}, searched, accounts.index, most
-            )
+            rows, explained = list_once(finder.batches, {**outcomes, **found}, accounts.index, most)
             people = people_table(
-                finder.batches, rows, dtype_backend, split_by, values, columns=needed
+                finder.batches, rows, dtype_backend, split_by, body, columns=needed
             )
-            people = with_headcount(people, headcount)
+            people = add_account_columns(with_headcount(people, headcount), joined)
             names = (name for batch in finder.batches for name in batch.people.column_names)
             read = [*dict.fromkeys(names)]
             report_dropped_values(chosen, read)
@@ -213,7 +241,7 @@ def find_people(
             )
 
         try:
-            finder.run(body, split_by, values)
+            finder.run(body, order_by, values)
             if companies:
                 report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
@@ -227,19 +255,10 @@ def find_people(
     return result()
 
 
-def _reject_company_filters(
-    body: Mapping[str, Any], columns: Mapping[str, Hashable | None]
-) -> None:
+def _reject_company_filters(body: Mapping[str, Any], columns: Mapping[str, Hashable]) -> None:
     for kind in IDENTIFIER_KINDS:
-        if columns[kind.argument] is not None and kind.filter in body:
+        if kind.argument in columns and kind.filter in body:
             raise InvalidInputError(
                 f"The filter {kind.filter} conflicts with {kind.argument}=. "
                 f"Remove {kind.filter} from the filters."
             )
-
-
-def _split_values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
-    """Return the distinct values of the `split_by` filter in their order."""
-    if split_by is None:
-        return [None]
-    return list(dict.fromkeys(body[check_split_by(body, split_by)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -49,19 +49,41 @@ class Finder:
     def run(
         self, filters: Mapping[str, Any], split_by: str | None, values: Sequence[str | None]
     ) -> None:
-        """Search every unfinished company for each value of `split_by`."""
-        for value in values:
-            narrowed = filters if split_by is None else {**filters, split_by: [value]}
-            for kind in IDENTIFIER_KINDS:
-                companies = [
-                    company
-                    for company in self.companies
-                    if company.account.kind is kind and not company.is_finished
-                ]
-                alone = kind.column is None or bool(filters.get(_AFFILIATES_FILTER))
-                agenda = Agenda(companies, self.per_company, 1 if alone else MAX_GROUP)
-                is_last = value == values[-1]
-                _Stage(self, agenda, narrowed, value, len(values) == 1, is_last).run()
+        """Search every unfinished company for each value of `split_by`.
+
+        Companies without people are proven by one search for all values, instead of one per value.
+        """
+        searches = [
+            (filters if split_by is None else {**filters, split_by: [value]}, value)
+            for value in values
+        ]
+        if len(values) > 1:
+            self._search_values(searches, needs_proof=False)
+            for stage in self._stages(filters, None, needs_proof=True, is_only=True, is_last=True):
+                stage.finish_companies_without_people()
+        self._search_values(searches, needs_proof=True)
+
+    def _search_values(
+        self, searches: Sequence[tuple[Mapping[str, Any], str | None]], *, needs_proof: bool
+    ) -> None:
+        for number, (filters, value) in enumerate(searches, 1):
+            place = {"is_only": len(searches) == 1, "is_last": number == len(searches)}
+            for stage in self._stages(filters, value, needs_proof=needs_proof, **place):
+                stage.run()
+
+    def _stages(
+        self, filters: Mapping[str, Any], value: str | None, **options: bool
+    ) -> Iterator[_Stage]:
+        """Yield a stage for each kind of identifier, with its unfinished companies."""
+        for kind in IDENTIFIER_KINDS:
+            companies = [
+                company
+                for company in self.companies
+                if company.account.kind is kind and not company.is_finished
+            ]
+            alone = kind.column is None or bool(filters.get(_AFFILIATES_FILTER))
+            agenda = Agenda(companies, self.per_company, 1 if alone else MAX_GROUP)
+            yield _Stage(self, agenda, filters, value, **options)
 
 
 @dataclass
@@ -72,8 +94,17 @@ class _Stage:
     agenda: Agenda
     filters: Mapping[str, Any]
     value: str | None
+    needs_proof: bool  # whether a company without people needs a search without results
     is_only: bool
     is_last: bool
+
+    def finish_companies_without_people(self) -> None:
+        """Finish the companies of searches without results."""
+        searches = [self._search(group) for group in self.agenda.next_searches()]
+        self._read((search, 1) for search in searches)
+        for search in searches:
+            if search.is_complete and not search.received:
+                self._evaluate(search)
 
     def run(self) -> None:
         while self.agenda.open:
@@ -113,9 +144,15 @@ class _Stage:
 
     def _evaluate(self, search: CompanySearch) -> range:
         """Finish companies if their pages suffice, and return the page numbers to read next."""
-        positions = search.company_positions()
+        first = search.companies[0]
+        is_proven = self.needs_proof or first.is_proven or bool(first.kept)
+        positions = search.company_positions(trusts_single=is_proven)
         if (positions < 0).any():
-            self.agenda.shrink_groups(search.companies)
+            if search.is_single:
+                # People of an earlier value may be missing too, so search all values once more.
+                self.agenda.remove(search.companies)
+            else:
+                self.agenda.shrink_groups(search.companies)
             return range(0)
         is_new = search.is_new(positions)
         seen, new = (
@@ -130,7 +167,9 @@ class _Stage:
             finished[:] = True
         elif search.is_complete:
             # Only a search without results proves that a company has no people.
-            finished |= seen > 0
+            for company in np.flatnonzero(~finished & (seen == 0)).tolist():
+                search.companies[company].is_proven = False
+            finished |= (seen > 0) | (not self.needs_proof)
         self._keep(search, np.flatnonzero(finished), positions, is_new)
         still_open = {
             search.companies[position]: int(seen[position])
@@ -192,7 +231,8 @@ class _Stage:
             company.detail = (
                 f"the service counted {search.total:,} people but returned {search.received:,}"
             )
-        if self.is_last or not company.missing:
+        is_certain = self.needs_proof or bool(company.kept) or company.is_proven
+        if (self.is_last and is_certain) or not company.missing:
             company.is_finished = True
             company.total = company.total if self.is_last else None
             self.finder.on_finished(1)

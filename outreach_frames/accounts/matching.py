@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,19 +15,22 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.accounts.companies import AT, drop_free_mail
 from outreach_frames.analysis.companies import column_of, near_column
-from outreach_frames.common.arguments import near_names
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.atomic_files import expanded, require_readable_file
+from outreach_frames.common.text import listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.read import frame_or_file, is_table_path
 from outreach_frames.identity.cells import Cells, texts_of
 from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
-from outreach_frames.leads.sending.journal_file import reached_people
-from outreach_frames.tables.interchange import FrameLike, as_frame
+from outreach_frames.leads.sending.journal_file import ReachedPeople, is_journal, reached_people
+from outreach_frames.tables.columns import columns_like
+from outreach_frames.tables.interchange import A_FRAME, FrameLike
 
-_TABLES: Final = "frames and the paths of journals"
+_TABLES: Final = f"{A_FRAME} or the path of a table"
+_TABLES_AND_JOURNALS: Final = "frames, and the paths of tables (.csv, .xlsx, .parquet) and journals"
 
 # For each kind of key: this table's column, and the other table's column or candidates for it.
 _Columns = dict[str, tuple[Hashable, Hashable]]
@@ -48,7 +51,6 @@ _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: 
 _FOUND_PEOPLE: Final = (
     "Search results have no email address. Compare rows by profnet_url or domain."
 )
-_COLUMNS_SHOWN: Final = 20
 
 
 class _Table(NamedTuple):
@@ -61,7 +63,7 @@ class _Table(NamedTuple):
 
 def match(
     frame: pd.DataFrame,
-    other: FrameLike,
+    other: FrameLike | str | Path,
     *,
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
@@ -81,8 +83,8 @@ def match(
     ----------
     frame : DataFrame
         The rows to match; it is not changed.
-    other : DataFrame, also of Polars, DuckDB or Arrow
-        The table to search; it is not changed.
+    other : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table
+        The table to search; it is not changed. A file is read as text.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
         The column with the key: one name for both tables, or a pair (column of this table, column
         of `other`). The second may be a list of names; the first existing column is used.
@@ -99,7 +101,7 @@ def match(
     Raises
     ------
     InvalidInputError
-        A column is missing or ambiguous, or the tables have no common key.
+        A column is missing or ambiguous, the tables have no common key, or a file cannot be read.
 
     Warns
     -----
@@ -120,11 +122,12 @@ def match(
     >>> people.outreach.match(crm, email=("email", "E-Mail"))["match_row"].tolist()
     [<NA>, 0]
     """
-    theirs = as_frame(other, "match()")
+    theirs = frame_or_file(other, "match()", _TABLES)
     _refuse_on(on, frame, [theirs])
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
+    keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    requested = _requested(frame, keys, {"the other table": theirs})
     columns = _columns(frame, theirs, requested, "the other table")
-    _require_columns(requested, [theirs], [columns])
+    _require_columns(frame, requested, [theirs], [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
     tables = [
         _Table(frame, "this table", {kind: name for kind, (name, _) in columns.items()}),
@@ -172,8 +175,8 @@ def without(
     ----------
     frame : DataFrame
         The rows to filter; it is not changed.
-    *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a journal
-        Tables with the people to exclude. A journal is not changed.
+    *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table or journal
+        Tables with the people to exclude. A file is not changed; a table is read as text.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
         As for `match`. A table is not compared by keys that it lacks; a journal has only emails and
         profile URLs.
@@ -187,7 +190,7 @@ def without(
     ------
     InvalidInputError
         No table was passed, a column is missing or ambiguous, a table has no key in common with
-        this table, or a path does not lead to a journal.
+        this table, or a path does not lead to a table or journal.
 
     Warns
     -----
@@ -213,14 +216,15 @@ def without(
     """
     if not others:
         raise InvalidInputError("Pass at least one table with the people to exclude.")
-    journals = [reached_people(one) if isinstance(one, str | Path) else None for one in others]
+    journals = [_read_journal(one) for one in others]
     frames = [
-        pd.DataFrame() if isinstance(one, str | Path) else as_frame(one, "without()", _TABLES)
-        for one in others
+        frame_or_file(one, "without()", _TABLES_AND_JOURNALS) if journal is None else pd.DataFrame()
+        for one, journal in zip(others, journals, strict=True)
     ]
     _refuse_on(on, frame, frames)
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
+    keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
+    requested = _requested(frame, keys, dict(zip(tables, frames, strict=True)))
     for place, journal in enumerate(journals):
         if journal is not None:
             tables[place] = f"the journal {Path(str(others[place])).name}"
@@ -233,7 +237,7 @@ def without(
         _columns(frame, other, requested, table)
         for other, table in zip(frames, tables, strict=True)
     ]
-    _require_columns(requested, frames, columns)
+    _require_columns(frame, requested, frames, columns)
     # A key that no other table has may still link rows of one person.
     linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
     sources = [
@@ -244,21 +248,21 @@ def without(
         ),
     ]
     read = [_read_cells(source) for source in sources]
-    keys, rows = repeat_rows(read[0])
+    ours, rows = repeat_rows(read[0])
     none = pa.nulls(len(rows), pa.large_string())
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
     unknown = [0]
     for cells, used, journal in zip(read[1:], columns, journals, strict=True):
-        compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
+        compared = ours._replace(**{kind: none for kind in _KEYS if kind not in used})
         theirs, their_rows = repeat_rows(cells)
         is_match |= find_matches(compared, theirs).counts > 0
         if journal is not None:
-            is_match |= journal.are_among(identifiers(keys.email, keys.profnet_url))
+            is_match |= journal.are_among(identifiers(ours.email, ours.profnet_url))
         unknown.append(int((~_have_key(theirs, their_rows, len(cells[0].counts))).sum()))
         is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)
-    is_kept[rows[same_persons(keys, is_match, rows)]] = False
+    is_kept[rows[same_persons(ours, is_match, rows)]] = False
     _warn_of_gaps(frame, frames, columns, requested, tables)
     _warn_of_cells(sources, read, unknown, single=False)
     if keyless := int((is_kept & is_keyless).sum()):
@@ -268,20 +272,36 @@ def without(
     return frame.loc[is_kept]
 
 
+def _read_journal(other: object) -> ReachedPeople | None:
+    """Read a journal; return None for any other table."""
+    if not isinstance(other, str | Path) or is_table_path(other):
+        return None
+    path = expanded(other)
+    require_readable_file(path)
+    return reached_people(path) if is_journal(path) else None
+
+
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
     """Reject `on`, the argument of `pandas.merge`: it does not name a kind of key."""
     if on is None:
         return
-    ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
-    example = 'profnet_url=("profnet_url", "Profile")'
-    if ours and theirs:
-        example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
-    listed = "; ".join(map(_listed, others))
     raise InvalidInputError(
         f"on={quoted(on)} does not name the kind of key. Pass email=, profnet_url= or "
-        f"domain=, such as {example}. This table has {_listed(frame)}; "
-        f"the other has {listed}."
+        f"domain=, such as {_example(frame, others)}. This table has {listed(frame.columns)}; "
+        f"the other has {'; '.join(listed(other.columns) for other in others)}."
     )
+
+
+def _similar_pair(frame: pd.DataFrame, others: Iterable[pd.DataFrame], kind: str) -> str:
+    """Return the argument that compares similar columns of the tables, or an empty text."""
+    ours = columns_like(kind, frame.columns)
+    theirs = columns_like(kind, chain.from_iterable(other.columns for other in others))
+    return f"{kind}=({quoted(ours[0])}, {quoted(theirs[0])})" if ours and theirs else ""
+
+
+def _example(frame: pd.DataFrame, others: Sequence[pd.DataFrame], *kinds: str) -> str:
+    pairs = (_similar_pair(frame, others, kind) for kind in kinds or _DEFAULT)
+    return next(filter(None, pairs), f'{_PROFNET_URL}=("{_PROFNET_URL}", "Profile")')
 
 
 def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -356,7 +376,11 @@ def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
     return labels.astype("Int64") if pd.api.types.is_integer_dtype(labels.dtype) else labels
 
 
-def _requested(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Candidates:
+def _requested(
+    frame: pd.DataFrame,
+    keys: Mapping[str, MatchKey | None],
+    others: Mapping[str, pd.DataFrame],
+) -> _Candidates:
     """Check the requested keys; return this table's column and the other's candidates by kind."""
     requested: _Candidates = {}
     for kind, key in keys.items():
@@ -368,7 +392,7 @@ def _requested(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Can
         if key is not None:
             ours, theirs = key if isinstance(key, tuple) else (key, key)
             ours = near_column(frame, ours)
-            _require_our_column(frame, kind, ours)
+            _require_our_column(frame, kind, ours, others)
             requested[kind] = ours, theirs if isinstance(theirs, list) else [theirs]
     return requested
 
@@ -404,43 +428,50 @@ def _sentence(table: str) -> str:
     return table[0].upper() + table[1:]
 
 
-def _require_our_column(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
+def _require_our_column(
+    frame: pd.DataFrame, kind: str, ours: Hashable, others: Mapping[str, pd.DataFrame]
+) -> None:
     try:
-        column_of(frame, ours)
+        column_of(frame, ours, "This table")
     except InvalidInputError as error:
+        for own in columns_like(kind, frame.columns):
+            for table in (table for table, other in others.items() if ours in other.columns):
+                raise InvalidInputError(
+                    f"This table has {quoted(own)}, and {table} has {quoted(ours)}. Pass "
+                    f"{kind}=({quoted(own)}, {quoted(ours)})."
+                ) from None
         advice = _FOUND_PEOPLE if kind == _EMAIL and _PROFNET_URL in frame else ""
-        listed = "" if ours in frame.columns else f"Its columns: {_listed(frame)}."
-        raise InvalidInputError(f"{error} {listed} {advice}".rstrip()) from None
+        known = "" if ours in frame.columns else f"Its columns: {listed(frame.columns)}."
+        raise InvalidInputError(f"{error} {known} {advice}".rstrip()) from None
 
 
 def _require_columns(
-    requested: _Candidates, others: Sequence[pd.DataFrame], columns: Sequence[_Columns]
+    frame: pd.DataFrame,
+    requested: _Candidates,
+    others: Sequence[pd.DataFrame],
+    columns: Sequence[_Columns],
 ) -> None:
     """Reject a requested key that no other table has."""
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
             raise InvalidInputError(
                 f"{kind}: no other table has a column {_join_or(theirs)}. Their columns: "
-                f"{'; '.join(map(_listed, others))}."
+                f"{'; '.join(listed(other.columns) for other in others)}. Name both columns, such "
+                f"as {_example(frame, others, kind)}."
             )
 
 
 def _explain_no_key(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> str:
-    if requested:
-        missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
-        return f"{table} has none of the columns {missing}. Its columns: {_listed(other)}."
-    people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
-    return (
-        f"This table and {table} have no common column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
-        f'Name the columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile"). '
-        f"The columns of {table}: {_listed(other)}."
-    )
-
-
-def _listed(frame: pd.DataFrame) -> str:
-    return ", ".join(map(quoted, list(frame.columns)[:_COLUMNS_SHOWN])) or "none"
+    missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
+    problem = f"none of the columns {missing}"
+    advice = f"Name both columns, such as {_example(frame, [other], *requested)}."
+    if not requested:
+        problem = f"no common column {_EMAIL!r} or {_PROFNET_URL!r} with this table"
+        if columns_like(_EMAIL, other.columns) and not columns_like(_EMAIL, frame.columns):
+            advice = f"{_FOUND_PEOPLE} {advice}"
+    return f"{_sentence(table)} has {problem}. Its columns: {listed(other.columns)}. {advice}"
 
 
 def _join_or(names: Sequence[Hashable]) -> str:
@@ -457,19 +488,11 @@ def _warn_of_gaps(
     """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
         by = " and ".join(_NOUNS[kind] for kind in used)
-        ours, theirs = _like_email(frame), _like_email(other)
+        has_email = any(columns_like(_EMAIL, one.columns) for one in (frame, other))
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
             warn(f"{_sentence(table)} was not compared by {lacking}: it has no such column.")
-        elif not requested and _EMAIL not in used and (ours or theirs):
+        elif not requested and _EMAIL not in used and has_email:
             advice = "People that only an email address identifies do not match."
-            if ours and theirs:
-                advice = f"Pass email=({quoted(ours[0])}, {quoted(theirs[0])})."
+            if pair := _similar_pair(frame, [other], _EMAIL):
+                advice = f"Pass {pair}."
             warn(f"{_sentence(table)} was compared only by {by}. {advice}")
-
-
-def _like_email(frame: pd.DataFrame) -> list[Hashable]:
-    return [name for name in frame.columns if "mail" in str(name).casefold()]
-
-
-def _has_email(frame: pd.DataFrame) -> bool:
-    return bool(near_names(_EMAIL, frame.columns))

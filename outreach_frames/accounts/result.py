@@ -18,16 +18,16 @@ from outreach_frames.accounts.companies import (
     INVALID,
     NOBODY,
     STATUSES,
-    Account,
     Outcome,
     id_keys,
+    prefixed,
     row_label,
 )
 from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
 from outreach_frames.common.card import Card, Fact
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import (
@@ -42,10 +42,12 @@ from outreach_frames.reading.flatten import (
     select_columns,
 )
 from outreach_frames.tables.columns import append_columns, text_names
-from outreach_frames.tables.schema import empty_table
+from outreach_frames.tables.schema import empty_table, to_frame
 
 ROW: Final = "account_row"
 RANK: Final = "account_rank"
+MATCHED: Final = "matched_seniority"
+SENIORITIES: Final = "person_seniorities"
 
 MEANINGS: Final = {
     FOUND: "People match.",
@@ -54,10 +56,7 @@ MEANINGS: Final = {
     DUPLICATE: "An earlier row names the same company and has its people.",
 }
 # The columns that identify a person and the person's company.
-IDENTITY: Final = [
-    *("id", "profnet_url", "company_id", "company_website", "company_profnet_url"),
-    "company_name",
-]
+IDENTITY: Final = ["id", "profnet_url", "company_id", "company_website", "company_profnet_url"]
 _DETAILS_SHOWN: Final = 2
 _COMPANIES_SHOWN: Final = 3
 
@@ -72,8 +71,8 @@ class AccountPeople(Result):
     ----------
     people : DataFrame
         One row per person and account: the columns of `search_people`, then account_row (Int64, the
-        position of the account's row), account_rank (Int64, 1 is best) and the column of
-        `split_by`.
+        position of the account's row), account_rank (Int64, 1 is best), matched_seniority (str, the
+        first matching value of `person_seniorities`) and the column of `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
         account_company_name and account_detail. If the table already has one of these columns, the
@@ -157,7 +156,6 @@ class AccountPeople(Result):
 def list_once(
     batches: Sequence[PeopleBatch],
     outcomes: Mapping[int, Outcome],
-    accounts: Sequence[Account],
     index: pd.Index[Any],
     per_company: int | None,
 ) -> tuple[np.ndarray[Any, Any], Mapping[int, Outcome]]:
@@ -171,7 +169,6 @@ def list_once(
     found = _identities(batches)
     by_row = found.drop_duplicates([ROW, "company"]).groupby(ROW)
     companies: dict[Any, list[str]] = by_row["company"].agg(list).to_dict()
-    names: dict[Any, list[str]] = by_row["name"].agg(list).to_dict()
     first = _first_rows(companies, outcomes)
     found["account"] = found[ROW].map(first)
     rows = np.full(len(found), -1)
@@ -182,18 +179,13 @@ def list_once(
     listed: dict[Any, list[int]] = found.groupby("account")["listed"].agg(list).to_dict()
     found = found[found["listed"] == found["account"]]
     rows[found.index] = found["account"]
-    outcomes = dict(outcomes)
-    for row, key in ((one.row, one.key) for one in accounts if one.kind.argument == "name"):
-        called = names.get(row, [])
-        if len(called) == 1 and called[0] and called[0].strip().lower() != key:
-            outcomes[row] = _noted(outcomes[row], f"the company found is named {quoted(called[0])}")
-    return rows, _mark_duplicates(outcomes, listed, first, names, index)
+    return rows, _mark_duplicates(outcomes, listed, first, index)
 
 
 def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
     """Return the account row, person key and company key of all found people, in their order."""
     table = concat_tables([batch.people.select(IDENTITY) for batch in batches])
-    ids, urls, company_ids, websites, company_urls, names = (
+    ids, urls, company_ids, websites, company_urls = (
         filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
     )
     numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
@@ -202,11 +194,13 @@ def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
     if companies.null_count:
         keys = company_url_keys(company_urls), domain_keys(websites)
         companies = pc.coalesce(companies, *keys, pa.scalar("", companies.type))
-    columns = {"person": persons, "company": companies, "name": names.fill_null("")}
-    found = pd.DataFrame(
-        {name: texts.to_numpy(zero_copy_only=False) for name, texts in columns.items()}
+    return pd.DataFrame(
+        {
+            "person": persons.to_numpy(zero_copy_only=False),
+            "company": companies.to_numpy(zero_copy_only=False),
+            ROW: np.concatenate([batch.account_rows for batch in batches]),
+        }
     )
-    return found.assign(**{ROW: np.concatenate([batch.account_rows for batch in batches])})
 
 
 def _first_rows(
@@ -225,7 +219,6 @@ def _mark_duplicates(
     outcomes: Mapping[int, Outcome],
     listed: Mapping[int, Sequence[int]],
     first: Mapping[int, int],
-    names: Mapping[int, Sequence[str]],
     index: pd.Index[Any],
 ) -> dict[int, Outcome]:
     """Mark rows without new people as duplicates, and name the row that has the people."""
@@ -243,9 +236,7 @@ def _mark_duplicates(
             home = others[0]
         if home not in (row, outcome.first):
             homes[row] = home
-            name = (names.get(row) or names[same])[0]
-            text = f"same company as row {row_label(index, home)}"
-            outcome = _noted(outcome, f"{text}: {quoted(name)}" if name else text)
+            outcome = _noted(outcome, f"same company as row {row_label(index, home)}")
             outcome = replace(outcome, status=DUPLICATE, total=None)
         explained[row] = outcome
     return explained
@@ -260,7 +251,7 @@ def people_table(
     rows: np.ndarray[Any, Any],
     dtype_backend: DtypeBackend,
     split_by: str | None,
-    values: Sequence[Any],
+    filters: Mapping[str, Any],
     *,
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
@@ -271,21 +262,28 @@ def people_table(
     table = concat_tables(tables)
     table = table if columns is None else select_columns(table, columns)
     people = people_frame([table.take(pa.array(order))], dtype_backend)
-    added = pd.DataFrame({ROW: rows[order]})
-    added[RANK] = added.groupby(ROW).cumcount() + 1
-    integer = pd.ArrowDtype(pa.int64()) if dtype_backend == "pyarrow" else "Int64"
-    added = added.astype({ROW: integer, RANK: integer})
+    values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
+    found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
+    matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)
+    found = pd.Series(rows[order])
+    ranks = found.groupby(found).cumcount() + 1
+    texts = pa.array(matched, pa.string())
+    added = to_frame(pa.table({ROW: found, RANK: ranks, MATCHED: texts}), dtype_backend)
     if split_by is not None:
-        codes = np.concatenate(
-            [
-                np.empty(0, np.int64),
-                *(np.full(len(batch.people), values.index(batch.value)) for batch in batches),
-            ]
-        )
-        added[split_by] = pd.Categorical.from_codes(
-            codes[order].astype(np.int64), pd.Index(values), ordered=True
-        )
+        categories = list(dict.fromkeys(filters[split_by]))
+        added[split_by] = pd.Categorical(found_by, categories, ordered=True)
     return append_columns(people, added)
+
+
+def add_account_columns(
+    people: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]
+) -> pd.DataFrame:
+    """Append columns of the table of accounts to the people found at the accounts."""
+    rows = people[ROW].astype("int64")
+    added = {
+        prefixed(name, people.columns): column.iloc[rows].array for name, column in columns.items()
+    }
+    return append_columns(people, pd.DataFrame(added, people.index)) if added else people
 
 
 def _outcome_table(

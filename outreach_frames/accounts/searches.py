@@ -90,10 +90,13 @@ class CompanySearch:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]
 
-    def company_positions(self) -> np.ndarray[Any, Any]:
-        """Return the position of each person's company in `companies`; -1 if it is not there."""
+    def company_positions(self, *, trusts_single: bool) -> np.ndarray[Any, Any]:
+        """Return the position of each person's company in `companies`; -1 if it is not there.
+
+        With `trusts_single`, all people of a search for a single company are at this company.
+        """
         kind = self.companies[0].account.kind
-        if self.is_single or kind.column is None:
+        if kind.column is None or (self.is_single and trusts_single):
             return np.zeros(self.received, dtype=np.int64)
         texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
         known = pa.array([company.account.key for company in self.companies], pa.large_string())

@@ -8,8 +8,7 @@ from typing import Final
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import suggestion
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.analysis.companies import column_of
 
 _PEOPLE: Final = (
     "name",
@@ -59,6 +58,8 @@ _TABLES: Final = (
     (_CONTACTS, frozenset(spec.columns(spec.CONTACT))),
 )
 _MAX_COLUMNS: Final = 12
+# These columns have the same value in every row.
+_CONSTANTS: Final = frozenset({"object", "company_object"})
 
 
 def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     ----------
     frame : DataFrame
         People, companies or contacts, with or without custom columns. For any other frame, the
-        function returns the first 12 columns.
+        function returns the first 12 columns. Constant columns, such as `object`, are omitted.
     columns : list of str, optional
         The columns to return instead, in this order.
 
@@ -99,17 +100,17 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
         return frame.loc[:, _default_columns(frame)]
     requested = [columns] if isinstance(columns, str) else list(columns)
     for name in requested:
-        if name not in frame.columns:
-            close = suggestion(str(name), [str(known) for known in frame.columns])
-            raise InvalidInputError(f"The frame lacks the column {name!r}.{close}")
+        if name not in frame.columns:  # duplicates are allowed
+            column_of(frame, name)
     return frame.loc[:, requested]
 
 
-def _default_columns(frame: pd.DataFrame) -> list[object]:
+def _default_columns(frame: pd.DataFrame) -> list[str]:
     """Return the selected columns of the table that shares the most columns with the frame."""
-    present = set(frame.columns)
+    names = [name for name in frame.columns if name not in _CONSTANTS]
+    present = set(names)
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:
-        return list(frame.columns[:_MAX_COLUMNS])
-    custom = [name for name in frame.columns if name not in documented]
+        return names[:_MAX_COLUMNS]
+    custom = [name for name in names if name not in documented]
     return [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]

@@ -227,7 +227,7 @@ def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -
 def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> pd.Series[Any]:
     """Return a column; raise InvalidInputError if it is missing or not unique."""
     if name not in frame.columns:
-        close = suggestion(str(name), [str(column) for column in frame.columns])
+        close = suggestion(str(name), map(str, frame.columns))
         raise InvalidInputError(f"{table} has no column {quoted(name)}.{close}")
     column = frame[name]
     if isinstance(column, pd.DataFrame):

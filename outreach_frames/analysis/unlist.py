@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.pandas_versions import STR, snapshot
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 # Fields that do not help a reader: constants, ids and URLs.
@@ -18,7 +19,7 @@ _DROPPED_SUFFIX: Final = "_url"
 _MEMBER_SEPARATOR: Final = ", "
 
 
-def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
+def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.DataFrame:
     """Return the frame with all list columns converted to text.
 
     pandas' `drop_duplicates`, `value_counts` and `groupby`, which fail on lists, work on the
@@ -42,7 +43,7 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        `sep` is not text.
+        `sep` is not text, or was passed without its name.
 
     Notes
     -----
@@ -56,17 +57,23 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
     >>> people.outreach.unlist().drop_duplicates().shape
     (20, 262)
     """
+    if columns is not None:
+        raise InvalidInputError(
+            f"unlist() converts all list columns and takes only sep=, by name, not "
+            f"{quoted(columns)}. To convert some columns, select them first, such as "
+            'df[["languages"]].outreach.unlist().'
+        )
     if not isinstance(sep, str):
         raise InvalidInputError(f"sep must be text, not {type(sep).__name__}.")
-    columns = [
+    converted = [
         pd.Series(_join_column(lists, sep), index=frame.index, name=column.name)
         if (lists := as_lists(column)) is not None
         else column
         for _, column in frame.items()
     ]
-    if not columns:
+    if not converted:
         return snapshot(frame)
-    result = pd.concat(columns, axis="columns")
+    result = pd.concat(converted, axis="columns")
     result.columns = frame.columns
     result.attrs = dict(frame.attrs)
     return result

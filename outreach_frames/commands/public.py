@@ -301,6 +301,7 @@ COMMANDS: Final = (
             *options_of(
                 find_people,
                 *("domain", "company_id", "company_profnet_url", "name", "per_company"),
+                "account_columns",
             ),
             _ALL,
             COLUMNS,

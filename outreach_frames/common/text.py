@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
@@ -148,6 +148,17 @@ def quoted(value: object, max_length: int = 60) -> str:
         return shorten(repr(value), max_length)
     except RecursionError:
         return f"({type(value).__name__}, too deeply nested to show)"
+
+
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Return the first names as quoted text for messages.
+
+    >>> listed(["a", "b", "c"], most=2), listed([])
+    ("'a', 'b' and 1 more", 'none')
+    """
+    texts = [quoted(name) for name in names]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

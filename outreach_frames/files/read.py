@@ -17,6 +17,7 @@ from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.reading.flatten import concat_tables, seen_columns
+from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
@@ -91,6 +92,31 @@ def is_workbook(path: object) -> bool:
     (True, False)
     """
     return isinstance(path, str | Path) and Path(path).suffix.lower() in _WORKBOOKS
+
+
+def is_table_path(path: str | Path) -> bool:
+    """Return whether a path has the ending of a table, or leads to a folder.
+
+    >>> is_table_path("people.csv"), is_table_path("spring.journal")
+    (True, False)
+    """
+    endings = {*SUFFIXES, *_PARQUET, *_WORKBOOKS, *_SPREADSHEETS} - {""}
+    return Path(path).suffix.lower() in endings or expanded(path).is_dir()
+
+
+def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.DataFrame:
+    """Convert a frame of any library, or read a file as text; messages contain `who`."""
+    if not isinstance(given, str | Path):
+        return as_frame(given, who, takes)
+    if not is_table_path(given):
+        raise InvalidInputError(f"{who} takes {takes}, but {given} is neither.")
+    try:
+        return read_as_text(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{who} cannot read {given} as a table: {error} Or read the table with "
+            "of.read_prospects() or pandas, and pass the frame."
+        ) from error
 
 
 def read_as_text(

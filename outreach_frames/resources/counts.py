@@ -133,6 +133,7 @@ def count_by(
     filters: Mapping[str, Any],
     values: Values,
     *,
+    wide: bool,
     max_requests: int | None,
     refresh: bool,
     progress: bool | None,
@@ -163,12 +164,17 @@ def count_by(
                 for level, name in enumerate(values)
             }
         ).assign(people=pd.array(people, dtype="Int64"))
+        frame = _wide_table(frame["people"], values) if wide else frame
         frame.attrs.update(filters=dict(filters), total=next(iter(counts), None))
         return frame
 
     frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
     total = frame.attrs["total"]
-    matched = {name: set(frame.loc[frame["people"] > 0, name]) for name in values}
+    people = frame.to_numpy().ravel().tolist() if wide else frame["people"].tolist()
+    matched = {
+        name: {row[level] for row, count in zip(rows, people, strict=True) if count}
+        for level, name in enumerate(values)
+    }
     unmatched = {
         name: [one for one in given if one not in matched.get(name, ())]
         for name, given in filters.items()
@@ -176,12 +182,17 @@ def count_by(
     }
     # Send no further requests, because `max_requests` is the limit.
     report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0, max_counted=0)
-    counted = int(frame["people"].sum())
-    people = plural(total, "person", "people")
-    if counted != total:
+    if (counted := sum(people)) != total:
         reason = "some people match several" if counted > total else "the others match none"
         warn(
-            f"The rows add up to {counted:,}, but the search finds {people}: {reason} of these "
-            f"values of {names}."
+            f"The counts add up to {counted:,}, but the search finds "
+            f"{plural(total, 'person', 'people')}: {reason} of these values of {names}."
         )
     return frame
+
+
+def _wide_table(people: pd.Series[Any], values: Values) -> pd.DataFrame:
+    """Arrange counts as a table of two filters; combinations that were not counted are missing."""
+    index, columns = (pd.Index(given, name=name) for name, given in values.items())
+    cells = people.reindex(range(len(index) * len(columns))).to_numpy(dtype=object)
+    return pd.DataFrame(cells.reshape(len(index), len(columns)), index, columns, dtype="Int64")

@@ -1,4 +1,4 @@
-"""Append result columns to a caller's frame, and build column names for files."""
+"""Recognise and append columns of a caller's frame, and build column names for files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,53 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from outreach_frames import spec
 from outreach_frames.common.text import unique_name
 
 _PREFIX: Final = "outreach_"
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
+# For each identifier: a pattern of a word in the names of its columns, and words in the names of
+# other columns, such as other people's addresses.
+_NAMES: Final = {
+    "email": (
+        ".*mails?(address|adresse)?",
+        "status sent opened open clicked replied bounced date time count number valid verified "
+        "verification domain type provider limit template subject body text opt consent permission "
+        "subscribed unsubscribed score confidence quality source hash owner sender manager "
+        "assistant creator created by cc bcc list campaign frequency preference last",
+    ),
+    "profnet_url": (
+        "profile",
+        "company organisation organization school investor image photo picture avatar logo id name "
+        "type status views score strength completeness headline about text description owner "
+        "sender manager created by date count",
+    ),
+    "domain": ("domain|website|homepage", "status type count"),
+}
+
+
+def columns_like(field: str, names: Iterable[Any], networks: Collection[str] = ()) -> list[Any]:
+    """Return the column names that suggest an identifier, the exact name first.
+
+    >>> columns_like("email", ["Work E-Mail", "Email Status", "email"])
+    ['email', 'Work E-Mail']
+    """
+    pattern, others = _NAMES[field]
+    if field == "profnet_url":
+        pattern = "|".join([pattern, *map(re.escape, {spec.NETWORK_NAME, *networks})])
+    is_like = re.compile(pattern, re.IGNORECASE).fullmatch
+    found = [
+        name
+        for name in dict.fromkeys(names)
+        if name == field
+        or (any(map(is_like, words := _words(str(name)))) and words.isdisjoint(others.split()))
+    ]
+    return sorted(found, key=lambda name: name != field)
+
+
+def _words(name: str) -> set[str]:
+    """Return a name's words; undivided words, too, as a network's name may look like several."""
+    return {word.lower() for word in [*_WORDS.findall(name), *re.findall(r"[^\W_]+", name)]}
 
 
 def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:

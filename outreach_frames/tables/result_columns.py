@@ -66,6 +66,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         "account_people": (
             Field("account_row", "integer", note="position of the account's row, from 0"),
             Field("account_rank", "integer", note="rank of the person at the account, from 1"),
+            Field("matched_seniority", note="first of person_seniorities that the person matches"),
         ),
         "accounts": (
             Field("account_status", note="found, nobody, invalid, duplicate_in_frame or missing"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -469,8 +470,58 @@ def test_on_is_an_error_with_advice() -> None:
             compare(crm, email="Email")
         with pytest.raises(InvalidInputError, match="Its columns: 'email', 'profnet_url'"):
             compare(crm, email=("address", "E-Mail Address"))
+        with pytest.raises(InvalidInputError, match="Its columns: 'E-Mail Address', 'Owner'"):
+            compare(crm)
         with pytest.raises(InvalidInputError, match="Their columns: 'E-Mail Address', 'Owner'"):
             compare(crm, email=("email", "E-Mail Address"), profnet_url="profnet_url")
     with pytest.raises(InvalidInputError, match=r'profnet_url=\("profnet_url", "Profile"\)'):
         people[["profnet_url"]].outreach.without(crm, on="Email")
     assert "on" not in inspect.signature(people.outreach.without).parameters
+
+
+def test_a_column_of_the_other_table_alone_names_the_pair() -> None:
+    """If only the other table has a passed column, the error shows the pair of names to pass."""
+    people = pd.DataFrame({"name": ["Ann"], "profnet_url": [f"{URL}/a"]})
+    crm = pd.DataFrame(
+        {"Profile": [f"{URL}/a"], **{f"Field {number}": [1] for number in range(20)}}
+    )
+    pair = r"profnet_url=\('profnet_url', 'Profile'\)"
+    for compare, table in (
+        (people.outreach.without, "table 1"),
+        (people.outreach.match, "the other"),
+    ):
+        with pytest.raises(
+            InvalidInputError,
+            match=f"This table has 'profnet_url', and {table}.* has .*Pass {pair}",
+        ):
+            compare(crm, profnet_url="Profile")
+        for options in ({}, {"profnet_url": "profnet_url"}, {"on": "Profile"}):
+            with pytest.raises(InvalidInputError, match=f"such as {pair}") as raised:
+                compare(crm, **options)
+            assert "'Field 8' and 11 more" in str(raised.value)
+            assert "'Field 9'" not in str(raised.value)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_files_are_read_as_tables(ending: str, tmp_path: Path) -> None:
+    """A file is compared like its frame; other files are errors that name the function."""
+    people = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
+    crm = pd.DataFrame({"E-Mail": ["B@x.example"], "Stage": ["Customer"]})
+    file = tmp_path / f"crm.{ending}"
+    getattr(crm.outreach, f"to_{'excel' if ending == 'xlsx' else ending}")(file)
+    for path in (file, str(file)):
+        assert people.outreach.without(path)["email"].tolist() == ["a@x.example"]
+        assert people.outreach.match(path)["match_row"].tolist() == [pd.NA, 0]
+    for name, words in {
+        f"none.{ending}": r"cannot read .* as a table: .*read_prospects\(\)",
+        f"broken.{ending}": r"cannot read .* as a table",
+        "crm.docx": "takes .*paths? of .*table.* but .*crm.docx is neither",
+    }.items():
+        if not name.startswith("none"):
+            (tmp_path / name).write_bytes(b"")
+        for compare, function in (
+            (people.outreach.without, "without"),
+            (people.outreach.match, "match"),
+        ):
+            with pytest.raises(InvalidInputError, match=f"^{function}\\(\\) {words}"):
+                compare(tmp_path / name)

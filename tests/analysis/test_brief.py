@@ -55,3 +55,14 @@ def test_brief_shows_the_requested_columns(people: pd.DataFrame) -> None:
     assert list(people.outreach.brief("title")) == ["title"]
     with pytest.raises(InvalidInputError, match="Did you mean 'title'"):
         people.outreach.brief(["titel"])
+
+
+def test_constant_columns_are_omitted(people: pd.DataFrame) -> None:
+    """`object` and `company_object` are in no default view; a table begins with the person."""
+    few = people[["object", "company_object", "id", "gender"]]
+    assert list(few.outreach.brief()) == ["id", "gender"]
+    assert list(few.outreach.brief(["object"])) == ["object"]
+    assert "object" not in people.outreach.experiences().outreach.brief()
+    html = people.head(3).outreach.brief().to_html()
+    assert html.index("<th>name") < html.index("<th>title") < html.index("<th>company_name")
+    assert "object" not in html

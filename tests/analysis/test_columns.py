@@ -60,7 +60,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
             "report_rows": report.rows,
             "report_summary": report.summary(),
             "report_activity": report.recent_activity(since=None),
-            "account_people": found.people[list(found.people)[-2:]],
+            "account_people": found.people[list(found.people)[-3:]],
             "accounts": found.accounts,
             "accounts_summary": found.summary(),
             "filters": of.filters(),

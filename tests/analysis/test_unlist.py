@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pandas as pd
@@ -23,7 +24,7 @@ def test_entries_are_joined_in_order(lists: list[Any], sep: str) -> None:
     """Text joins the non-missing entries; an empty list is empty text, a missing one is missing."""
     array = pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(array)})
-    texts = frame.outreach.unlist(sep)["a"]
+    texts = frame.outreach.unlist(sep=sep)["a"]
     assert texts.dtype == "str"
     wanted = [
         None if cell is None else sep.join(e for e in cell if e is not None) for cell in lists
@@ -97,4 +98,12 @@ def test_odd_frames() -> None:
     mixed = pd.DataFrame({"a": pd.Series([[1], {"b": 1}, "c"], dtype=object)})
     assert mixed.outreach.unlist()["a"].tolist() == [[1], {"b": 1}, "c"]
     with pytest.raises(InvalidInputError, match="sep must be text"):
-        twice.outreach.unlist(None)
+        twice.outreach.unlist(sep=None)
+
+
+@pytest.mark.parametrize("given", ["company_technologies", ", ", ["languages"]])
+def test_a_positional_argument_is_an_error(people: pd.DataFrame, given: Any) -> None:
+    """A column's name is not used as a separator; the error shows how to select columns."""
+    with pytest.raises(InvalidInputError, match=r"takes only sep=, by name, not .*df\[\["):
+        people.outreach.unlist(given)
+    assert list(inspect.signature(people.outreach.unlist).parameters) == ["sep"]

@@ -337,8 +337,10 @@ def test_people_at_companies_have_the_chosen_columns(sandbox: Sandbox) -> None:
         whole = companies.outreach.find_people(**options)
         some = companies.outreach.find_people(columns=["title", "name"], **options)
         named = companies.outreach.find_people(columns=["account_rank", "title"], **options)
+        matched = companies.outreach.find_people(columns=["matched_seniority"], **options)
     added = ["account_row", "account_rank", "person_seniorities"]
     pd.testing.assert_frame_equal(some.people, whole.people[["title", "name", *added]])
+    assert list(matched.people) == ["matched_seniority", *added]
     assert list(named.people) == ["account_rank", "title", "account_row", "person_seniorities"]
     pd.testing.assert_frame_equal(some.accounts, whole.accounts)
     assert list(some._sheets()["people"]) == list(some.people)

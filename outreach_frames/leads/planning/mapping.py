@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.arguments import (
     check_choice,
     check_integer,
@@ -22,6 +23,7 @@ from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
+from outreach_frames.tables.columns import columns_like
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
@@ -175,10 +177,9 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
 
 
 def _suggest_identifier(frame: pd.DataFrame) -> str:
-    for word, field in (("mail", EMAIL), ("url", PROFNET_URL), ("profile", PROFNET_URL)):
-        for column in frame.columns:
-            if word in str(column).casefold():
-                return f"{field}={quoted(column)}"
+    for field in spec.LEAD_IDENTIFIERS:
+        if found := columns_like(field, frame.columns):
+            return f"{field}={quoted(found[0])}"
     return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
 
 
@@ -188,7 +189,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     if isinstance(data, Mapping):
         columns = dict(data)
     elif isinstance(data, _LISTS):
-        columns = _fields_named_as_columns(list(data))
+        columns = _fields_named_as_columns(frame, list(data))
     else:
         raise InvalidInputError(
             "data takes a list of columns or {field: column}, "
@@ -229,8 +230,8 @@ def _is_column_of_field(frame: pd.DataFrame, column: object, field: object) -> b
     return is_field_name(field) and not similar(field, map(str, frame.columns))
 
 
-def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
-    named = dict(zip(columns, columns, strict=True))
+def _fields_named_as_columns(frame: pd.DataFrame, columns: list[Any]) -> dict[Any, Hashable]:
+    named = {_column(frame, "data", column): column for column in columns}
     if len(named) < len(columns):
         repeated = next(column for column in columns if columns.count(column) > 1)
         raise InvalidInputError(
@@ -305,14 +306,5 @@ def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
     """Check that a column occurs exactly once in the frame, and return its name."""
     if not isinstance(column, Hashable):
         raise InvalidInputError(f"{argument}: takes the name of a column, not {quoted(column)}.")
-    labels: list[Any] = list(frame.columns)
-    times = labels.count(column)
-    if not times:
-        close = suggestion(str(column), map(str, frame.columns))
-        raise InvalidInputError(f"{argument}: the frame has no column {quoted(column)}.{close}")
-    if times > 1:
-        raise InvalidInputError(
-            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one "
-            "column."
-        )
+    column_of(frame, column, f"{argument}: the frame")
     return column

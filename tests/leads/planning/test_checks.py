@@ -44,6 +44,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": "n"}, re.escape("data=['n']")),
     ({"data": 5}, "a list of columns"),
     ({"data": ["nn"]}, "Did you mean 'n'"),
+    ({"data": ["FirstName"]}, "no column 'FirstName'. Did you mean 'First Name'"),
     ({"data": {"n": None}}, "no column None"),
     ({"data": ["n", "n"]}, "'n' twice"),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
@@ -143,7 +144,7 @@ def test_duplicate_columns_are_an_error_only_if_used() -> None:
     """A duplicate column name is an error only if it is used."""
     frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
     assert len(make_plan(frame, SEQUENCE).positions) == 1
-    with pytest.raises(InvalidInputError, match="2 columns 'n'"):
+    with pytest.raises(InvalidInputError, match="column 'n' more than once"):
         make_plan(frame, SEQUENCE, data=["n"])
 
 
