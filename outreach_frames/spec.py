@@ -59,6 +59,7 @@ class Endpoint:
     body: tuple[Field | Filter, ...] = ()
     result: tuple[Field, ...] = ()  # the fields of a successful response
     refusals: tuple[int, ...] = ()  # documented error statuses
+    identifies: str = ""  # the object that the path's parameter identifies
 
     @property
     def label(self) -> str:
@@ -700,6 +701,7 @@ ADD_LEADS: Final = Endpoint(
     "POST",
     "/sequences/{id}/leads",
     "add leads to a sequence",
+    identifies="sequence",
     body=ADD_LEADS_BODY,
     result=ADD_LEADS_RESULT,
     refusals=(400, 422),
@@ -717,6 +719,7 @@ GET_CONTACT_BY_EMAIL: Final = Endpoint(
     "GET",
     "/contacts/email/{email}",
     "read one contact by email address",
+    identifies="contact",
     result=CONTACT,
 )
 SEARCH_PEOPLE: Final = Endpoint(
@@ -732,6 +735,7 @@ GET_LEAD_LIST: Final = Endpoint(
     "GET",
     "/lead-lists/{id}",
     "read one lead list",
+    identifies="lead list",
     query=(PAGE_SIZE, PAGE_AFTER, PAGE_BEFORE),
     result=LEAD_LIST,
 )
@@ -758,6 +762,7 @@ UPDATE_MAILBOX: Final = Endpoint(
     "PATCH",
     "/mailboxes/{id}",
     "change a mailbox's daily email limit",
+    identifies="mailbox",
     body=DAILY_EMAIL_LIMIT_BODY,
     result=MAILBOX,
 )

@@ -45,6 +45,7 @@ from outreach_frames.errors import (
     NotFoundError,
     OutreachError,
     ServiceError,
+    StatusError,
     UnsafeLinkError,
 )
 
@@ -333,9 +334,8 @@ class Client:
             target, label = filled_path(endpoint, path or {})
             url = f"{self.base_url}{target}{query_string(query or {})}"
         except UnicodeEncodeError:
-            raise InvalidInputError(
-                f"{endpoint.label}: a value contains a lone surrogate. Remove it; nothing was sent."
-            ) from None
+            problem = "A value contains a lone surrogate. Remove it; nothing was sent."
+            raise InvalidInputError(error_messages.with_request(problem, endpoint.label)) from None
         content = None if body is None else self._content(body)
         return self._prepared(endpoint, label, url, content)
 
@@ -365,7 +365,7 @@ class Client:
         """Return the cached response, or None if it is missing or invalid."""
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
-            raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
+            raise self._status_error(call, 404, b"", None)
         if body is None:
             return None
         with suppress(InvalidResponseError):
@@ -500,10 +500,20 @@ class Client:
             location = self._token.redact(response.headers.get("Location", ""))
             raise links.redirected(call.label, status, location)
         if not 200 <= status < 300:
-            raise status_error(
-                call.label, status, body, retry_after=retry_after, redact=self._token.redact
-            )
+            raise self._status_error(call, status, body, retry_after)
         return status, body
+
+    def _status_error(
+        self, call: _Call, status: int, body: bytes, retry_after: float | None
+    ) -> StatusError:
+        return status_error(
+            call.label,
+            status,
+            body,
+            retry_after=retry_after,
+            redact=self._token.redact,
+            not_found=error_messages.not_found(call.endpoint, call.label),
+        )
 
     def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
         try:
@@ -512,5 +522,7 @@ class Client:
             reason = self._token.redact(str(error))
             retryable = not isinstance(error, OversizedResponseError)
         raise InvalidResponseError(
-            f"{call.label}: status {status}. {reason}", status_code=status, retryable=retryable
+            error_messages.with_request(reason, call.label, status),
+            status_code=status,
+            retryable=retryable,
         )

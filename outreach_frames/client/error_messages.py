@@ -1,7 +1,11 @@
-"""Build the exceptions for requests without a usable response."""
+"""Build the messages about requests, and the exceptions for those without a usable response."""
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
+from outreach_frames import spec
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import (
     ConnectionFailedError,
     InvalidResponseError,
@@ -10,10 +14,36 @@ from outreach_frames.errors import (
 )
 
 
+def with_request(sentences: str, label: str, *facts: object) -> str:
+    """Append a request to what its message says; `facts` are the status and the service's words.
+
+    >>> with_request("The service failed: try again later.", "GET /sequences", 500, "")
+    'The service failed: try again later. (GET /sequences: 500)'
+    """
+    shown = ", ".join(str(fact) for fact in facts if fact != "")
+    return f"{sentences} ({label}{': ' if shown else ''}{shown})"
+
+
+def not_found(endpoint: spec.Endpoint, label: str) -> str:
+    """Return the sentence for status 404; the label decides whether the id may be shown.
+
+    >>> not_found(spec.GET_LEAD_LIST, "GET /lead-lists/abc")
+    "There is no lead list 'abc': check the id and base_url."
+    >>> not_found(spec.GET_CONTACT_BY_EMAIL, "GET /contacts/email/{email}")
+    'There is no contact with this email: check the email and base_url.'
+    """
+    for name, shown in zip(endpoint.label.split("/"), label.split("/"), strict=True):
+        if name.startswith("{"):
+            parameter = name.strip("{}")
+            which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
+            return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
+    return "The service has nothing at this address: check base_url."
+
+
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a cancelled request; `label` names the request."""
     return ConnectionFailedError(
-        f"{label}: cancelled, because the client was closed or the run was interrupted.",
+        with_request("Cancelled: the client was closed, or the run was interrupted.", label),
         may_have_acted=may_have_acted,
     )
 
@@ -21,8 +51,11 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
 def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a response that was not complete in time."""
     return RequestTimeoutError(
-        f"{label}: no complete response within {timeout:g} s. Try again later, or connect with a "
-        "longer timeout.",
+        with_request(
+            f"No complete response came within {timeout:g} s. Try again later, or connect with a "
+            "longer timeout.",
+            label,
+        ),
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -30,9 +63,22 @@ def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceErr
 
 def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a request without any response."""
+    if reason.startswith("Tunnel connection failed"):
+        problem = f"The proxy refuses the connection to {base_url}: check proxies=."
+    elif "SSL" in reason:
+        problem = (
+            f"No secure connection to {base_url}: does the service use https, does verify= need "
+            "the file of your company's certificate authorities?"
+        )
+    elif may_have_acted:
+        problem = f"The connection to {base_url} broke before the response came: try again later."
+    else:
+        problem = (
+            f"Nothing answers at {base_url}: is the address right, is the service running, does "
+            "the network need a proxy?"
+        )
     return ConnectionFailedError(
-        f"{label}: no response from {base_url}: {reason}. Check base_url and the network, or try "
-        "again later.",
+        with_request(problem, label, reason),
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -41,7 +87,7 @@ def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool)
 def unreadable(label: str, status: int, reason: str) -> ServiceError:
     """Return the error for a response that is truncated or cannot be decompressed."""
     return InvalidResponseError(
-        f"{label}: the response (status {status}) cannot be read: {reason}. Try again later.",
+        with_request("The response cannot be read. Try again later.", label, status, reason),
         status_code=status,
         retryable=True,
     )
@@ -50,8 +96,11 @@ def unreadable(label: str, status: int, reason: str) -> ServiceError:
 def too_large(label: str, status: int, limit: str) -> ServiceError:
     """Return the error for a response that is larger than allowed."""
     return InvalidResponseError(
-        f"{label}: the response (status {status}) is larger than {limit} and was not "
-        "read. Request less data at a time.",
+        with_request(
+            f"The response is larger than {limit} and was not read. Request less data at a time.",
+            label,
+            status,
+        ),
         status_code=status,
     )
 
@@ -59,8 +108,9 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
 def root_message(fault: BaseException) -> str:
     """Return the message of the innermost exception; outer exceptions show the whole URL."""
     while True:
-        inner = [getattr(fault, "reason", None), *reversed(fault.args)]
+        inner = [getattr(fault, "reason", None), *reversed(fault.args), fault.__cause__]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
         if deeper is None:
-            return str(fault) or type(fault).__name__
+            words = fault.strerror if isinstance(fault, OSError) else None
+            return words or str(fault) or type(fault).__name__
         fault = deeper

@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.client.error_messages import too_large
+from outreach_frames.client.error_messages import too_large, with_request
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
@@ -34,6 +35,7 @@ _EXCERPT = 200
 # Real error bodies are nested only a few levels deep.
 _MESSAGE_DEPTH = 8
 
+_CHECK_ADDRESS = "Check that base_url is the address of the service's interface."
 _NOT_ACCEPTED = (
     "The service does not accept the token: check api_key or OUTREACH_API_KEY, or log in again "
     "with of.login()."
@@ -45,14 +47,14 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "Not found: check the id and base_url."),
+    404: (NotFoundError, "The service has nothing at this address: check base_url."),
     405: (StatusError, "The service does not support this request: check base_url."),
-    413: (StatusError, "The request is too large."),
+    413: (StatusError, "The request is too large: send less data at a time."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
     425: (StatusError, "The service is not ready: try again later."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
-_OTHER = (StatusError, "Check the arguments and base_url.")
+_OTHER = (StatusError, "The service reports an error: check the arguments and base_url.")
 _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
@@ -98,7 +100,7 @@ def load_json(body: bytes) -> Any:
     except (ValueError, RecursionError):
         shown = excerpt(body)
     begins = f"it begins with {shown!r}" if shown else "it is empty"
-    raise InvalidResponseError(f"The service's response is not valid JSON; {begins}")
+    raise InvalidResponseError(f"The response is not valid JSON; {begins}. {_CHECK_ADDRESS}")
 
 
 def load_optional(body: bytes) -> Any:
@@ -111,7 +113,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     value = load_json(body)
     if not isinstance(value, dict):
         raise InvalidResponseError(
-            f"The service's response is not a JSON object; it begins with {excerpt(body)!r}"
+            f"The response is not a JSON object; it begins with {excerpt(body)!r}. {_CHECK_ADDRESS}"
         )
     return value
 
@@ -126,16 +128,26 @@ def _one_line(text: str) -> str:
 
 
 def status_error(
-    label: str, status: int, body: bytes, *, retry_after: float | None, redact: Callable[[str], str]
+    label: str,
+    status: int,
+    body: bytes,
+    *,
+    retry_after: float | None,
+    redact: Callable[[str], str],
+    not_found: str = "",
 ) -> StatusError:
-    """Return the exception for an error status; `redact` removes the token from its texts."""
+    """Return the exception for an error status; `redact` removes the token from its texts.
+
+    `not_found` is the sentence for status 404, if the request names an object.
+    """
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
     try:
         value = load_json(body)
     except InvalidResponseError:
         value = _truncated_problems(body) or body.decode(errors="replace")
     reason = _one_line(redact("; ".join(_messages(value))))
-    message = f"{label}: status {status}" + (f", '{reason}'" if reason else "") + f". {advice}"
+    sentences = not_found if status == HTTPStatus.NOT_FOUND and not_found else advice
+    message = with_request(sentences, label, status, reason)
     facts: dict[str, Any] = {
         "status_code": status,
         "retry_after": retry_after,

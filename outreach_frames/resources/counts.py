@@ -11,6 +11,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.client.error_messages import with_request
 from outreach_frames.common.arguments import check_list, similar
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
@@ -41,7 +42,8 @@ def count_matches(search: Search) -> int:
     """Count the people that a search finds."""
     total = search.count()
     if total is None:
-        raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
+        problem = "The response has no valid total of people."
+        raise InvalidResponseError(with_request(problem, spec.SEARCH_PEOPLE.label))
     return total
 
 

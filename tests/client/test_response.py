@@ -77,15 +77,15 @@ def test_an_excerpt_is_one_short_line() -> None:
 
 
 SAID: list[tuple[Any, str]] = [
-    ({"error": "Because."}, "'Because.'"),
-    ({"error": {"message": "Because.", "code": "no"}}, "'no: Because.'"),
-    ({"message": "Because."}, "'Because.'"),
-    ({"detail": "Because."}, "'Because.'"),
-    ({"detail": [{"loc": ["a"], "message": "Because."}]}, "'Because.'"),
-    ({"errors": ["One.", {"message": "Two."}]}, "'One.; Two.'"),
-    ({"errors": {"code": "no"}}, "'no'"),
-    (["One.", "Two."], "'One.; Two.'"),
-    ("Because.", "'Because.'"),
+    ({"error": "Because."}, "Because."),
+    ({"error": {"message": "Because.", "code": "no"}}, "no: Because."),
+    ({"message": "Because."}, "Because."),
+    ({"detail": "Because."}, "Because."),
+    ({"detail": [{"loc": ["a"], "message": "Because."}]}, "Because."),
+    ({"errors": ["One.", {"message": "Two."}]}, "One.; Two."),
+    ({"errors": {"code": "no"}}, "no"),
+    (["One.", "Two."], "One.; Two."),
+    ("Because.", "Because."),
     ({}, ""),
     (None, ""),
     (5, ""),
@@ -97,13 +97,14 @@ SAID: list[tuple[Any, str]] = [
 def test_the_services_own_words_are_shown(body: Any, said: str) -> None:
     """The message shows the service's words, whatever form the error's body has."""
     error = status_error("GET /x", 400, orjson.dumps(body), retry_after=None, redact=str)
-    assert str(error).startswith(f"GET /x: status 400{', ' + said if said else ''}. The service")
+    assert str(error).startswith("The service cannot read the request: ")
+    assert str(error).endswith(f". (GET /x: 400{', ' + said if said else ''})")
 
 
 def test_a_body_that_is_not_json_is_quoted() -> None:
     """Text and HTML are shown in shortened form."""
     error = status_error("GET /x", 502, b"<h1>Bad\nGateway</h1>", retry_after=None, redact=str)
-    assert "'<h1>Bad Gateway</h1>'" in str(error)
+    assert str(error).endswith("(GET /x: 502, <h1>Bad Gateway</h1>)")
     assert len(str(status_error("GET /x", 502, b"x" * 9999, retry_after=None, redact=str))) < 400
 
 
