@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_PACKAGE = Path(__file__).parent
 
 
 class OutreachError(Exception):
@@ -39,6 +44,26 @@ class OutreachError(Exception):
         self.retryable = retryable
         self.partial: pd.DataFrame | None = None
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the caller's lines and the message, unless %xmode is set."""
+        from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415 - it calls this
+
+        formatter = InteractiveShell.instance().InteractiveTB
+        if formatter.mode != "Context":  # the default
+            return formatter.structured_traceback(type(self), self, self.__traceback__)
+        # A copy has no cause, which would be shown with its own traceback.
+        shown = type(self).__new__(type(self), *self.args)
+        shown.__dict__ |= self.__dict__
+        return formatter.structured_traceback(type(self), shown, _callers_lines(self.__traceback__))
+
+
+def _callers_lines(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a copy of a traceback that ends before the package's first frame."""
+    if traceback is None or Path(traceback.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
+        return None
+    inner = _callers_lines(traceback.tb_next)
+    return TracebackType(inner, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
 
 class ConfigurationError(OutreachError, ValueError):
     """The service's address or token is missing or cannot be used."""
@@ -56,6 +81,10 @@ class ServiceError(OutreachError):
     may_have_acted : bool
         Whether the service may have carried out the request. False means that the request was
         certainly never sent, or that the service refused it.
+
+    Notes
+    -----
+    The message ends with the `request`, the status and the `reason`, in parentheses.
     """
 
     def __init__(
@@ -66,7 +95,12 @@ class ServiceError(OutreachError):
         retry_after: float | None = None,
         retryable: bool = False,
         may_have_acted: bool = True,
+        request: str = "",
+        reason: str = "",
     ) -> None:
+        facts = ", ".join(str(fact) for fact in (status_code, reason) if fact)
+        if request:
+            message = f"{message} ({request}: {facts})" if facts else f"{message} ({request})"
         super().__init__(
             message, status_code=status_code, retry_after=retry_after, retryable=retryable
         )
@@ -134,6 +168,8 @@ class ValidationFailedError(StatusError):
         retry_after: float | None = None,
         retryable: bool = False,
         may_have_acted: bool = False,
+        request: str = "",
+        reason: str = "",
         validation_errors: Sequence[ValidationProblem] = (),
     ) -> None:
         super().__init__(
@@ -142,6 +178,8 @@ class ValidationFailedError(StatusError):
             retry_after=retry_after,
             retryable=retryable,
             may_have_acted=may_have_acted,
+            request=request,
+            reason=reason,
         )
         self.validation_errors: tuple[ValidationProblem, ...] = tuple(validation_errors)
 

@@ -45,7 +45,6 @@ from outreach_frames.errors import (
     NotFoundError,
     OutreachError,
     ServiceError,
-    StatusError,
     UnsafeLinkError,
 )
 
@@ -334,8 +333,9 @@ class Client:
             target, label = filled_path(endpoint, path or {})
             url = f"{self.base_url}{target}{query_string(query or {})}"
         except UnicodeEncodeError:
-            problem = "A value contains a lone surrogate. Remove it; nothing was sent."
-            raise InvalidInputError(error_messages.with_request(problem, endpoint.label)) from None
+            raise InvalidInputError(
+                f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
+            ) from None
         content = None if body is None else self._content(body)
         return self._prepared(endpoint, label, url, content)
 
@@ -365,7 +365,7 @@ class Client:
         """Return the cached response, or None if it is missing or invalid."""
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
-            raise self._status_error(call, 404, b"", None)
+            raise status_error(call.endpoint, call.label, 404, b"", redact=self._token.redact)
         if body is None:
             return None
         with suppress(InvalidResponseError):
@@ -500,20 +500,9 @@ class Client:
             location = self._token.redact(response.headers.get("Location", ""))
             raise links.redirected(call.label, status, location)
         if not 200 <= status < 300:
-            raise self._status_error(call, status, body, retry_after)
+            redact = self._token.redact
+            raise status_error(call.endpoint, call.label, status, body, retry_after, redact=redact)
         return status, body
-
-    def _status_error(
-        self, call: _Call, status: int, body: bytes, retry_after: float | None
-    ) -> StatusError:
-        return status_error(
-            call.label,
-            status,
-            body,
-            retry_after=retry_after,
-            redact=self._token.redact,
-            not_found=error_messages.not_found(call.endpoint, call.label),
-        )
 
     def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
         try:
@@ -522,7 +511,5 @@ class Client:
             reason = self._token.redact(str(error))
             retryable = not isinstance(error, OversizedResponseError)
         raise InvalidResponseError(
-            error_messages.with_request(reason, call.label, status),
-            status_code=status,
-            retryable=retryable,
+            reason, request=call.label, status_code=status, retryable=retryable
         )

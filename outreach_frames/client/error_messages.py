@@ -1,11 +1,7 @@
-"""Build the messages about requests, and the exceptions for those without a usable response."""
+"""Build the exceptions for requests without a usable response."""
 
 from __future__ import annotations
 
-from urllib.parse import unquote
-
-from outreach_frames import spec
-from outreach_frames.common.text import quoted
 from outreach_frames.errors import (
     ConnectionFailedError,
     InvalidResponseError,
@@ -14,36 +10,11 @@ from outreach_frames.errors import (
 )
 
 
-def with_request(sentences: str, label: str, *facts: object) -> str:
-    """Append a request to what its message says; `facts` are the status and the service's words.
-
-    >>> with_request("The service failed: try again later.", "GET /sequences", 500, "")
-    'The service failed: try again later. (GET /sequences: 500)'
-    """
-    shown = ", ".join(str(fact) for fact in facts if fact != "")
-    return f"{sentences} ({label}{': ' if shown else ''}{shown})"
-
-
-def not_found(endpoint: spec.Endpoint, label: str) -> str:
-    """Return the sentence for status 404; the label decides whether the id may be shown.
-
-    >>> not_found(spec.GET_LEAD_LIST, "GET /lead-lists/abc")
-    "There is no lead list 'abc': check the id and base_url."
-    >>> not_found(spec.GET_CONTACT_BY_EMAIL, "GET /contacts/email/{email}")
-    'There is no contact with this email: check the email and base_url.'
-    """
-    for name, shown in zip(endpoint.label.split("/"), label.split("/"), strict=True):
-        if name.startswith("{"):
-            parameter = name.strip("{}")
-            which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
-            return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
-    return "The service has nothing at this address: check base_url."
-
-
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a cancelled request; `label` names the request."""
     return ConnectionFailedError(
-        with_request("Cancelled: the client was closed, or the run was interrupted.", label),
+        "Cancelled: the client was closed, or the run was interrupted.",
+        request=label,
         may_have_acted=may_have_acted,
     )
 
@@ -51,11 +22,8 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
 def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a response that was not complete in time."""
     return RequestTimeoutError(
-        with_request(
-            f"No complete response came within {timeout:g} s. Try again later, or connect with a "
-            "longer timeout.",
-            label,
-        ),
+        f"No complete response within {timeout:g} s: try again later, or set a longer timeout.",
+        request=label,
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -78,7 +46,9 @@ def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool)
             "the network need a proxy?"
         )
     return ConnectionFailedError(
-        with_request(problem, label, reason),
+        problem,
+        request=label,
+        reason=reason,
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -87,7 +57,9 @@ def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool)
 def unreadable(label: str, status: int, reason: str) -> ServiceError:
     """Return the error for a response that is truncated or cannot be decompressed."""
     return InvalidResponseError(
-        with_request("The response cannot be read. Try again later.", label, status, reason),
+        "The response cannot be read: try again later.",
+        request=label,
+        reason=reason,
         status_code=status,
         retryable=True,
     )
@@ -96,11 +68,8 @@ def unreadable(label: str, status: int, reason: str) -> ServiceError:
 def too_large(label: str, status: int, limit: str) -> ServiceError:
     """Return the error for a response that is larger than allowed."""
     return InvalidResponseError(
-        with_request(
-            f"The response is larger than {limit} and was not read. Request less data at a time.",
-            label,
-            status,
-        ),
+        f"The response is larger than {limit} and was not read: request less data at a time.",
+        request=label,
         status_code=status,
     )
 

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from outreach_frames import spec
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.errors import ConfigurationError, InvalidResponseError, UnsafeLinkError
 
 MAX_PAGES = 10_000
@@ -97,12 +96,9 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
     except ValueError:
         host = None
     return UnsafeLinkError(
-        with_request(
-            f"The service redirects to {host or 'another path'}. Redirects are refused, because "
-            "the token would be sent there. If the service has moved, connect to its new address.",
-            label,
-            status,
-        ),
+        f"The service redirects to {host or 'another path'}. Redirects are refused, because the "
+        "token would be sent there. If the service has moved, connect to its new address.",
+        request=label,
         status_code=status,
     )
 
@@ -110,11 +106,9 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
 def endless(label: str, pages: int) -> UnsafeLinkError:
     """Return the error for next links that repeat a page or never end."""
     return UnsafeLinkError(
-        with_request(
-            f"The service's pages do not end: page {pages} still has a next link. Report this to "
-            "the service.",
-            label,
-        )
+        f"The service's pages do not end: page {pages} still has a next link. Report this to the "
+        "service.",
+        request=label,
     )
 
 

@@ -9,11 +9,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from outreach_frames import spec
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.errors import InvalidInputError
 
-# Messages may show the value of this path parameter, unless it is an email address; the others are
-# personal data.
+# Messages may show this path parameter unless it is an email address; others are personal data.
 _ID = "id"
 
 
@@ -26,7 +24,7 @@ def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str
     names = [name for _, name, _, _ in Formatter().parse(endpoint.path) if name]
     quoted = {name: _segment(endpoint, name, values.get(name)) for name in names}
     shown = {
-        name: value if name == _ID and "@" not in values[_ID] else f"{{{name}}}"
+        name: value if name == _ID and "%40" not in value else f"{{{name}}}"
         for name, value in quoted.items()
     }
     return endpoint.path.format(**quoted), endpoint.label.format(**shown)
@@ -34,8 +32,9 @@ def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str
 
 def _segment(endpoint: spec.Endpoint, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
-        problem = f"The {name} of the {endpoint.identifies} is not valid. Nothing was sent."
-        raise InvalidInputError(with_request(problem, endpoint.label))
+        raise InvalidInputError(
+            f"The {endpoint.identifies}'s {name} is invalid. Nothing was sent. ({endpoint.label})"
+        )
     return quote(value, safe="")
 
 

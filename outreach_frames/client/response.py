@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.client.error_messages import too_large, with_request
+from outreach_frames.client.error_messages import too_large
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
@@ -47,7 +47,7 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "The service has nothing at this address: check base_url."),
+    404: (NotFoundError, ""),
     405: (StatusError, "The service does not support this request: check base_url."),
     413: (StatusError, "The request is too large: send less data at a time."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
@@ -128,28 +128,26 @@ def _one_line(text: str) -> str:
 
 
 def status_error(
+    endpoint: spec.Endpoint,
     label: str,
     status: int,
     body: bytes,
+    retry_after: float | None = None,
     *,
-    retry_after: float | None,
     redact: Callable[[str], str],
-    not_found: str = "",
 ) -> StatusError:
-    """Return the exception for an error status; `redact` removes the token from its texts.
-
-    `not_found` is the sentence for status 404, if the request names an object.
-    """
+    """Return the exception for an error status; `redact` removes the token from its texts."""
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
     try:
         value = load_json(body)
     except InvalidResponseError:
         value = _truncated_problems(body) or body.decode(errors="replace")
     reason = _one_line(redact("; ".join(_messages(value))))
-    sentences = not_found if status == HTTPStatus.NOT_FOUND and not_found else advice
-    message = with_request(sentences, label, status, reason)
+    message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
+        "request": label,
         "status_code": status,
+        "reason": reason,
         "retry_after": retry_after,
         "retryable": status == 429 or status >= 500,
         # A 503 with Retry-After was refused before the service acted.
@@ -158,6 +156,16 @@ def status_error(
     if kind is ValidationFailedError:
         return ValidationFailedError(message, validation_errors=_problems(value, redact), **facts)
     return kind(message, **facts)
+
+
+def _not_found(endpoint: spec.Endpoint, label: str) -> str:
+    """Return the sentence for status 404; the label decides whether the id may be shown."""
+    for name, shown in zip(endpoint.label.split("/"), label.split("/"), strict=True):
+        if name.startswith("{"):
+            parameter = name.strip("{}")
+            which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
+            return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
+    return "The service has nothing at this address: check base_url."
 
 
 def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:

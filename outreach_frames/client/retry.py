@@ -11,7 +11,7 @@ import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from outreach_frames.client.error_messages import interrupted, with_request
+from outreach_frames.client.error_messages import interrupted
 from outreach_frames.common.cancellation import (
     CancellationToken,
     LinkedTokens,
@@ -90,13 +90,11 @@ class Throttle:
         while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:
             if seconds > budget.remaining:
                 asked = math.ceil(seconds)
-                problem = (
+                raise WaitTooLongError(
                     f"The service asks to wait {asked} s, but only "
                     f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
-                    "Nothing was sent. Try again later, or connect with a longer max_wait."
-                )
-                raise WaitTooLongError(
-                    with_request(problem, label),
+                    "Nothing was sent. Try again later, or connect with a longer max_wait.",
+                    request=label,
                     retry_after=asked,
                     retryable=True,
                     may_have_acted=False,

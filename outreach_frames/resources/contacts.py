@@ -11,7 +11,6 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
@@ -157,7 +156,7 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
         raise InvalidResponseError(
-            with_request("A contact in the response has no id.", spec.GET_CONTACTS.label)
+            "A contact in the response has no id.", request=spec.GET_CONTACTS.label
         )
     found = {item[_ID].casefold(): item for item in known}
     return {(_ID, requested): found.get(requested.casefold()) for requested in ids}
@@ -172,7 +171,7 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
         return {(_EMAIL, email): None}
     if not isinstance(response, dict) or _ID not in response:
         raise InvalidResponseError(
-            with_request("The response is not a contact.", spec.GET_CONTACT_BY_EMAIL.label)
+            "The response is not a contact.", request=spec.GET_CONTACT_BY_EMAIL.label
         )
     return {(_EMAIL, email): response}
 

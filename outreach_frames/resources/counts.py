@@ -11,7 +11,6 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.common.arguments import check_list, similar
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
@@ -42,8 +41,9 @@ def count_matches(search: Search) -> int:
     """Count the people that a search finds."""
     total = search.count()
     if total is None:
-        problem = "The response has no valid total of people."
-        raise InvalidResponseError(with_request(problem, spec.SEARCH_PEOPLE.label))
+        raise InvalidResponseError(
+            "The response has no valid total.", request=spec.SEARCH_PEOPLE.label
+        )
     return total
 
 

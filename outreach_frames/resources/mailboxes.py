@@ -13,7 +13,6 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.common.arguments import (
     check_ids,
     check_integer,
@@ -301,11 +300,11 @@ def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     body = {_LIMIT: limit}
     updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
-        problem = (
-            "The response is not a mailbox. Check with mailboxes(refresh=True) whether the limit "
-            "has changed."
+        raise InvalidResponseError(
+            "The response is not a mailbox. "
+            "Check with mailboxes(refresh=True) whether the limit has changed.",
+            request=spec.UPDATE_MAILBOX.label,
         )
-        raise InvalidResponseError(with_request(problem, spec.UPDATE_MAILBOX.label))
     return updated
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.client.error_messages import with_request
 from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
@@ -87,8 +86,10 @@ def read_items(
         for page in pages:
             more = page_items(page, endpoint)
             if page_size is not None and len(more) > page_size:
-                problem = f"The service returned {len(more):,} {key}; {page_size} were requested."
-                raise InvalidResponseError(with_request(problem, endpoint.label))
+                raise InvalidResponseError(
+                    f"The service returned {len(more):,} {key} where {page_size} were requested.",
+                    request=endpoint.label,
+                )
             first = first or page
             items.extend(more)
             errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))
@@ -108,11 +109,11 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
     key = endpoint.listed.name
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
-        problem = (
-            f"The response lacks the list {key!r}. Check that base_url is the address of the "
-            "service's interface."
+        raise InvalidResponseError(
+            f"The response lacks the list {key!r}. "
+            "Check that base_url is the address of the service's interface.",
+            request=endpoint.label,
         )
-        raise InvalidResponseError(with_request(problem, endpoint.label))
     return items
 
 

@@ -69,7 +69,7 @@ def test_more_items_than_requested_are_an_error() -> None:
     """A page with more mailboxes than requested is an error and not requested again."""
     page = {"mailboxes": [{}] * (spec.MAX_MAILBOX_PAGE_SIZE + 1)}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
-        with pytest.raises(InvalidResponseError, match="21 mailboxes; 20 were requested"):
+        with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were requested"):
             of.mailboxes()
         assert len(service.requests) == 1
 
