@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,18 +92,15 @@ class ServiceError(OutreachError):
         message: str,
         *,
         status_code: int | None = None,
-        retry_after: float | None = None,
-        retryable: bool = False,
         may_have_acted: bool = True,
         request: str = "",
         reason: str = "",
+        **facts: Any,
     ) -> None:
-        facts = ", ".join(str(fact) for fact in (status_code, reason) if fact)
+        ending = ", ".join(str(fact) for fact in (status_code, reason) if fact)
         if request:
-            message = f"{message} ({request}: {facts})" if facts else f"{message} ({request})"
-        super().__init__(
-            message, status_code=status_code, retry_after=retry_after, retryable=retryable
-        )
+            message = f"{message} ({request}: {ending})" if ending else f"{message} ({request})"
+        super().__init__(message, status_code=status_code, **facts)
         self.may_have_acted = may_have_acted
 
 
@@ -165,22 +162,11 @@ class ValidationFailedError(StatusError):
         message: str,
         *,
         status_code: int | None = 422,
-        retry_after: float | None = None,
-        retryable: bool = False,
         may_have_acted: bool = False,
-        request: str = "",
-        reason: str = "",
         validation_errors: Sequence[ValidationProblem] = (),
+        **facts: Any,
     ) -> None:
-        super().__init__(
-            message,
-            status_code=status_code,
-            retry_after=retry_after,
-            retryable=retryable,
-            may_have_acted=may_have_acted,
-            request=request,
-            reason=reason,
-        )
+        super().__init__(message, status_code=status_code, may_have_acted=may_have_acted, **facts)
         self.validation_errors: tuple[ValidationProblem, ...] = tuple(validation_errors)
 
 

@@ -30,6 +30,19 @@ def test_the_table_has_every_filter() -> None:
     assert [None if cell is pd.NA else cell for cell in table["values"]] == known
     excludes = [one.excludes or "" for one in spec.FILTERS]
     assert table["excludes"].fillna("").tolist() == excludes
+    assert table["meaning"].fillna("").tolist() == [one.note for one in spec.FILTERS]
+    assert table.columns.tolist()[-3:] == ["excludes", "meaning", "example"]
+
+
+def test_every_example_can_be_searched(client: Client) -> None:
+    """The service accepts each filter's example, which is a known value if there are any."""
+    table = of.filters().set_index("name")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Nobody matches. Call", OutreachWarning)
+        for name, example in table["example"].items():
+            assert of.count_people({name: example}, client=client) >= 0
+    known = table.dropna(subset="values")
+    assert all(map(set.issuperset, map(set, known["values"]), map(set, known["example"])))
 
 
 def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:

@@ -93,9 +93,9 @@ def test_a_field_has_its_filters_facts() -> None:
 def test_a_new_filter_appears_by_itself() -> None:
     """A filter or group added to the interface appears in the form."""
     added = (
-        spec.Filter("company_moods", "array", "company", suggestions=("good", "bad")),
-        spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
-        spec.Filter("weather_is_fair", "boolean", "weather", note="as the service sees it"),
+        spec.Filter("company_moods", "company", suggestions=("good", "bad")),
+        spec.Filter("company_exclude_moods", "company", excludes="company_moods"),
+        spec.Filter("weather_is_fair", "weather", "boolean", note="as the service sees it"),
     )
     form = build_form((*spec.FILTERS, *added))
     assert form["order"][-3:] == [one.name for one in added]
