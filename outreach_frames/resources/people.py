@@ -39,6 +39,7 @@ from outreach_frames.resources.search_arguments import (
     check_filters,
     check_limit,
     check_page_size,
+    remember_values,
     shows_filters,
 )
 from outreach_frames.resources.split_search import SplittableSearch
@@ -198,6 +199,7 @@ def read_frame(
             show(table.num_rows)
             del table
     frame = frame_so_far()
+    remember_values(frame)
     found = frame.columns if columns is None else search.others
     frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))
     with keeping_partial(lambda: frame):

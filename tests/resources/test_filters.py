@@ -133,6 +133,26 @@ def test_free_text_that_matches_nobody_is_explained(name: str) -> None:
     assert len(service.requests) == 4
 
 
+MISSPELT: list[tuple[dict[str, Any], str]] = [
+    ({"person_locations": ["Germny"]}, "person_locations='Germny'. Did you mean 'Germany'?"),
+    ({"company_industries": ["Telecom"]}, "Did you mean 'Telecommunications'?"),
+]
+
+
+@pytest.mark.parametrize(("search", "said"), MISSPELT)
+def test_free_text_is_compared_with_the_people_read_before(
+    client: Client, search: dict[str, Any], said: str
+) -> None:
+    """A text that matches nobody is compared with the values of earlier results."""
+    of.search_people(limit=500, client=client)
+    nobody_matches = {**search, "company_names": ["Nobody & Sons"]}
+    for read in (of.search_people, of.count_people):
+        with pytest.warns(OutreachWarning, match=r"Nobody matches.*explain_search") as caught:
+            read(nobody_matches, client=client)
+        assert said in str(caught[0].message)
+        assert "Sons" not in str(caught[0].message)
+
+
 def exact(request: Received) -> Reply:
     """Reply with three people if each list filter has a known value or 'novel'."""
     values = {
@@ -245,6 +265,10 @@ def test_an_unknown_filter_suggests_similar_names(
         ) as e:
             function(person_title=["CEO"])
         assert "spec" not in str(e.value)
+        with pytest.raises(
+            InvalidInputError, match=r"mean 'person_titles' or 'person_title_exact_match'\? Call"
+        ):
+            function(title="CEO")
         with pytest.raises(InvalidInputError, match=r"takes client=\. Call"):
             function(clint=None, cleint=1)
         with pytest.raises(InvalidInputError, match=r"'xyzzy' .* takes .*client=\. Call of.filt"):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import COLUMNS
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_LIMIT,
     build_form,
@@ -24,7 +25,7 @@ from outreach_frames.widgets.people_search.state import (
     search_code,
     tidy_filters,
 )
-from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
+from outreach_frames.widgets.people_search.suggestions import MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 
 pytestmark = pytest.mark.long
