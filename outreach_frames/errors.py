@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_PACKAGE = Path(__file__).parent
+def bounded(message: str) -> str:
+    """Return a message, without its middle if it is long, because its end has the advice.
+
+    >>> len(bounded("There is no column " + "x" * 50_000 + ". Pass another."))
+    2003
+    """
+    return min(message, f"{message[:1_000]} … {message[-1_000:]}", key=len)
 
 
 class OutreachError(Exception):
@@ -38,7 +44,7 @@ class OutreachError(Exception):
         retry_after: float | None = None,
         retryable: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(bounded(message))
         self.status_code = status_code
         self.retry_after = retry_after
         self.retryable = retryable
@@ -59,7 +65,8 @@ class OutreachError(Exception):
 
 def _callers_lines(traceback: TracebackType | None) -> TracebackType | None:
     """Return a copy of a traceback that ends before the package's first frame."""
-    if traceback is None or Path(traceback.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
+    package = Path(__file__).parent
+    if traceback is None or Path(traceback.tb_frame.f_code.co_filename).is_relative_to(package):
         return None
     inner = _callers_lines(traceback.tb_next)
     return TracebackType(inner, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

@@ -34,17 +34,11 @@ def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool)
     if reason.startswith("Tunnel connection failed"):
         problem = f"The proxy refuses the connection to {base_url}: check proxies=."
     elif "SSL" in reason:
-        problem = (
-            f"No secure connection to {base_url}: does the service use https, does verify= need "
-            "the file of your company's certificate authorities?"
-        )
+        problem = f"No secure connection to {base_url}: check https:// in the address, and verify=."
     elif may_have_acted:
         problem = f"The connection to {base_url} broke before the response came: try again later."
     else:
-        problem = (
-            f"Nothing answers at {base_url}: is the address right, is the service running, does "
-            "the network need a proxy?"
-        )
+        problem = f"Nothing answers at {base_url}: is the address right, is the service running?"
     return ConnectionFailedError(
         problem,
         request=label,

@@ -41,9 +41,7 @@ def count_matches(search: Search) -> int:
     """Count the people that a search finds."""
     total = search.count()
     if total is None:
-        raise InvalidResponseError(
-            "The response has no valid total.", request=spec.SEARCH_PEOPLE.label
-        )
+        raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)
     return total
 
 

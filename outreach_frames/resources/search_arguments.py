@@ -159,7 +159,7 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
         )
     if saved.get("version") != SAVED_VERSION:
         raise InvalidInputError(
-            f"{source} was written by another version (format {saved.get('version')!r}); "
+            f"{source} was written by another version (format {quoted(saved.get('version'))}); "
             f"this version reads format {SAVED_VERSION}. Save the filters again."
         )
     try:
@@ -239,8 +239,7 @@ def unknown_values(body: Mapping[str, Any], *, is_empty: bool) -> list[tuple[str
     found = []
     for name, value in body.items():
         one = spec.FILTERS_BY_NAME[name]
-        seen = seen_values[one.excludes or name] if is_empty else ()
-        choices = one.suggestions or seen
+        choices = one.suggestions or (seen_values[one.excludes or name] if is_empty else ())
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]
