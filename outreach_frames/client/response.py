@@ -49,7 +49,7 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     403: (AuthenticationError, _NOT_ACCEPTED),
     404: (NotFoundError, ""),
     405: (StatusError, "The service does not support this request: check base_url."),
-    413: (StatusError, "The request is too large: send less data at a time."),
+    413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
     425: (StatusError, "The service is not ready: try again later."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
