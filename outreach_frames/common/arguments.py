@@ -121,9 +121,7 @@ def check_id(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):
-        raise InvalidInputError(
-            f"{name}={quoted(value)} is not an id. Pass one that the service returned."
-        )
+        raise InvalidInputError(f"{name}={quoted(value)} is not an id. Pass the service's id.")
     return value
 
 
