@@ -97,7 +97,7 @@ FAULTS = [
     ("forget", "Pass --email, --profnet-url or both"),
     ("forget --email x", "--email 'x'"),
     ("forget --profnet-url x", "--profnet-url 'x'"),
-    ("forget --email a@x.example --folder none", "cannot be read: there is no such"),
+    ("forget --email a@x.example --folder none", "cannot be read: not found"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name=first_name' n=Number",
         "Pass --data first_name='First Name' n='Number'."),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
