@@ -195,11 +195,12 @@ def read_frame(
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
+            if not tables:  # later pages would add few values
+                remember_values(table)
             tables.append(table)
             show(table.num_rows)
             del table
     frame = frame_so_far()
-    remember_values(frame)
     found = frame.columns if columns is None else search.others
     frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))
     with keeping_partial(lambda: frame):

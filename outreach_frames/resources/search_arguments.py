@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import (
@@ -219,13 +219,12 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
     return hint
 
 
-def remember_values(people: pd.DataFrame) -> None:
+def remember_values(people: pa.Table) -> None:
     """Keep some values of people, to suggest them instead of misspelt filter values."""
     for name, columns in COLUMNS.items():
-        for column in columns:
-            if column in people and len(seen_values[name]) < _MAX_SEEN_VALUES:
-                values = people[column].head(_MAX_SEEN_VALUES).dropna()
-                seen_values[name].update(values.unique())
+        if has_free_text({name: ""}) and len(seen_values[name]) < _MAX_SEEN_VALUES:
+            for column in set(columns).intersection(people.column_names):
+                seen_values[name].update(people.column(column).drop_null().unique().to_pylist())
 
 
 def unknown_values(body: Mapping[str, Any], *, is_empty: bool) -> list[tuple[str, str, str]]:

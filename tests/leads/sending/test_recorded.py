@@ -268,7 +268,7 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
     content[47] ^= 1
     (tmp_path / "format.journal").write_bytes(content)
     for name, message in {
-        "none.journal": "there is no such file",
+        "none.journal": "not found",
         ".": "is a folder",
         "spring.csv": "not a journal.*read_prospects",
         "empty.journal": "not a journal",
