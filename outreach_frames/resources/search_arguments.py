@@ -238,7 +238,7 @@ def unknown_values(body: Mapping[str, Any], *, is_empty: bool) -> list[tuple[str
     found = []
     for name, value in body.items():
         one = spec.FILTERS_BY_NAME[name]
-        choices = one.suggestions or (seen_values[one.excludes or name] if is_empty else ())
+        choices = one.suggestions or (sorted(seen_values[one.excludes or name]) if is_empty else ())
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]
