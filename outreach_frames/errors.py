@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def bounded(message: str) -> str:
+    """Return a message, without its middle if it is long, because its end has the advice.
+
+    >>> len(bounded("There is no column " + "x" * 50_000 + ". Pass another."))
+    2003
+    """
+    return min(message, f"{message[:1_000]} … {message[-1_000:]}", key=len)
 
 
 class OutreachError(Exception):
@@ -33,11 +44,32 @@ class OutreachError(Exception):
         retry_after: float | None = None,
         retryable: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(bounded(message))
         self.status_code = status_code
         self.retry_after = retry_after
         self.retryable = retryable
         self.partial: pd.DataFrame | None = None
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the caller's lines and the message, unless %xmode is set."""
+        from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415 - it calls this
+
+        formatter = InteractiveShell.instance().InteractiveTB
+        if formatter.mode != "Context":  # the default
+            return formatter.structured_traceback(type(self), self, self.__traceback__)
+        # A copy has no cause, which would be shown with its own traceback.
+        shown = type(self).__new__(type(self), *self.args)
+        shown.__dict__ |= self.__dict__
+        return formatter.structured_traceback(type(self), shown, _callers_lines(self.__traceback__))
+
+
+def _callers_lines(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a copy of a traceback that ends before the package's first frame."""
+    package = Path(__file__).parent
+    if traceback is None or Path(traceback.tb_frame.f_code.co_filename).is_relative_to(package):
+        return None
+    inner = _callers_lines(traceback.tb_next)
+    return TracebackType(inner, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
 class ConfigurationError(OutreachError, ValueError):
@@ -56,6 +88,10 @@ class ServiceError(OutreachError):
     may_have_acted : bool
         Whether the service may have carried out the request. False means that the request was
         certainly never sent, or that the service refused it.
+
+    Notes
+    -----
+    The message ends with the `request`, the status and the `reason`, in parentheses.
     """
 
     def __init__(
@@ -63,13 +99,15 @@ class ServiceError(OutreachError):
         message: str,
         *,
         status_code: int | None = None,
-        retry_after: float | None = None,
-        retryable: bool = False,
         may_have_acted: bool = True,
+        request: str = "",
+        reason: str = "",
+        **facts: Any,
     ) -> None:
-        super().__init__(
-            message, status_code=status_code, retry_after=retry_after, retryable=retryable
-        )
+        ending = ", ".join(str(fact) for fact in (status_code, reason) if fact)
+        if request:
+            message = f"{message} ({request}: {ending})" if ending else f"{message} ({request})"
+        super().__init__(message, status_code=status_code, **facts)
         self.may_have_acted = may_have_acted
 
 
@@ -131,18 +169,11 @@ class ValidationFailedError(StatusError):
         message: str,
         *,
         status_code: int | None = 422,
-        retry_after: float | None = None,
-        retryable: bool = False,
         may_have_acted: bool = False,
         validation_errors: Sequence[ValidationProblem] = (),
+        **facts: Any,
     ) -> None:
-        super().__init__(
-            message,
-            status_code=status_code,
-            retry_after=retry_after,
-            retryable=retryable,
-            may_have_acted=may_have_acted,
-        )
+        super().__init__(message, status_code=status_code, may_have_acted=may_have_acted, **facts)
         self.validation_errors: tuple[ValidationProblem, ...] = tuple(validation_errors)
 
 

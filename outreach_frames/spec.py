@@ -39,12 +39,13 @@ class Filter:
     """One filter of people search."""
 
     name: str
-    type: JsonType
     group: str
+    type: JsonType = "array"
     format: Format = ""
     note: str = ""
     excludes: str = ""  # the opposite filter, if this filter excludes values
     suggestions: tuple[str, ...] = ()  # some of the allowed values
+    example: str = ""  # a value, if there are no suggestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Endpoint:
     body: tuple[Field | Filter, ...] = ()
     result: tuple[Field, ...] = ()  # the fields of a successful response
     refusals: tuple[int, ...] = ()  # documented error statuses
+    identifies: str = ""  # the object that the path's parameter identifies
 
     @property
     def label(self) -> str:
@@ -596,61 +598,65 @@ ALL_NETWORKS: Final = "all_networks"
 FILTER_GROUPS: Final = ("person", "company", "location", "education", "networks and investors")
 _PERSON, _COMPANY, _LOCATION, _EDUCATION, _NETWORKS = FILTER_GROUPS
 
+# The interface document's words.
+_DEPARTMENTS, _FUNCTIONS, _INDUSTRIES = (
+    f"From the supported {values} list" for values in ("departments", "job functions", "industries")
+)
+_ID: Final = "3f2b8c1e-5d47-4a6e-9b0d-7c1a2e4f6b80"
+
 FILTERS: Final = (
-    Filter("person_name", "string", _PERSON),
-    Filter("person_titles", "array", _PERSON),
-    Filter("person_title_exact_match", "boolean", _PERSON),
-    Filter("person_seniorities", "array", _PERSON, suggestions=SUGGESTED_SENIORITIES),
-    Filter("person_departments", "array", _PERSON, suggestions=DEPARTMENTS),
-    Filter("person_job_functions", "array", _PERSON, suggestions=SUGGESTED_JOB_FUNCTIONS),
-    Filter("person_locations", "array", _LOCATION),
-    Filter("person_exclude_locations", "array", _LOCATION, excludes="person_locations"),
-    Filter("company_locations", "array", _LOCATION),
-    Filter("company_exclude_locations", "array", _LOCATION, excludes="company_locations"),
-    Filter("company_names", "array", _COMPANY),
-    Filter("company_exclude_names", "array", _COMPANY, excludes="company_names"),
-    Filter("company_ids", "array", _COMPANY, format="uuid"),
-    Filter("company_exclude_ids", "array", _COMPANY, format="uuid", excludes="company_ids"),
-    Filter("education_company_ids", "array", _EDUCATION, format="uuid"),
-    Filter("education_company_names", "array", _EDUCATION),
-    Filter("company_domains", "array", _COMPANY, format="domain"),
-    Filter(
-        "company_exclude_domains", "array", _COMPANY, format="domain", excludes="company_domains"
-    ),
-    Filter("company_profnet_urls", "array", _COMPANY),
-    Filter("company_exclude_profnet_urls", "array", _COMPANY, excludes="company_profnet_urls"),
-    Filter("company_domains_match_subsidiaries_and_affiliates", "boolean", _COMPANY),
-    Filter("company_focuses", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_FOCUSES),
-    Filter("company_types", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_TYPES),
-    Filter("company_sizes", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_SIZES),
-    Filter("company_industries", "array", _COMPANY),
-    Filter("company_exclude_industries", "array", _COMPANY, excludes="company_industries"),
+    Filter("person_name", _PERSON, "string", example="Tânia Costa"),
+    Filter("person_titles", _PERSON, example="Head of Sales"),
+    Filter("person_title_exact_match", _PERSON, "boolean"),
+    Filter("person_seniorities", _PERSON, suggestions=SUGGESTED_SENIORITIES),
+    Filter("person_departments", _PERSON, note=_DEPARTMENTS, suggestions=DEPARTMENTS),
+    Filter("person_job_functions", _PERSON, note=_FUNCTIONS, suggestions=SUGGESTED_JOB_FUNCTIONS),
+    Filter("person_locations", _LOCATION, example="Germany"),
+    Filter("person_exclude_locations", _LOCATION, excludes="person_locations"),
+    Filter("company_locations", _LOCATION, example="Germany"),
+    Filter("company_exclude_locations", _LOCATION, excludes="company_locations"),
+    Filter("company_names", _COMPANY, example="Brightforge"),
+    Filter("company_exclude_names", _COMPANY, excludes="company_names"),
+    Filter("company_ids", _COMPANY, format="uuid", example=_ID),
+    Filter("company_exclude_ids", _COMPANY, format="uuid", excludes="company_ids"),
+    Filter("education_company_ids", _EDUCATION, format="uuid", example=_ID),
+    Filter("education_company_names", _EDUCATION, example="University"),
+    Filter("company_domains", _COMPANY, format="domain", example="brightforge.example"),
+    Filter("company_exclude_domains", _COMPANY, format="domain", excludes="company_domains"),
+    Filter("company_profnet_urls", _COMPANY, example="https://profnet.example/company/example"),
+    Filter("company_exclude_profnet_urls", _COMPANY, excludes="company_profnet_urls"),
+    Filter("company_domains_match_subsidiaries_and_affiliates", _COMPANY, "boolean"),
+    Filter("company_focuses", _COMPANY, suggestions=SUGGESTED_COMPANY_FOCUSES),
+    Filter("company_types", _COMPANY, suggestions=SUGGESTED_COMPANY_TYPES),
+    Filter("company_sizes", _COMPANY, suggestions=SUGGESTED_COMPANY_SIZES),
+    Filter("company_industries", _COMPANY, note=_INDUSTRIES, example="Software Development"),
+    Filter("company_exclude_industries", _COMPANY, note=_INDUSTRIES, excludes="company_industries"),
     Filter(
         "profnet_networks",
-        "array",
         _NETWORKS,
         suggestions=(ALL_NETWORKS,),
-        note="email addresses of users whose network connections filter the results",
+        note="User email addresses whose network connections filter the results. The special "
+        "string all_networks includes every network of the account's users",
     ),
     Filter(
         "exclude_profnet_networks",
-        "array",
         _NETWORKS,
         excludes="profnet_networks",
         suggestions=(ALL_NETWORKS,),
-        note="email addresses of users whose network connections are excluded",
+        note="User email addresses whose network connections are excluded. The special string "
+        "all_networks excludes every network of the account's users",
     ),
     Filter(
         "company_investors",
-        "array",
         _NETWORKS,
-        note="investor names; companies funded by any of them",
+        note="Investor names; companies funded by any of them",
+        example="Brightforge Ventures",
     ),
     Filter(
         "company_shares_investors_with",
-        "array",
         _NETWORKS,
-        note="company names; companies sharing one or more investors with them",
+        note="Company names; companies sharing one or more investors with them",
+        example="Brightforge",
     ),
 )
 
@@ -700,6 +706,7 @@ ADD_LEADS: Final = Endpoint(
     "POST",
     "/sequences/{id}/leads",
     "add leads to a sequence",
+    identifies="sequence",
     body=ADD_LEADS_BODY,
     result=ADD_LEADS_RESULT,
     refusals=(400, 422),
@@ -717,6 +724,7 @@ GET_CONTACT_BY_EMAIL: Final = Endpoint(
     "GET",
     "/contacts/email/{email}",
     "read one contact by email address",
+    identifies="contact",
     result=CONTACT,
 )
 SEARCH_PEOPLE: Final = Endpoint(
@@ -732,6 +740,7 @@ GET_LEAD_LIST: Final = Endpoint(
     "GET",
     "/lead-lists/{id}",
     "read one lead list",
+    identifies="lead list",
     query=(PAGE_SIZE, PAGE_AFTER, PAGE_BEFORE),
     result=LEAD_LIST,
 )
@@ -758,6 +767,7 @@ UPDATE_MAILBOX: Final = Endpoint(
     "PATCH",
     "/mailboxes/{id}",
     "change a mailbox's daily email limit",
+    identifies="mailbox",
     body=DAILY_EMAIL_LIMIT_BODY,
     result=MAILBOX,
 )

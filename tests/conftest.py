@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 import outreach_frames as of
 from outreach_frames.leads.sending import memory
 from outreach_frames.resources.search import matches_nobody, named_before
+from outreach_frames.resources.search_arguments import seen_values
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -127,6 +128,7 @@ def _nothing_done_before() -> None:
     memory.clear()
     matches_nobody.clear()
     named_before.clear()
+    seen_values.clear()
 
 
 @pytest.fixture(scope="session")

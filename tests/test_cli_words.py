@@ -84,7 +84,7 @@ FAULTS = [
     ("count --out people.csv", "Pass --by FILTER too"),
     ("contacts", "contacts needs ids, --emails or both"),
     ("contacts a@x.example", "Pass addresses as --emails"),
-    ("lead-list none", "Not found"),
+    ("lead-list none", "There is no lead list 'none'"),
     ("capacity 10 --start 1.2.2026", "Pass it as YYYY-MM-DD, such as '2026-03-02'."),
     ("capacity -5", "LEADS -5 is negative"),
     ("capacity 10 --spread no", "--spread 'no' is not one of"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import re
 import textwrap
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -81,3 +83,46 @@ def test_a_missing_key_lists_twenty_columns() -> None:
     text = said(lambda: tables[0].outreach.without(tables[1]))
     assert "'b19'" in text
     assert "b20" not in text
+
+
+LONG = "x" * 50_000
+LONG_VALUES: dict[str, Callable[[Any], object]] = {
+    "saved format": of.load_filters,
+    "filter": lambda _: of.search_people({LONG: 1}),
+    "value": lambda _: of.search_people(company_domains=[LONG]),
+    "split": lambda _: of.search_people(split_by=LONG),
+    "column": lambda _: of.search_people(columns=[LONG]),
+    "choice": lambda _: of.sequences(status=LONG),
+    "id": lambda _: of.lead_list(LONG),
+    "sheet": lambda path: of.read_prospects(path, sheet_name=LONG),
+    "frequency": lambda _: of.sending_capacity(of.mailboxes(), 10, freq=LONG),
+    "time zone": lambda path: pd.DataFrame({"a": [1]}).outreach.to_excel(
+        path.name + ".xlsx", tz=LONG
+    ),
+    "separator": lambda path: pd.DataFrame({"a": [1]}).outreach.to_csv(path, sep=LONG),
+    "address": lambda _: of.forget(email=LONG),
+    "profile": lambda _: of.connect(profile=LONG),
+    "number": lambda _: of.plots.headcount(pd.DataFrame({LONG: [1]})),
+    "frame's column": lambda _: pd.DataFrame({"a": [1]}).outreach.plan("s", email=LONG),
+    "two columns": lambda _: pd.DataFrame([[1, 2]], columns=[LONG, LONG]).outreach.to_csv("a.csv"),
+    "backend": lambda _: of.sequences(dtype_backend=LONG),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", LONG_VALUES)
+def test_no_message_quotes_a_long_text_whole(case: str, client: Any, tmp_path: Path) -> None:
+    """Errors and warnings about a text of any length show a part of it, and end with the advice."""
+    path = tmp_path / "saved.json"
+    path.write_text(jsonlib.dumps({"kind": "outreach_frames people search", "version": LONG}))
+    text = said(lambda: LONG_VALUES[case](path))
+    assert 0 < len(text) <= 2_003
+    assert text.endswith((".", "?", ")"))
+
+
+def test_a_services_long_text_is_cut_in_a_warning() -> None:
+    """A warning about a status of any length shows a part of it."""
+    page = {"id": "1", "object": "lead_list", "status": LONG, "leads": []}
+    with scripted([json(page)]) as service, connected(service):
+        text = said(lambda: of.lead_list("1"))
+    assert len(text) <= 2_003
+    assert text.endswith("more leads may follow.")

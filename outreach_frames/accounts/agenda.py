@@ -1,11 +1,10 @@
-"""Group companies into searches, so that few requests are needed.
+"""Choose the companies to search together, so that few requests are needed.
 
-One search can cover many companies if few people match. If many people match, the largest companies
-fill the pages, and the smaller companies must be searched again. The next searches exclude finished
-companies and combine companies of similar size.
+One search covers many companies if few people match. If many people match, the largest companies
+fill the pages, and the other companies are searched again: in smaller groups of similar size.
 
-The number of requests is limited: one for each page of each company's people, plus 10 % of the
-number of companies, at least one. `spare` counts the extra requests that are still allowed.
+All searches together take at most as many requests as a separate search of each company, plus 10 %
+of the number of companies, at least one. `spare` is the number of extra requests still allowed.
 """
 
 from __future__ import annotations

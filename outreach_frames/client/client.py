@@ -334,7 +334,7 @@ class Client:
             url = f"{self.base_url}{target}{query_string(query or {})}"
         except UnicodeEncodeError:
             raise InvalidInputError(
-                f"{endpoint.label}: a value contains a lone surrogate. Remove it; nothing was sent."
+                f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
             ) from None
         content = None if body is None else self._content(body)
         return self._prepared(endpoint, label, url, content)
@@ -365,7 +365,7 @@ class Client:
         """Return the cached response, or None if it is missing or invalid."""
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
-            raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
+            raise status_error(call.endpoint, call.label, 404, b"", redact=self._token.redact)
         if body is None:
             return None
         with suppress(InvalidResponseError):
@@ -500,9 +500,8 @@ class Client:
             location = self._token.redact(response.headers.get("Location", ""))
             raise links.redirected(call.label, status, location)
         if not 200 <= status < 300:
-            raise status_error(
-                call.label, status, body, retry_after=retry_after, redact=self._token.redact
-            )
+            redact = self._token.redact
+            raise status_error(call.endpoint, call.label, status, body, retry_after, redact=redact)
         return status, body
 
     def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
@@ -512,5 +511,5 @@ class Client:
             reason = self._token.redact(str(error))
             retryable = not isinstance(error, OversizedResponseError)
         raise InvalidResponseError(
-            f"{call.label}: status {status}. {reason}", status_code=status, retryable=retryable
+            reason, request=call.label, status_code=status, retryable=retryable
         )

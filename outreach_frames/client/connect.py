@@ -87,7 +87,8 @@ def connect(
     max_wait : float
         Maximum seconds that one call waits, for retries and Retry-After together.
     network_name : str
-        The network's name in the service's field names, such as "profnet" in `profnet_url`.
+        The word for the professional network in the service's field names: "profnet" if the service
+        calls the profile URL `profnet_url`. Frames always have the column `profnet_url`.
     proxies : mapping of str to str, optional
         Proxy addresses by scheme. The environment's proxies are not used.
     verify : bool, str or Path
@@ -192,7 +193,8 @@ def login(
         A file of custom certificate authorities, whose path is stored with the token; by default
         the stored profile's. False cannot be stored.
     network_name : str
-        The network's name in the service's field names, stored with the token.
+        The word for the professional network in the service's field names, as in `connect`; stored
+        with the token.
 
     Returns
     -------

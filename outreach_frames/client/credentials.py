@@ -74,8 +74,11 @@ class Token:
         return memoryview(orjson.dumps({**settings, TOKEN_KEY: str(self._hidden, "latin-1")}))
 
     def redact_body(self, body: bytes) -> bytes:
-        """Replace an echoed token in a response's body, even if the token is escaped."""
-        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # redact only `Bearer TOKEN`
+        """Replace the token in a response's body, plain or escaped, by `[token]`.
+
+        A short token may be a common word, so it is replaced only after the word `Bearer`.
+        """
+        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:
             scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
             if scheme not in body:
                 return body

@@ -13,7 +13,8 @@ from outreach_frames.errors import (
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a cancelled request; `label` names the request."""
     return ConnectionFailedError(
-        f"{label}: cancelled, because the client was closed or the run was interrupted.",
+        "Cancelled: the client was closed, or the run was interrupted.",
+        request=label,
         may_have_acted=may_have_acted,
     )
 
@@ -21,8 +22,8 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
 def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a response that was not complete in time."""
     return RequestTimeoutError(
-        f"{label}: no complete response within {timeout:g} s. Try again later, or connect with a "
-        "longer timeout.",
+        f"No complete response within {timeout:g} s: try again later, or set a longer timeout.",
+        request=label,
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -30,9 +31,18 @@ def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceErr
 
 def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a request without any response."""
+    if reason.startswith("Tunnel connection failed"):
+        problem = f"The proxy refuses the connection to {base_url}: check proxies=."
+    elif "SSL" in reason:
+        problem = f"No secure connection to {base_url}: check https:// in the address, and verify=."
+    elif may_have_acted:
+        problem = f"The connection to {base_url} broke before the response came: try again later."
+    else:
+        problem = f"Nothing answers at {base_url}: is the address right, is the service running?"
     return ConnectionFailedError(
-        f"{label}: no response from {base_url}: {reason}. Check base_url and the network, or try "
-        "again later.",
+        problem,
+        request=label,
+        reason=reason,
         retryable=True,
         may_have_acted=may_have_acted,
     )
@@ -41,7 +51,9 @@ def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool)
 def unreadable(label: str, status: int, reason: str) -> ServiceError:
     """Return the error for a response that is truncated or cannot be decompressed."""
     return InvalidResponseError(
-        f"{label}: the response (status {status}) cannot be read: {reason}. Try again later.",
+        "The response cannot be read: try again later.",
+        request=label,
+        reason=reason,
         status_code=status,
         retryable=True,
     )
@@ -50,8 +62,8 @@ def unreadable(label: str, status: int, reason: str) -> ServiceError:
 def too_large(label: str, status: int, limit: str) -> ServiceError:
     """Return the error for a response that is larger than allowed."""
     return InvalidResponseError(
-        f"{label}: the response (status {status}) is larger than {limit} and was not "
-        "read. Request less data at a time.",
+        f"The response is larger than {limit} and was not read: request less data at a time.",
+        request=label,
         status_code=status,
     )
 
@@ -59,8 +71,9 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
 def root_message(fault: BaseException) -> str:
     """Return the message of the innermost exception; outer exceptions show the whole URL."""
     while True:
-        inner = [getattr(fault, "reason", None), *reversed(fault.args)]
+        inner = [getattr(fault, "reason", None), *reversed(fault.args), fault.__cause__]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
         if deeper is None:
-            return str(fault) or type(fault).__name__
+            words = fault.strerror if isinstance(fault, OSError) else None
+            return words or str(fault) or type(fault).__name__
         fault = deeper

@@ -96,9 +96,9 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
     except ValueError:
         host = None
     return UnsafeLinkError(
-        f"{label}: the service redirects (status {status}) to {host or 'another path'}. "
-        "Redirects are refused, because the token would be sent there. If the service has moved, "
-        "connect to its new address.",
+        f"The service redirects to {host or 'another path'}. Redirects are refused, because the "
+        "token would be sent there. If the service has moved, connect to its new address.",
+        request=label,
         status_code=status,
     )
 
@@ -106,8 +106,9 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
 def endless(label: str, pages: int) -> UnsafeLinkError:
     """Return the error for next links that repeat a page or never end."""
     return UnsafeLinkError(
-        f"{label}: the service's pages do not end: page {pages} still has a "
-        "next link. Report this to the service."
+        f"The service's pages do not end: page {pages} still has a next link. Report this to the "
+        "service.",
+        request=label,
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 
-# Messages may show the value of this path parameter; the others are personal data.
+# Messages may show this path parameter unless it is an email address; others are personal data.
 _ID = "id"
 
 
@@ -23,15 +23,17 @@ def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str
     """
     names = [name for _, name, _, _ in Formatter().parse(endpoint.path) if name]
     quoted = {name: _segment(endpoint, name, values.get(name)) for name in names}
-    shown = {name: value if name == _ID else f"{{{name}}}" for name, value in quoted.items()}
+    shown = {
+        name: value if name == _ID and "%40" not in value else f"{{{name}}}"
+        for name, value in quoted.items()
+    }
     return endpoint.path.format(**quoted), endpoint.label.format(**shown)
 
 
 def _segment(endpoint: spec.Endpoint, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
-        what = repr(value) if name == _ID else f"this {type(value).__name__}"
         raise InvalidInputError(
-            f"{endpoint.label}: {name} must be a valid identifier, not {what}. Nothing was sent."
+            f"The {endpoint.identifies}'s {name} is invalid. Nothing was sent. ({endpoint.label})"
         )
     return quote(value, safe="")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
@@ -34,6 +35,7 @@ _EXCERPT = 200
 # Real error bodies are nested only a few levels deep.
 _MESSAGE_DEPTH = 8
 
+_CHECK_ADDRESS = "Check that base_url is the address of the service's interface."
 _NOT_ACCEPTED = (
     "The service does not accept the token: check api_key or OUTREACH_API_KEY, or log in again "
     "with of.login()."
@@ -45,14 +47,14 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "Not found: check the id and base_url."),
+    404: (NotFoundError, ""),
     405: (StatusError, "The service does not support this request: check base_url."),
     413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
     425: (StatusError, "The service is not ready: try again later."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
-_OTHER = (StatusError, "Check the arguments and base_url.")
+_OTHER = (StatusError, "The service reports an error: check the arguments and base_url.")
 _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
@@ -98,7 +100,7 @@ def load_json(body: bytes) -> Any:
     except (ValueError, RecursionError):
         shown = excerpt(body)
     begins = f"it begins with {shown!r}" if shown else "it is empty"
-    raise InvalidResponseError(f"The service's response is not valid JSON; {begins}")
+    raise InvalidResponseError(f"The response is not valid JSON; {begins}. {_CHECK_ADDRESS}")
 
 
 def load_optional(body: bytes) -> Any:
@@ -111,7 +113,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     value = load_json(body)
     if not isinstance(value, dict):
         raise InvalidResponseError(
-            f"The service's response is not a JSON object; it begins with {excerpt(body)!r}"
+            f"The response is not a JSON object; it begins with {excerpt(body)!r}. {_CHECK_ADDRESS}"
         )
     return value
 
@@ -126,7 +128,13 @@ def _one_line(text: str) -> str:
 
 
 def status_error(
-    label: str, status: int, body: bytes, *, retry_after: float | None, redact: Callable[[str], str]
+    endpoint: spec.Endpoint,
+    label: str,
+    status: int,
+    body: bytes,
+    retry_after: float | None = None,
+    *,
+    redact: Callable[[str], str],
 ) -> StatusError:
     """Return the exception for an error status; `redact` removes the token from its texts."""
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
@@ -135,9 +143,11 @@ def status_error(
     except InvalidResponseError:
         value = _truncated_problems(body) or body.decode(errors="replace")
     reason = _one_line(redact("; ".join(_messages(value))))
-    message = f"{label}: status {status}" + (f", '{reason}'" if reason else "") + f". {advice}"
+    message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
+        "request": label,
         "status_code": status,
+        "reason": reason,
         "retry_after": retry_after,
         "retryable": status == 429 or status >= 500,
         # A 503 with Retry-After was refused before the service acted.
@@ -146,6 +156,16 @@ def status_error(
     if kind is ValidationFailedError:
         return ValidationFailedError(message, validation_errors=_problems(value, redact), **facts)
     return kind(message, **facts)
+
+
+def _not_found(endpoint: spec.Endpoint, label: str) -> str:
+    """Return the sentence for status 404; the label decides whether the id may be shown."""
+    for name, shown in zip(endpoint.label.split("/"), label.split("/"), strict=True):
+        if name.startswith("{"):
+            parameter = name.strip("{}")
+            which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
+            return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
+    return "The service has nothing at this address: check base_url."
 
 
 def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:

@@ -91,9 +91,10 @@ class Throttle:
             if seconds > budget.remaining:
                 asked = math.ceil(seconds)
                 raise WaitTooLongError(
-                    f"{label}: the service asks to wait {asked} s, but only "
+                    f"The service asks to wait {asked} s, but only "
                     f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
                     "Nothing was sent. Try again later, or connect with a longer max_wait.",
+                    request=label,
                     retry_after=asked,
                     retryable=True,
                     may_have_acted=False,

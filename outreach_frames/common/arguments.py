@@ -43,17 +43,20 @@ def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Return the known words that resemble a word, ignoring case, blanks and punctuation.
+    """Return known words that resemble a word, or a few that contain it; ignore case and blanks.
 
-    >>> similar("C Suite", ["c_suite", "vp"])
-    ['c_suite']
+    >>> similar("C Suite", ["c_suite", "vp"]), similar("industry", ["vp", "company_industries"])
+    (['c_suite'], ['company_industries'])
     """
     import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
     by_letters: dict[str, str] = {}
     for each in known:
         by_letters.setdefault(_bare(each) or each, each)
-    close = difflib.get_close_matches(_bare(word) or word, by_letters, n=most)
+    bare = _bare(word) or word
+    close = difflib.get_close_matches(bare, by_letters, n=most)
+    if not close and len(stem := bare.rstrip("sy")) > 2:  # of singular and plural
+        close = [letters for letters in by_letters if stem in letters][: max(most, 3)]
     return [by_letters[letters] for letters in close]
 
 
@@ -118,7 +121,7 @@ def check_id(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):
-        raise InvalidInputError(f"{name}={quoted(value)} is not an id.")
+        raise InvalidInputError(f"{name}={quoted(value)} is not an id. Pass the service's id.")
     return value
 
 

@@ -44,7 +44,7 @@ _REASONS: Final = {
     errno.ENAMETOOLONG: _TOO_LONG,
 }
 _READING: Final = {
-    errno.ENOENT: "not found: there is no such file or folder. Check the path.",
+    errno.ENOENT: "not found. Check the path.",
     errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
 }
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

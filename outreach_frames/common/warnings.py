@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from outreach_frames.common.text import printable
-from outreach_frames.errors import OutreachWarning
+from outreach_frames.errors import OutreachWarning, bounded
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
@@ -40,8 +40,8 @@ def are_collected() -> bool:
 
 
 def warn(message: str) -> None:
-    """Issue a warning at the line that called the package, with control characters escaped."""
-    message = printable(message, keep="\n")
+    """Issue a warning at the line that called the package; escape control characters."""
+    message = printable(bounded(message), keep="\n")
     messages = _collected.get()
     if messages is not None:
         messages.append(message)

@@ -135,8 +135,9 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email, profnet_url : column name or None
-        The columns that identify a lead. The frame may lack one of the default columns, but a
-        column with a similar name instead, such as E-Mail, is an error.
+        The columns with the leads' email addresses and profile URLs. A frame needs only one of the
+        default columns. If a default column is missing and another column has nearly its name, such
+        as E-Mail, an error asks for the name to use.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     overrides : bool, dict or column name, optional
@@ -322,8 +323,9 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email, profnet_url : str or None
-        The columns that identify a lead. The frame may lack one of the default columns, but a
-        column with a similar name instead, such as E-Mail, is an error.
+        The columns with the leads' email addresses and profile URLs. A frame needs only one of the
+        default columns. If a default column is missing and another column has nearly its name, such
+        as E-Mail, an error asks for the name to use.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid

@@ -156,7 +156,7 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
         raise InvalidResponseError(
-            f"{spec.GET_CONTACTS.label}: a contact in the response has no id."
+            "A contact in the response has no id.", request=spec.GET_CONTACTS.label
         )
     found = {item[_ID].casefold(): item for item in known}
     return {(_ID, requested): found.get(requested.casefold()) for requested in ids}
@@ -171,7 +171,7 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
         return {(_EMAIL, email): None}
     if not isinstance(response, dict) or _ID not in response:
         raise InvalidResponseError(
-            f"{spec.GET_CONTACT_BY_EMAIL.label}: the response is not a contact."
+            "The response is not a contact.", request=spec.GET_CONTACT_BY_EMAIL.label
         )
     return {(_EMAIL, email): response}
 

@@ -41,7 +41,7 @@ def count_matches(search: Search) -> int:
     """Count the people that a search finds."""
     total = search.count()
     if total is None:
-        raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
+        raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)
     return total
 
 
@@ -102,9 +102,7 @@ def _countable_filter(name: object) -> spec.Filter:
             f"by={shown} is a filter that excludes people. Pass by={included!r} to count the "
             "people with each value."
         )
-    without_prefix = {one.partition("_")[2]: one for one in _COUNTABLE}
     close = [_FILTER_OF_COLUMN[text]] if text in _FILTER_OF_COLUMN else similar(text, _COUNTABLE)
-    close = close or [without_prefix[one] for one in similar(text, without_prefix)]
     if text in _COLUMNS and text not in _FILTER_OF_COLUMN:  # most columns have no filter
         close = [one for one in close if text[:-1] in one]
     hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -28,18 +28,22 @@ def filters() -> pd.DataFrame:
     -------
     DataFrame
         One row per filter: `name`, `type` (string, boolean or array), `group` (str), `values` (a
-        list of known values, which may be incomplete; missing if any text is allowed) and
-        `excludes` (str: the filter whose matches this filter excludes, if any).
+        list of known values, which may be incomplete; missing if any text is allowed), `excludes`
+        (str: the filter whose matches this filter excludes, if any), `meaning` (str: the interface
+        document's words, if any) and `example` (a valid value: str, True or a list of str).
 
     Notes
     -----
-    Interface: POST /people/search.
+    Interface: POST /people/search. The interface does not say how text is matched: try it with
+    `of.count_people`.
 
     Examples
     --------
     >>> table = filters().set_index("name")
     >>> table.loc["person_exclude_locations", "excludes"]
     'person_locations'
+    >>> table.loc["person_locations", "example"]
+    ['Germany']
     """
     known: list[Sequence[str] | None] = [one.suggestions or None for one in spec.FILTERS]
     return pd.DataFrame(
@@ -49,8 +53,17 @@ def filters() -> pd.DataFrame:
             "group": pd.array([one.group for one in spec.FILTERS], dtype=STR),
             "values": pd.Series(known, dtype=_LIST_OF_TEXT),
             "excludes": pd.array([one.excludes or None for one in spec.FILTERS], dtype=STR),
+            "meaning": pd.array([one.note or None for one in spec.FILTERS], dtype=STR),
+            "example": pd.Series([_example(one) for one in spec.FILTERS], dtype=object),
         }
     )
+
+
+def _example(one: spec.Filter) -> str | bool | list[str]:
+    if one.type == "boolean":
+        return True
+    text = one.example or (one.suggestions or [spec.FILTERS_BY_NAME[one.excludes].example])[0]
+    return [text] if one.type == "array" else text
 
 
 @shows_filters()

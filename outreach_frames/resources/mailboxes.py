@@ -301,8 +301,9 @@ def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
         raise InvalidResponseError(
-            f"{spec.UPDATE_MAILBOX.label}: the response is not a mailbox. "
-            "Check with mailboxes(refresh=True) whether the limit has changed."
+            "The response is not a mailbox. "
+            "Check with mailboxes(refresh=True) whether the limit has changed.",
+            request=spec.UPDATE_MAILBOX.label,
         )
     return updated
 

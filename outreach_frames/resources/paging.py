@@ -87,8 +87,8 @@ def read_items(
             more = page_items(page, endpoint)
             if page_size is not None and len(more) > page_size:
                 raise InvalidResponseError(
-                    f"{endpoint.label}: the service returned {len(more):,} {key} where "
-                    f"{page_size} were requested."
+                    f"The service returned {len(more):,} {key} where {page_size} were requested.",
+                    request=endpoint.label,
                 )
             first = first or page
             items.extend(more)
@@ -110,8 +110,9 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
         raise InvalidResponseError(
-            f"{endpoint.label}: the response lacks the list {key!r}. "
-            "Check that base_url is the address of the service's interface."
+            f"The response lacks the list {key!r}. "
+            "Check that base_url is the address of the service's interface.",
+            request=endpoint.label,
         )
     return items
 

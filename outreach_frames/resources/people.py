@@ -39,6 +39,7 @@ from outreach_frames.resources.search_arguments import (
     check_filters,
     check_limit,
     check_page_size,
+    remember_values,
     shows_filters,
 )
 from outreach_frames.resources.split_search import SplittableSearch
@@ -194,6 +195,8 @@ def read_frame(
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
+            if not tables:  # later pages would add few values
+                remember_values(table)
             tables.append(table)
             show(table.num_rows)
             del table

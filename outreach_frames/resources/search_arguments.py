@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from os import PathLike
@@ -12,6 +13,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import (
@@ -44,6 +46,33 @@ _PARAMETERS: Final = {
     )
     for one in spec.FILTERS
 }
+
+_PLACES: Final = (
+    "location_details_country",
+    "location_details_state",
+    "location_details_city",
+    "location",
+)
+
+# Columns of people or contacts whose values are suggested for a filter; `a.b` is the field `b` of
+# the objects in column `a`. An excluding filter uses the columns of the filter that it negates.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "person_titles": ("title",),
+    "person_locations": _PLACES,
+    "company_locations": tuple(f"company_{place}" for place in _PLACES),
+    "company_names": ("company_name",),
+    "company_ids": ("company_id",),
+    "education_company_names": ("educations.school_name",),
+    "company_domains": ("company_website", "company_domain"),
+    "company_profnet_urls": ("company_profnet_url",),
+    "company_types": ("company_type",),
+    "company_sizes": ("company_size",),
+    "company_industries": ("company_industry",),
+    "company_shares_investors_with": ("company_name",),
+}
+# Values of these columns in people that this process read, per filter.
+seen_values: Final[defaultdict[str, set[str]]] = defaultdict(set)
+_MAX_SEEN_VALUES: Final = 2_000
 
 
 def shows_filters(filters: type[Any] = PeopleFilters) -> Callable[[F], F]:
@@ -130,7 +159,7 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
         )
     if saved.get("version") != SAVED_VERSION:
         raise InvalidInputError(
-            f"{source} was written by another version (format {saved.get('version')!r}); "
+            f"{source} was written by another version (format {quoted(saved.get('version'))}); "
             f"this version reads format {SAVED_VERSION}. Save the filters again."
         )
     try:
@@ -190,15 +219,26 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
     return hint
 
 
-def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def remember_values(people: pa.Table) -> None:
+    """Keep some values of people, to suggest them instead of misspelt filter values."""
+    for name, columns in COLUMNS.items():
+        if has_free_text({name: ""}) and len(seen_values[name]) < _MAX_SEEN_VALUES:
+            for column in set(columns).intersection(people.column_names):
+                seen_values[name].update(people.column(column).drop_null().unique().to_pylist())
+
+
+def unknown_values(body: Mapping[str, Any], *, is_empty: bool) -> list[tuple[str, str, str]]:
     """Return the unknown filter values: filter, value and a hint at similar known values.
 
-    >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
+    In an empty search, values of filters without known values are compared with seen values.
+
+    >>> unknown_values({"person_seniorities": ["vp", "directors"]}, is_empty=False)
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
     found = []
     for name, value in body.items():
-        choices = spec.FILTERS_BY_NAME[name].suggestions
+        one = spec.FILTERS_BY_NAME[name]
+        choices = one.suggestions or (sorted(seen_values[one.excludes or name]) if is_empty else ())
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]
@@ -207,7 +247,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             else:
                 close = suggestion(text, choices, most=3)
             # A single known value is an example, not a list.
-            if close or len(choices) > 1:
+            if close or len(one.suggestions) > 1:
                 found.append((name, text, close))
     return found
 

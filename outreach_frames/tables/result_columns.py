@@ -93,6 +93,8 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("group", note="subject of the filter"),
             Field("values", "array", items="string", note="known values"),
             Field("excludes", note="filter whose matches this filter excludes"),
+            Field("meaning", note="the interface document's words; missing if it has none"),
+            Field("example", note="a valid value"),
         ),
         "explain_search": (
             Field("filter", note="name of the filter"),
@@ -165,5 +167,6 @@ RESULT_DTYPES: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
         ("match", "match_index"): "dtype of the index",
         ("match", "match_by"): "category",
         ("snapshots", "filters"): "object",
+        ("filters", "example"): "object",
     }
 )

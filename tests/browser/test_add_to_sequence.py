@@ -440,7 +440,7 @@ def test_a_service_that_does_not_respond_is_an_error(notebook: Notebook, respons
     with scripted(lambda _: script[0]) as service:
         notebook.run(connect_to(service, max_wait=1), MIXED, ADDING)
         widget = notebook.widget
-        expect_text(widget.get_by_role("alert"), re.compile("401|no response"))
+        expect_text(widget.get_by_role("alert"), re.compile("401|broke before the response"))
         script[0] = json(
             {"sequences": [{"id": "s", "name": "Back", "status": "active"}], "mailboxes": []}
         )

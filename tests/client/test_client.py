@@ -22,6 +22,7 @@ from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
     ConfigurationError,
+    ConnectionFailedError,
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
@@ -176,7 +177,7 @@ def test_an_empty_response_is_valid_for_writes_only() -> None:
     empty = respond(status=204, headers={"Content-Length": ""})
     with scripted(lambda _: empty) as service, connected(service) as client:
         assert client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
-        with pytest.raises(InvalidResponseError, match=r"204.*empty"):
+        with pytest.raises(InvalidResponseError, match=r"it is empty.*204"):
             client.read(spec.LIST_SEQUENCES)
 
 
@@ -197,7 +198,7 @@ def test_a_response_that_is_not_json_is_an_error() -> None:
     """An HTML response is an error that shows its status and beginning."""
     html = respond(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
     with scripted(lambda _: html) as service, connected(service) as client:
-        with pytest.raises(InvalidResponseError, match=r"200.*<html> <h1>Please log in") as caught:
+        with pytest.raises(InvalidResponseError, match=r"<html> <h1>Please log in.*200") as caught:
             client.read(spec.LIST_SEQUENCES)
     assert caught.value.status_code == 200
 
@@ -289,7 +290,27 @@ def test_error_statuses_become_exceptions(
     assert type(error) is kind
     assert error.status_code == status
     assert (error.retryable, error.may_have_acted) == (retryable, may_have_acted)
-    assert f"GET /lead-lists/l1: status {status}, 'Because.'" in str(error)
+    assert str(error).endswith(f". (GET /lead-lists/l1: {status}, Because.)")
+
+
+NOT_FOUND: list[tuple[spec.Endpoint, dict[str, str], str]] = [
+    (spec.GET_LEAD_LIST, {"id": "a b"}, "There is no lead list 'a b': check the id and base_url."),
+    (spec.GET_LEAD_LIST, {"id": "ada@x.example"}, "There is no lead list with this id: "),
+    (spec.GET_CONTACT_BY_EMAIL, {"email": "ada@x.example"}, "There is no contact with this email"),
+    (spec.LIST_SEQUENCES, {}, "The service has nothing at this address: check base_url."),
+]
+
+
+@pytest.mark.parametrize(("endpoint", "path", "sentence"), NOT_FOUND)
+def test_a_404_names_what_is_missing(
+    endpoint: spec.Endpoint, path: dict[str, str], sentence: str
+) -> None:
+    """The message begins with the missing object, and never shows an email address."""
+    with scripted(lambda _: json({}, 404)) as service, connected(service) as client:
+        with pytest.raises(NotFoundError) as caught:
+            client.read(endpoint, path=path)
+    assert str(caught.value).startswith(sentence)
+    assert "ada" not in str(caught.value)
 
 
 def test_all_reasons_of_a_422_are_kept() -> None:
@@ -607,3 +628,21 @@ def test_the_network_name_is_translated() -> None:
         "duplicate_profnet_urls": ["bluebook_url"],
         "in_exclusion_list_and_skipped": [{"email": None, "profnet_url": '"bluebook_url": x'}],
     }
+
+
+REFUSED_BY: list[tuple[Callable[[str], dict[str, Any]], str]] = [
+    (lambda url: {"base_url": url.replace("http", "https")}, "No secure connection to https://127"),
+    (lambda url: {"proxies": {"https": url}}, "The proxy refuses the connection to https://api."),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), REFUSED_BY)
+def test_messages_tell_proxies_and_certificates_apart(
+    options: Callable[[str], dict[str, Any]], sentence: str
+) -> None:
+    """The message says whether the proxy or the encryption prevents the connection."""
+    with scripted(lambda _: json({}, 407)) as service:
+        used = {"base_url": "https://api.example.com", **options(service.url)}
+        with Client(api_key="token", cache=None, backoff=0, **used) as client:
+            with pytest.raises(ConnectionFailedError, match=f"^{sentence}"):
+                client.read(spec.LIST_SEQUENCES)

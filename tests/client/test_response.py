@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach_frames import spec
 from outreach_frames.client.response import excerpt, load_json, status_error
 from outreach_frames.errors import InvalidResponseError, StatusError, ValidationFailedError
 
@@ -77,15 +78,15 @@ def test_an_excerpt_is_one_short_line() -> None:
 
 
 SAID: list[tuple[Any, str]] = [
-    ({"error": "Because."}, "'Because.'"),
-    ({"error": {"message": "Because.", "code": "no"}}, "'no: Because.'"),
-    ({"message": "Because."}, "'Because.'"),
-    ({"detail": "Because."}, "'Because.'"),
-    ({"detail": [{"loc": ["a"], "message": "Because."}]}, "'Because.'"),
-    ({"errors": ["One.", {"message": "Two."}]}, "'One.; Two.'"),
-    ({"errors": {"code": "no"}}, "'no'"),
-    (["One.", "Two."], "'One.; Two.'"),
-    ("Because.", "'Because.'"),
+    ({"error": "Because."}, "Because."),
+    ({"error": {"message": "Because.", "code": "no"}}, "no: Because."),
+    ({"message": "Because."}, "Because."),
+    ({"detail": "Because."}, "Because."),
+    ({"detail": [{"loc": ["a"], "message": "Because."}]}, "Because."),
+    ({"errors": ["One.", {"message": "Two."}]}, "One.; Two."),
+    ({"errors": {"code": "no"}}, "no"),
+    (["One.", "Two."], "One.; Two."),
+    ("Because.", "Because."),
     ({}, ""),
     (None, ""),
     (5, ""),
@@ -96,22 +97,23 @@ SAID: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("body", "said"), SAID)
 def test_the_services_own_words_are_shown(body: Any, said: str) -> None:
     """The message shows the service's words, whatever form the error's body has."""
-    error = status_error("GET /x", 400, orjson.dumps(body), retry_after=None, redact=str)
-    assert str(error).startswith(f"GET /x: status 400{', ' + said if said else ''}. The service")
+    error = status_error(spec.LIST_SEQUENCES, "GET /x", 400, orjson.dumps(body), redact=str)
+    assert str(error).startswith("The service cannot read the request: ")
+    assert str(error).endswith(f". (GET /x: 400{', ' + said if said else ''})")
 
 
 def test_a_body_that_is_not_json_is_quoted() -> None:
     """Text and HTML are shown in shortened form."""
-    error = status_error("GET /x", 502, b"<h1>Bad\nGateway</h1>", retry_after=None, redact=str)
-    assert "'<h1>Bad Gateway</h1>'" in str(error)
-    assert len(str(status_error("GET /x", 502, b"x" * 9999, retry_after=None, redact=str))) < 400
+    error = status_error(spec.LIST_SEQUENCES, "GET /x", 502, b"<h1>Bad\nGateway</h1>", redact=str)
+    assert str(error).endswith("(GET /x: 502, <h1>Bad Gateway</h1>)")
+    assert len(str(status_error(spec.LIST_SEQUENCES, "GET /x", 502, b"x" * 9999, redact=str))) < 400
 
 
 @pytest.mark.parametrize("entries", [None, "text", {"a": 1}, 5, [], [[]]])
 def test_malformed_validation_errors_are_accepted(entries: Any) -> None:
     """A 422 is a ValidationError, whatever form its reasons have."""
     body = orjson.dumps({"validation_errors": entries})
-    error = status_error("POST /x", 422, body, retry_after=None, redact=str)
+    error = status_error(spec.LIST_SEQUENCES, "POST /x", 422, body, redact=str)
     assert isinstance(error, ValidationFailedError)
     assert all(isinstance(problem.message, str) for problem in error.validation_errors)
     assert bool(error.validation_errors) is (entries not in (None, []))
@@ -122,7 +124,7 @@ def test_a_deeply_nested_error_is_read() -> None:
     deep = '{"error":' * 1000 + '"far"' + "}" * 1000
     for status, kind in ((422, ValidationFailedError), (400, StatusError)):
         body = f'{{"validation_errors": [{{"error_code": "near", "message": {deep}}}]}}'.encode()
-        error = status_error("POST /x", status, body, retry_after=None, redact=str)
+        error = status_error(spec.LIST_SEQUENCES, "POST /x", status, body, redact=str)
         assert isinstance(error, kind)
         assert error.status_code == status
 
@@ -131,7 +133,7 @@ def test_validation_errors_before_a_cut_are_kept() -> None:
     """If an error is too long, its complete validation errors are read."""
     problems = [{"error_code": f"code_{number}", "message": "x" * 50} for number in range(10)]
     body = orjson.dumps({"status": 422, "validation_errors": problems})
-    error = status_error("POST /x", 422, body[:-120], retry_after=None, redact=str)
+    error = status_error(spec.LIST_SEQUENCES, "POST /x", 422, body[:-120], redact=str)
     assert isinstance(error, ValidationFailedError)
     assert [one.error_code for one in error.validation_errors] == [f"code_{n}" for n in range(8)]
     assert "code_0: xxx" in str(error)

@@ -30,6 +30,19 @@ def test_the_table_has_every_filter() -> None:
     assert [None if cell is pd.NA else cell for cell in table["values"]] == known
     excludes = [one.excludes or "" for one in spec.FILTERS]
     assert table["excludes"].fillna("").tolist() == excludes
+    assert table["meaning"].fillna("").tolist() == [one.note for one in spec.FILTERS]
+    assert table.columns.tolist()[-3:] == ["excludes", "meaning", "example"]
+
+
+def test_every_example_can_be_searched(client: Client) -> None:
+    """The service accepts each filter's example, which is a known value if there are any."""
+    table = of.filters().set_index("name")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Nobody matches. Call", OutreachWarning)
+        for name, example in table["example"].items():
+            assert of.count_people({name: example}, client=client) >= 0
+    known = table.dropna(subset="values")
+    assert all(map(set.issuperset, map(set, known["values"]), map(set, known["example"])))
 
 
 def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:
@@ -118,6 +131,26 @@ def test_free_text_that_matches_nobody_is_explained(name: str) -> None:
                 read(search)
         assert of.explain_search(search).attrs["total"] == 0
     assert len(service.requests) == 4
+
+
+MISSPELT: list[tuple[dict[str, Any], str]] = [
+    ({"person_locations": ["Germny"]}, "person_locations='Germny'. Did you mean 'Germany'?"),
+    ({"company_industries": ["Telecom"]}, "Did you mean 'Telecommunications'?"),
+]
+
+
+@pytest.mark.parametrize(("search", "said"), MISSPELT)
+def test_free_text_is_compared_with_the_people_read_before(
+    client: Client, search: dict[str, Any], said: str
+) -> None:
+    """A text that matches nobody is compared with the values of earlier results."""
+    of.search_people(limit=500, client=client)
+    nobody_matches = {**search, "company_names": ["Nobody & Sons"]}
+    for read in (of.search_people, of.count_people):
+        with pytest.warns(OutreachWarning, match=r"Nobody matches.*explain_search") as caught:
+            read(nobody_matches, client=client)
+        assert said in str(caught[0].message)
+        assert "Sons" not in str(caught[0].message)
 
 
 def exact(request: Received) -> Reply:
@@ -232,6 +265,10 @@ def test_an_unknown_filter_suggests_similar_names(
         ) as e:
             function(person_title=["CEO"])
         assert "spec" not in str(e.value)
+        with pytest.raises(
+            InvalidInputError, match=r"mean 'person_titles' or 'person_title_exact_match'\? Call"
+        ):
+            function(title="CEO")
         with pytest.raises(InvalidInputError, match=r"takes client=\. Call"):
             function(clint=None, cleint=1)
         with pytest.raises(InvalidInputError, match=r"'xyzzy' .* takes .*client=\. Call of.filt"):

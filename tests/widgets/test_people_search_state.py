@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import COLUMNS
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_LIMIT,
     build_form,
@@ -24,7 +25,7 @@ from outreach_frames.widgets.people_search.state import (
     search_code,
     tidy_filters,
 )
-from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
+from outreach_frames.widgets.people_search.suggestions import MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 
 pytestmark = pytest.mark.long
@@ -93,9 +94,9 @@ def test_a_field_has_its_filters_facts() -> None:
 def test_a_new_filter_appears_by_itself() -> None:
     """A filter or group added to the interface appears in the form."""
     added = (
-        spec.Filter("company_moods", "array", "company", suggestions=("good", "bad")),
-        spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
-        spec.Filter("weather_is_fair", "boolean", "weather", note="as the service sees it"),
+        spec.Filter("company_moods", "company", suggestions=("good", "bad")),
+        spec.Filter("company_exclude_moods", "company", excludes="company_moods"),
+        spec.Filter("weather_is_fair", "weather", "boolean", note="as the service sees it"),
     )
     form = build_form((*spec.FILTERS, *added))
     assert form["order"][-3:] == [one.name for one in added]

@@ -134,11 +134,11 @@ def read_response(
 
 @dataclass(slots=True)
 class _Lists:
-    """The lists of skipped leads in a response."""
+    """What a response's lists of skipped leads say about each row."""
 
-    # {row: {status: detail}}; a row's first status is that of the first list with the row.
+    # Per row, the status and detail from each list that names it; the first list's come first.
     named: dict[int, dict[str, str]] = field(default_factory=dict)
-    # True if an entry matches no sent lead, or several.
+    # Whether any entry matches no sent lead, or more than one.
     is_inconsistent: bool = False
     # The rows listed as already in the sequence by their email or certain profile URL.
     certain: set[int] = field(default_factory=set)

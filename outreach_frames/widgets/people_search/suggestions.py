@@ -13,38 +13,15 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.resources.search_arguments import bare_domain
+from outreach_frames.resources.search_arguments import COLUMNS, bare_domain
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 MAX_SUGGESTIONS: Final = 300
 
 _TAKES: Final = f"{A_FRAME} of people, or a dict of filter names and lists of texts"
-_PLACES: Final = (
-    "location_details_country",
-    "location_details_state",
-    "location_details_city",
-    "location",
-)
 
 # pandas reads the lists of Parquet files as arrays.
 _LISTS: Final = (list, tuple, np.ndarray)
-
-# Columns of people or contacts whose values are suggested for a filter; `a.b` is the field `b` of
-# the objects in column `a`. An excluding filter uses the columns of the filter that it negates.
-COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "person_titles": ("title",),
-    "person_locations": _PLACES,
-    "company_locations": tuple(f"company_{place}" for place in _PLACES),
-    "company_names": ("company_name",),
-    "company_ids": ("company_id",),
-    "education_company_names": ("educations.school_name",),
-    "company_domains": ("company_website", "company_domain"),
-    "company_profnet_urls": ("company_profnet_url",),
-    "company_types": ("company_type",),
-    "company_sizes": ("company_size",),
-    "company_industries": ("company_industry",),
-    "company_shares_investors_with": ("company_name",),
-}
 
 
 def suggest(

@@ -268,7 +268,7 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
     content[47] ^= 1
     (tmp_path / "format.journal").write_bytes(content)
     for name, reported, excluded in (
-        ("none.journal", "there is no such file", "not found"),
+        ("none.journal", "not found", "not found"),
         (".", "is a folder", r"without\(\) cannot read .* as a table: The folder"),
         ("empty.journal", "not a journal", "is neither"),
         ("other.journal", "not a journal", "is neither"),

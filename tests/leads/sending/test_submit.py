@@ -437,7 +437,7 @@ class TestUnknown:
             port = free.getsockname()[1]
         with Client(f"http://127.0.0.1:{port}", "token", cache=None, backoff=0) as client:
             plan = make_plan(leads(2), "s1", chunk_size=1)
-            report = stopped(dataclasses.replace(plan, client=client), "no response")
+            report = stopped(dataclasses.replace(plan, client=client), "Nothing answers")
         assert column(report) == ["not_sent"] * 2
 
     def test_429(self) -> None:
