@@ -31,7 +31,7 @@ from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
-from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
+from outreach_frames.leads.statuses import ADDED, DRY_RUN_KINDS, INVALID, PRESENT, WOULD_SEND
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
         print_if_open(f"Each row with its outcome: {options.results}")
-    good = [ADDED, PRESENT, *([NOT_SENT] if options.dry_run else [])]
+    good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
@@ -83,7 +83,7 @@ def _check_results(folder: Path, *others: Path | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
+        results = {(folder / f"{kind}.csv").resolve() for kind in DRY_RUN_KINDS}
         replaced = [
             path for path in others if path is not None and expanded(path).resolve() in results
         ]
@@ -115,7 +115,8 @@ ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
     "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
-    "each row's outcome. The exit code is 4 if some rows were not added.",
+    "each row's outcome. The exit code is 4 if some rows were not added, or in a dry run if some "
+    "valid rows would not be sent.",
     (
         TABLE_FILE,
         SHEET_NAME,

@@ -72,8 +72,8 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Not sent: the run ended too early, or the service refused the mailbox.",
         "Repeat the call, with the same journal if you passed one.",
     ),
+    statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
 }
-DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
 FROM_JOURNAL: Final = Meaning(
     "The journal has no record of these rows.", "To send these rows, submit with the same journal."
 )
@@ -164,11 +164,12 @@ def report_card(
     where: str,
     notes: Sequence[str],
     error: Exception | None,
+    is_dry_run: bool,
     unsent: Meaning | None,
 ) -> Card:
     """Build the card of a report from its attributes; `unsent` is the meaning of `not_sent`."""
     return Card(
-        headline=_report_headline(rows, where, is_dry_run=unsent is DRY_RUN),
+        headline=_report_headline(rows, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
         facts=[
             _status_fact(rows, status, number, unsent)

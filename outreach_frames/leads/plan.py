@@ -77,7 +77,7 @@ class SubmissionPlan(PreparedLeads):
         progress : bool, optional
             Show a progress bar; by default for longer runs in a notebook or terminal.
         dry_run : bool
-            Send nothing, and do not change the journal.
+            Send nothing, and do not change the journal. Rows to send have the status `would_send`.
         client : Client, optional
             Another connection to the same service, for example with a new token; by default the
             plan's client.
@@ -350,7 +350,7 @@ def add_to_sequence(
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
-        Check and report without sending.
+        Check and report without sending. Rows to send have the status `would_send`.
     client : Client, optional
         By default the client of the last `connect`.
 

@@ -19,7 +19,7 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import DRY_RUN, FROM_JOURNAL, report_card
+from outreach_frames.leads.cards import FROM_JOURNAL, report_card
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
 from outreach_frames.leads.sending.records import Entry
@@ -45,7 +45,8 @@ class SubmissionReport(Result):
     """The outcome of each row of a submitted frame.
 
     `to_excel` writes the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if the
-    report has notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`.
+    report has notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`,
+    or in a dry run on the sheet `would_send`.
 
     Parameters
     ----------
@@ -153,7 +154,9 @@ class SubmissionReport(Result):
         """Write `added.csv`, `skipped.csv` and `failed.csv`, with each row in one of the files.
 
         `added.csv` has the rows with status `added` or `present`, `failed.csv` the rows with status
-        `invalid`, `rejected`, `unknown` or `not_sent`, and `skipped.csv` all other rows.
+        `invalid`, `rejected`, `unknown` or `not_sent`, and `skipped.csv` all other rows. The report
+        of a dry run also has `would_send.csv`, with the rows that a submission would send; other
+        reports empty a `would_send.csv` in the folder.
 
         Parameters
         ----------
@@ -174,7 +177,13 @@ class SubmissionReport(Result):
         InvalidInputError
             A file cannot be written, or a column has values that CSV cannot store.
         """
-        return write_csv_files(self._tables(), folder, excel=excel, index=self._has_labels)
+        tables, known = self._tables(), {"excel": excel, "index": self._has_labels}
+        place = write_csv_files(tables, folder, **known)
+        ready = statuses.WOULD_SEND
+        if ready not in tables and (place / f"{ready}.csv").exists():
+            # After a submission, the rows of an earlier dry run must not be sent again.
+            write_csv_files({ready: tables["added"].iloc[:0]}, place, **known)
+        return place
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         sheets = {"summary": self.summary()}
@@ -185,7 +194,7 @@ class SubmissionReport(Result):
         return sheets
 
     def _indexed(self) -> dict[str, bool]:
-        return dict.fromkeys(statuses.KINDS, self._has_labels)
+        return dict.fromkeys(statuses.DRY_RUN_KINDS, self._has_labels)
 
     @property
     def _has_labels(self) -> bool:
@@ -198,7 +207,9 @@ class SubmissionReport(Result):
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(columns)])
         kinds = self.rows["status"].map(statuses.kind_of)
-        return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
+        is_dry_run = self.dry_run or (kinds == statuses.WOULD_SEND).any()
+        names = statuses.DRY_RUN_KINDS if is_dry_run else statuses.KINDS
+        return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in names}
 
     def raise_for_error(self) -> SubmissionReport:
         """Raise `error` if there is an error, else return this report.
@@ -392,10 +403,11 @@ class SubmissionReport(Result):
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
-        where, unsent = f"for sequence {self.sequence_id}", DRY_RUN if self.dry_run else None
+        where, unsent = f"for sequence {self.sequence_id}", None
         if self._journal is not None:
             where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
         known: dict[str, Any] = {"notes": self.notes, "error": self.error}
+        known["is_dry_run"] = self.dry_run
         return report_card(self.rows, self.summary(), where=where, unsent=unsent, **known)
 
 

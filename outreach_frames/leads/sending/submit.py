@@ -62,7 +62,7 @@ def submit(
     """
     if dry_run or (journal is None and not len(plan.positions)):
         found = preview(plan, journal, client)
-        ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: the row would be sent."), None, 0)
+        ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
         entries = found.entries() | dict.fromkeys(found.found.rows.tolist(), ready)
         known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
         report = _report(plan, found.found.kept, entries, is_run=not dry_run, **known)

@@ -26,7 +26,6 @@ from outreach_frames.widgets.add_to_sequence.state import plan_arguments
 from outreach_frames.widgets.add_to_sequence.tables import (
     BEING_SENT,
     WAITING,
-    WOULD_BE_SENT,
     Outcomes,
 )
 
@@ -166,7 +165,7 @@ class Sender:
 
     def dry_run(self) -> Outcomes:
         """Return the outcomes of a dry run, which sends nothing."""
-        return self._expected(WOULD_BE_SENT)
+        return self._expected(statuses.WOULD_SEND)
 
     def mark_sent(self) -> Outcomes:
         """Mark the current plan as sent and return the outcomes so far."""
