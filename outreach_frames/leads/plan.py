@@ -166,7 +166,8 @@ def make_plan(
     Raises
     ------
     InvalidInputError
-        An argument is invalid. Invalid rows do not raise: they are in `.problems`.
+        An argument is invalid, or the account has no such sequence. Invalid rows do not raise:
+        they are in `.problems`.
     ConfigurationError
         `mailbox` is passed, but no service is connected.
     ServiceError
@@ -363,7 +364,8 @@ def add_to_sequence(
     Raises
     ------
     InvalidInputError
-        An argument is invalid, or the journal is unusable; nothing was sent.
+        An argument is invalid, the account has no such sequence, or the journal is unusable;
+        nothing was sent.
     ServiceError
         The account's mailboxes could not be listed, which `mailbox` requires; nothing was sent.
 
