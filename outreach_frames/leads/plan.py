@@ -31,7 +31,8 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
 from outreach_frames.leads.prepared import PreparedLeads
-from outreach_frames.leads.sending.report import SubmissionReport, warn_of_own_columns
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit
 from outreach_frames.tables.value_text import TEXT
 

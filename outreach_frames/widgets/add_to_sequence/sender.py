@@ -19,7 +19,8 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending.journal_file import JournalPlace, locate
-from outreach_frames.leads.sending.report import SubmissionReport, make_rows
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
