@@ -107,6 +107,23 @@ def test_a_dry_run_sends_nothing(
     assert "Nothing was sent" in capsys.readouterr().out
 
 
+def test_clean_repairs_cells(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --clean, a message names the option; with it, the repaired address is sent."""
+    path = leads_file(tmp_path, "Rui <cli.rui@brightforge.example>")
+    command = ["add-leads", str(path), "--sequence", sequence]
+    assert main(command) == 4
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Pass --clean to send 'cli.rui@brightforge.example'. (1 row)" in shown
+    results = tmp_path / "results"
+    with pytest.warns(OutreachWarning, match="repaired 1 cell"):
+        assert main([*command, "--clean", "--results", str(results)]) == 0
+    assert "cli.rui@brightforge.example" in {lead["email"] for lead in sandbox.leads(sequence)}
+    added = pd.read_csv(results / "added.csv")
+    assert added["email"].tolist() == ["cli.rui@brightforge.example"]
+
+
 def test_a_dry_run_reports_recorded_outcomes(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:

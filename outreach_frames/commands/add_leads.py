@@ -52,6 +52,7 @@ def _run(options: argparse.Namespace) -> int:
                 leads_distribution=options.leads_distribution,
                 mailboxes=options.mailboxes,
                 chunk_size=options.chunk_size,
+                clean=options.clean,
                 journal=options.journal,
                 dry_run=options.dry_run,
             )
@@ -166,6 +167,12 @@ ADD_LEADS: Final = Command(
             default=spec.MAX_LEADS_PER_REQUEST,
             metavar="N",
             help="leads per request, at most %(default)s (%(default)s)",
+        ),
+        option(
+            "--clean",
+            action="store_true",
+            help="repair cells with exactly one address or profile URL, such as "
+            "'Rui <rui@x.example>'",
         ),
         option(
             "--journal",

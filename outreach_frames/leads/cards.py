@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.card import Card, Details, Fact
@@ -123,11 +124,21 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
+        *_optional_facts(plan),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
         *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none (the service runs all checks)"),
     ]
+
+
+def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield the number of leads without an email, and of cleaned cells, if there are any."""
+    if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
+        yield Fact("Without an email", f"{plural(lacking, 'lead')}, whose activity cannot be read")
+    if plan.cleaned:
+        cells = ", ".join(f"{name} {cells:,}" for name, cells in plan.cleaned.items())
+        yield Fact("Cleaned cells", cells)
 
 
 def _sequence(plan: PreparedLeads) -> str:

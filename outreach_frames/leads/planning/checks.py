@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,15 +13,18 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import PLACEHOLDERS, quoted
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
+    KEYS,
     MAILBOX,
     OVERRIDES,
     PROFNET_URL,
@@ -68,6 +71,8 @@ class Problem(NamedTuple):
     message: str
 
 
+# Per identifier: the repair of a text that is invalid.
+_REPAIRS: Final = {EMAIL: syntax.repair_email, PROFNET_URL: syntax.repair_url}
 # Per field: a fast check of a whole column, and the full check of texts that fail it.
 _CHECKS: Final = {
     EMAIL: (syntax.is_simple_email, syntax.email_problem),
@@ -76,7 +81,7 @@ _CHECKS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckedRows:
     """The rows of a frame as text by field, with their problems."""
 
@@ -91,6 +96,20 @@ class CheckedRows:
     # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
+
+    @cached_property
+    def keys(self) -> pa.RecordBatch:
+        """Each row's normalised email and profile URL; missing without valid identifiers."""
+        missing = pa.nulls(len(self.is_identified), TEXT)
+        is_identified = pa.array(self.is_identified)
+        return pa.RecordBatch.from_pydict(
+            {
+                field: pc.if_else(is_identified, key(self.identifiers[field]), missing)
+                if field in self.identifiers
+                else missing
+                for field, key in KEYS.items()
+            }
+        )
 
 
 def check_rows(
@@ -182,14 +201,57 @@ def _identifier(column: _Column) -> pa.Array:
         placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
-    is_simple, find_problem = _CHECKS[column.field]
+    for row, message, repaired in _invalid_texts(texts, column.field):
+        advice = (
+            f" Pass clean=True to send {quoted(repaired)}; of.keys.{column.field} repairs a column."
+        )
+        advice = "" if repaired is None else advice
+        column.report(row, f"invalid_{column.field}", f"{message}{advice}")
+    return texts
+
+
+def _invalid_texts(texts: pa.Array, field: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the row, error message and repaired text, if any, of each invalid text."""
+    is_simple, find_problem = _CHECKS[field]
     not_simple = pc.invert(is_simple(texts)).fill_null(False)
-    # Cache the full check, which is slow.
-    find_problem = cache(find_problem)
+    # Cache the full check and the repair, which are slow.
+    find_problem, repair = cache(find_problem), cache(_REPAIRS.get(field, lambda _: None))
     for row, text in zip(_rows(not_simple), texts.filter(not_simple).to_pylist(), strict=True):
         if message := find_problem(text):
-            column.report(row, f"invalid_{column.field}", message)
-    return texts
+            yield row, message, repair(text)
+
+
+def repair_identifiers(
+    frame: pd.DataFrame, mapping: LeadMapping, *, clean: bool
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """If `clean`, repair invalid cells with exactly one email or profile URL, and warn of them.
+
+    Return the repaired frame, and the number of repaired cells by field.
+    """
+    counts = dict[str, int]()
+    if not clean:
+        return frame, counts
+    frame = frame.copy(deep=False)
+    for field, column in mapping.identifiers.items():
+        texts = strip_texts(column_texts(frame[column]).texts)
+        found = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
+        if found:
+            cells = frame[column]
+            # A categorical column does not accept new values.
+            cells = cells.copy() if is_string_dtype(cells.dtype) else cells.astype("str")
+            cells.iloc[list(found)] = pd.Index(list(found.values()))
+            frame[column] = cells.array
+            counts[field] = len(found)
+    if counts:
+        cells_of = (
+            f"{plural(cells, 'cell')} of {quoted(mapping.identifiers[field])}"
+            for field, cells in counts.items()
+        )
+        warn(
+            f"clean=True repaired {' and '.join(cells_of)}. The plan's or report's frame has the "
+            "repaired texts."
+        )
+    return frame, counts
 
 
 def _drop_weak_urls(

@@ -254,6 +254,37 @@ def test_a_journal_without_the_sequence_s_id(client: Client, tmp_path: Path) -> 
         add(frame, client, path, **settings)
 
 
+def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> None:
+    """With clean=True, a raw text is the person of its repaired text, also from a journal."""
+    raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
+    repaired = [email("d"), email("z")]
+    assert statuses(add(raw, client, path)) == ["invalid"] * 2
+    dry = add(raw, client, path, clean=True, dry_run=True)
+    assert statuses(dry) == ["added", "would_send"]
+    made = add(raw, client, path, clean=True)
+    assert statuses(made) == ["added"] * 2
+    assert made.rows["attempts"].tolist() == [1, 1]
+    assert made.frame["email"].tolist() == repaired
+    again = add(frame_of([(one, None) for one in repaired]), client, path)
+    assert again.rows["sent_at"].equals(made.rows["sent_at"])
+    with pytest.warns(OutreachWarning, match="repaired 2 cells"):
+        read = raw.outreach.report(journal=path, clean=True)
+    assert read.rows["sent_at"].equals(made.rows["sent_at"])
+    assert read.frame["email"].tolist() == repaired
+    assert statuses(raw.outreach.report(journal=path)) == ["invalid"] * 2
+
+
+def test_a_cleaned_unknown_row_is_resent_once(client: Client, tmp_path: Path) -> None:
+    """retry_unknown sends the repaired text again, also after a repeated call."""
+    raw = frame_of([(f"Bo <{email('b')}>", None)])
+    report = add(raw, client, tmp_path / "j", clean=True)
+    assert statuses(report) == ["unknown"]
+    memory.clear()
+    again = add(raw, client, tmp_path / "j", clean=True)
+    assert again.rows["attempts"].tolist() == [1]
+    assert again.retry_unknown().rows["attempts"].tolist() == [2]
+
+
 def test_reading_changes_no_file(path: Path) -> None:
     """Reading a journal creates, changes and locks no file, and works in a read-only folder."""
     path.with_name(f"{path.name}.lock").unlink()

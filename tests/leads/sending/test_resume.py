@@ -153,7 +153,7 @@ def test_an_invalid_row_links_its_person(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OutreachWarning)
                 report = frame.outreach.add_to_sequence(
-                    "s", journal=journal, client=client, **options
+                    "s1", journal=journal, client=client, **options
                 )
         assert [len(each) for each in sent(service)] == [1]
         is_recorded = len(journals) > 1
