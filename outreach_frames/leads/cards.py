@@ -133,12 +133,11 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
 
 
 def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
-    """Yield the number of leads without an email, and of cleaned cells, if there are any."""
+    """Yield the number of leads without an email, and of repaired cells, if there are any."""
     if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
         yield Fact("Without an email", f"{plural(lacking, 'lead')}, whose activity cannot be read")
-    if plan.cleaned:
-        cells = ", ".join(f"{name} {cells:,}" for name, cells in plan.cleaned.items())
-        yield Fact("Cleaned cells", cells)
+    if plan.repaired:
+        yield Fact("Repaired", plan.repaired)
 
 
 def _sequence(plan: PreparedLeads) -> str:

@@ -202,13 +202,13 @@ def make_plan(
         overrides=overrides,
         mailbox=mailbox,
     )
-    frame, cleaned = repair_identifiers(frame, mapping, clean=clean)
+    frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     account = None if mailbox is None else look_up_mailboxes(connect.resolve(client))
     return _plan(
         frame,
         check_rows(frame, mapping, account),
         earlier_keys,
-        cleaned=cleaned,
+        repaired=repaired,
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
@@ -478,9 +478,9 @@ def report(
         frame, email=email, profnet_url=profnet_url, data=None, overrides=None, mailbox=None
     )
     warn_of_own_columns(frame)
-    frame, cleaned = repair_identifiers(frame, mapping, clean=clean)
+    frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
-    plan = _plan(frame, check_rows(frame, mapping), (), client=client, cleaned=cleaned, **target)
+    plan = _plan(frame, check_rows(frame, mapping), (), client=client, repaired=repaired, **target)
     return read_report(plan, journal)
 
 

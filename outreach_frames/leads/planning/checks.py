@@ -71,13 +71,11 @@ class Problem(NamedTuple):
     message: str
 
 
-# Per identifier: the repair of a text that is invalid.
-_REPAIRS: Final = {EMAIL: syntax.repair_email, PROFNET_URL: syntax.repair_url}
-# Per field: a fast check of a whole column, and the full check of texts that fail it.
+# Per field: a fast check of a column, the full check of texts that fail it, and their repair.
 _CHECKS: Final = {
-    EMAIL: (syntax.is_simple_email, syntax.email_problem),
-    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
-    MAILBOX: (syntax.is_simple_email, syntax.email_problem),
+    EMAIL: (syntax.is_simple_email, syntax.email_problem, syntax.repair_email),
+    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem, syntax.repair_url),
+    MAILBOX: (syntax.is_simple_email, syntax.email_problem, lambda _text: None),
 }
 
 
@@ -203,19 +201,18 @@ def _identifier(column: _Column) -> pa.Array:
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     for row, message, repaired in _invalid_texts(texts, column.field):
         advice = (
-            f" Pass clean=True to send {quoted(repaired)}; of.keys.{column.field} repairs a column."
+            f"Pass clean=True to send {quoted(repaired)}; of.keys.{column.field} repairs a column."
         )
-        advice = "" if repaired is None else advice
-        column.report(row, f"invalid_{column.field}", f"{message}{advice}")
+        found = message if repaired is None else f"{message} {advice}"
+        column.report(row, f"invalid_{column.field}", found)
     return texts
 
 
 def _invalid_texts(texts: pa.Array, field: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the row, error message and repaired text, if any, of each invalid text."""
-    is_simple, find_problem = _CHECKS[field]
+    is_simple, *slow = _CHECKS[field]
     not_simple = pc.invert(is_simple(texts)).fill_null(False)
-    # Cache the full check and the repair, which are slow.
-    find_problem, repair = cache(find_problem), cache(_REPAIRS.get(field, lambda _: None))
+    find_problem, repair = map(cache, slow)
     for row, text in zip(_rows(not_simple), texts.filter(not_simple).to_pylist(), strict=True):
         if message := find_problem(text):
             yield row, message, repair(text)
@@ -223,16 +220,14 @@ def _invalid_texts(texts: pa.Array, field: str) -> Iterator[tuple[int, str, str 
 
 def repair_identifiers(
     frame: pd.DataFrame, mapping: LeadMapping, *, clean: bool
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """If `clean`, repair invalid cells with exactly one email or profile URL, and warn of them.
+) -> tuple[pd.DataFrame, str]:
+    """Repair invalid cells with exactly one email or profile URL, if `clean`, and warn of them.
 
-    Return the repaired frame, and the number of repaired cells by field.
+    Return the repaired frame, and a text with the number of repaired cells.
     """
-    counts = dict[str, int]()
-    if not clean:
-        return frame, counts
+    counts: list[str] = []
     frame = frame.copy(deep=False)
-    for field, column in mapping.identifiers.items():
+    for field, column in mapping.identifiers.items() if clean else ():
         texts = strip_texts(column_texts(frame[column]).texts)
         found = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
         if found:
@@ -241,17 +236,11 @@ def repair_identifiers(
             cells = cells.copy() if is_string_dtype(cells.dtype) else cells.astype("str")
             cells.iloc[list(found)] = pd.Index(list(found.values()))
             frame[column] = cells.array
-            counts[field] = len(found)
-    if counts:
-        cells_of = (
-            f"{plural(cells, 'cell')} of {quoted(mapping.identifiers[field])}"
-            for field, cells in counts.items()
-        )
-        warn(
-            f"clean=True repaired {' and '.join(cells_of)}. The plan's or report's frame has the "
-            "repaired texts."
-        )
-    return frame, counts
+            counts.append(f"{plural(len(found), 'cell')} of {quoted(column)}")
+    repaired = " and ".join(counts)
+    if repaired:
+        warn(f"clean=True repaired {repaired}. The plan's or report's frame has the sent texts.")
+    return frame, repaired
 
 
 def _drop_weak_urls(

@@ -189,18 +189,14 @@ def _only_key(text: str, reading: Reading, key_of: Callable[[str], str]) -> str:
     if len(keys) != 1 or is_broken:
         return ""
     words = ["<", *_BRACKET.sub(r" \g<0> ", plain_text(text)).split(), ">"]
-    places = [at for at, word in enumerate(words) if key_of(_bare(word)) == keys[0]]
+    bare = [_MAILTO.sub(r"\1", word.strip(_PUNCTUATION)) for word in words]
+    places = [at for at, text in enumerate(bare) if key_of(text) == keys[0]]
     is_apart = all(
         (words[at - 1][-1] in _DELIMITERS or _URL_START.match(words[at]))
         and (words[at][-1] in _DELIMITERS or words[at + 1][0] in _DELIMITERS)
         for at in places
     )
     return keys[0] if places and is_apart else ""
-
-
-def _bare(word: str) -> str:
-    """Remove the punctuation around an identifier, and `mailto:`."""
-    return _MAILTO.sub(r"\1", word.strip(_PUNCTUATION))
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ from outreach_frames.leads.sending.rows import OUTCOME_COLUMNS, own_columns, typ
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, text_names
 
-_OTHER_SHEETS: Final = ("summary", "notes")
+_SHEETS: Final = ("summary", "notes")
 
 
 class SubmissionReport(Result):
@@ -216,12 +216,10 @@ class SubmissionReport(Result):
         # The detail comes last, so that the next cell does not hide a long detail.
         tables = self._tables(("status", "error_code", "detail"), by=by)
         # An undocumented status may be called like another sheet.
-        tables = {
-            f"{name} rows" if name in _OTHER_SHEETS else name: tables[name] for name in tables
-        }
-        sheets = {_OTHER_SHEETS[0]: self.summary(), **tables}
+        tables = {name if name not in _SHEETS else f"{name} rows": tables[name] for name in tables}
+        sheets = {"summary": self.summary(), **tables}
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
-            sheets[_OTHER_SHEETS[1]] = pd.DataFrame({"note": notes})
+            sheets["notes"] = pd.DataFrame({"note": notes})
         index = dict.fromkeys(tables, self._has_labels)
         return write_sheets(sheets, path, index=index, tz=tz, progress=progress)
 

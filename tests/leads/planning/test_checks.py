@@ -722,7 +722,7 @@ def test_clean_sends_the_only_identifier_of_a_cell(dtype: Any) -> None:
         assert list(plan.frame) == list(frame)
         assert plan.problems.empty
         assert [lead[column] for lead in plan.leads([0, 1])] == [expected] * 2
-        assert f"{column} {len(cells)}" in repr(plan)
+        assert f"{len(cells)} cells of '{column}'" in repr(plan)
         pd.testing.assert_frame_equal(labelled, before)
         problems = frame.outreach.validate()
         advice = f"Pass clean=True to send {expected!r}; of.keys.{column} repairs a column."
@@ -749,7 +749,7 @@ def test_clean_leaves_valid_cells() -> None:
     plan, plain = (make_plan(frame, SEQUENCE, clean=clean) for clean in (True, False))
     assert plan.frame.equals(frame)
     assert list(plan.payloads()) == list(plain.payloads())
-    assert "Cleaned" not in repr(plan)
+    assert "Repaired" not in repr(plan)
 
 
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True), st.sampled_from(["Rui <{}>", "mailto:{}"]))
