@@ -118,7 +118,8 @@ def _why_not(search: _Search) -> str:
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
-    if search.has_ended:
+    # Read in this order: an abandoned search may still find the sequence.
+    if search.has_ended and search.found is None:
         close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MAX_COMPARED]])
         lacking = f"The account has no sequence with the id {sequence_id!r}.{close}"
         if search.is_complete and search.seen:

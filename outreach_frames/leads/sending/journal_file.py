@@ -297,11 +297,8 @@ class JournalFile:
         if stored is None:
             raise sqlite3.DatabaseError("its submission is missing")
         self.sequence_id = stored.get(SEQUENCE_ID)
-        changed = [
-            part
-            for part, value in submission.items()
-            if part != SEQUENCE_ID and stored.get(part) != value
-        ]
+        compared = stored | {SEQUENCE_ID: submission.get(SEQUENCE_ID)}
+        changed = [part for part, value in submission.items() if compared.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
