@@ -124,8 +124,8 @@ def _why_not(search: _Search) -> str:
         lacking = f"The account has no sequence with the id {sequence_id!r}.{close}"
         if search.is_complete and search.seen:
             raise InvalidInputError(
-                f"{lacking} Pass an id from of.sequences(), which lists all sequences of the "
-                "connected account. Nothing was sent."
+                f"{lacking} of.sequences() lists all sequences of the connected account, with "
+                "their ids. Nothing was sent."
             )
         warn(f"{lacking} The list may be incomplete: check the id with of.sequences().")
         return "the id is not among the account's sequences"
