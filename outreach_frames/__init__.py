@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from outreach_frames.history.compare import compare_people
     from outreach_frames.history.snapshots import snapshot_people, snapshots
     from outreach_frames.leads.sending.report import last_report
+    from outreach_frames.leads.sending.rows import read_journal
     from outreach_frames.personal_data import clear_cache, forget
     from outreach_frames.service_check import check
     from outreach_frames.tables.interchange import FrameLike
@@ -67,6 +68,7 @@ __all__ = [
     "mailboxes",
     "outreach",
     "plots",
+    "read_journal",
     "read_prospects",
     "sandbox",
     "save_filters",
@@ -90,6 +92,7 @@ _LAZY_MEMBERS = {
     "export_people": "export.people",
     "forget": "personal_data",
     "last_report": "leads.sending.report",
+    "read_journal": "leads.sending.rows",
     "read_prospects": "files.read",
     "sending_capacity": "analysis.capacity",
     "snapshot_people": "history.snapshots",

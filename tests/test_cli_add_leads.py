@@ -107,6 +107,23 @@ def test_a_dry_run_sends_nothing(
     assert "Nothing was sent" in capsys.readouterr().out
 
 
+def test_clean_repairs_cells(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --clean, a message names the option; with it, the repaired address is sent."""
+    path = leads_file(tmp_path, "Rui <cli.rui@brightforge.example>")
+    command = ["add-leads", str(path), "--sequence", sequence]
+    assert main(command) == 4
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Pass --clean to send 'cli.rui@brightforge.example'. (1 row)" in shown
+    results = tmp_path / "results"
+    with pytest.warns(OutreachWarning, match="repaired 1 cell"):
+        assert main([*command, "--clean", "--results", str(results)]) == 0
+    assert "cli.rui@brightforge.example" in {lead["email"] for lead in sandbox.leads(sequence)}
+    added = pd.read_csv(results / "added.csv")
+    assert added["email"].tolist() == ["cli.rui@brightforge.example"]
+
+
 def test_a_dry_run_reports_recorded_outcomes(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:
@@ -122,7 +139,23 @@ def test_a_dry_run_reports_recorded_outcomes(
     assert main(["add-leads", str(both), *command, "--dry-run"]) == 0
     assert (journal.read_bytes(), len(sandbox.leads(sequence))) == (content, before)
     assert pd.read_csv(results / "added.csv")["email"].tolist() == ["CLI.six@brightforge.example"]
-    assert pd.read_csv(results / "failed.csv")["status"].tolist() == ["not_sent"]
+    assert pd.read_csv(results / "would_send.csv")["status"].tolist() == ["would_send"]
+    assert pd.read_csv(results / "failed.csv").empty
+
+
+def test_a_dry_run_exits_with_0_if_all_valid_rows_would_be_sent(
+    tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Invalid rows are listed and keep the code 0; a valid row that is not sent gives 4."""
+    results, email = tmp_path / "results", "cli.nine@brightforge.example"
+    options = ["--sequence", sequence, "--dry-run", "--results", str(results)]
+    assert main(["add-leads", str(leads_file(tmp_path, email, "n/a")), *options]) == 0
+    assert "invalid" in capsys.readouterr().out
+    assert pd.read_csv(results / "failed.csv")["status"].tolist() == ["invalid"]
+    assert main(["add-leads", str(leads_file(tmp_path, email, email.upper())), *options]) == 4
+    (results / "would_send.csv").write_text(f"email\n{email}\n")
+    assert main(["add-leads", str(results / "would_send.csv"), *options]) == 2
+    assert "would replace" in capsys.readouterr().err
 
 
 def test_a_journal_makes_the_second_run_send_nothing(

@@ -251,7 +251,8 @@ def statuses_page() -> str:
     text += (
         "The column ``status`` of a :py:obj:`SubmissionReport`. A row is ``added`` only if the "
         "service's own counts prove it. A row with a status of kind *failed* needs your "
-        "attention. The status of leads in an undocumented list of skipped leads is the name of "
+        "attention. Rows are ``would_send`` only in a dry run. The status of leads in an "
+        "undocumented list of skipped leads is the name of "
         "that list. :doc:`/how-to/sequence` explains why a row is unknown.\n\n"
     )
     rows = [

@@ -163,6 +163,7 @@ TASKS: Final = (
             "df.outreach.report",
             "SubmissionReport",
             "of.last_report",
+            "of.read_journal",
             "of.field_name",
         ),
     ),

@@ -31,7 +31,7 @@ from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import add_to_sequence
-from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
+from outreach_frames.leads.statuses import ADDED, DRY_RUN_KINDS, INVALID, PRESENT, WOULD_SEND
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
         print_if_open(f"Each row with its outcome: {options.results}")
-    good = [ADDED, PRESENT, *([NOT_SENT] if options.dry_run else [])]
+    good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
@@ -78,7 +78,7 @@ def _check_results(folder: Path, *others: Path | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
+        results = {(folder / f"{kind}.csv").resolve() for kind in DRY_RUN_KINDS}
         replaced = [
             path for path in others if path is not None and expanded(path).resolve() in results
         ]
@@ -104,13 +104,16 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     return mapping or None
 
 
-_PASSED: Final = ["mailbox", "leads_distribution", "mailboxes", "chunk_size", "journal", "dry_run"]
+_PASSED: Final = (
+    *("mailbox", "leads_distribution", "mailboxes", "chunk_size", "clean", "journal", "dry_run"),
+)
 
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
     "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
-    "each row's outcome. The exit code is 4 if some rows were not added.",
+    "each row's outcome. The exit code is 4 if some rows were not added, or in a dry run if some "
+    "valid rows would not be sent.",
     (
         *TABLE_FILE,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),

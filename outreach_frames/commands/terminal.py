@@ -28,7 +28,7 @@ _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailbox|mailboxes"
-    "|chunk_size|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
+    "|chunk_size|clean|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
     "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
 )
 _COMMANDS: Final = {
@@ -67,6 +67,7 @@ _PHRASES: Final = (
     (r"\bSee the people in \..*", "As files: --out FILE, and --accounts FILE for the companies."),
     (r"\bThe tables: \..*", "As files: --out FILE."),
     (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
+    (r"; of\.keys\.\w+ repairs a column", ""),
     (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),
     (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
     (r" of max_wait=\S+ remain\b", " of waiting remain"),

@@ -235,7 +235,7 @@ def _sheet_names(names: Iterable[str]) -> list[str]:
     """
     taken: dict[str, str] = {}
     for name in names:
-        base = name.translate(_NOT_IN_SHEET_NAMES).strip("'")[:_MAX_SHEET_NAME] or "Sheet"
+        base = name.translate(_NOT_IN_SHEET_NAMES)[:_MAX_SHEET_NAME].strip("'") or "Sheet"
         base = f"{base}_" if base.lower() == "history" else base
         free, number = base, 1
         while free.lower() in taken:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -31,10 +30,6 @@ class Result(ABC):
     def _sheets(self) -> dict[str, pd.DataFrame]:
         """Return the tables that `to_excel` writes, by sheet name."""
         return {**self._tables(), "summary": self.summary()}
-
-    def _indexed(self) -> Mapping[str, bool]:
-        """Map sheet names to whether the index is written; other sheets use the default."""
-        return {}
 
     def to_csv(self, folder: str | Path) -> Path:
         """Write each table to a CSV file with the table's name.
@@ -79,8 +74,7 @@ class Result(ABC):
         InvalidInputError
             The file cannot be written, or a table has more rows than a sheet holds.
         """
-        sheets, index = self._sheets(), self._indexed()
-        return write_sheets(sheets, path, index=index, tz=tz, progress=progress)
+        return write_sheets(self._sheets(), path, tz=tz, progress=progress)
 
     def __repr__(self) -> str:
         return as_text(self._card())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.card import Card, Details, Fact
@@ -72,8 +73,8 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Not sent: the run ended too early, or the service refused the mailbox.",
         "Repeat the call, with the same journal if you passed one.",
     ),
+    statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
 }
-DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
 FROM_JOURNAL: Final = Meaning(
     "The journal has no record of these rows.", "To send these rows, submit with the same journal."
 )
@@ -123,11 +124,20 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
+        *_optional_facts(plan),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
         *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none (the service runs all checks)"),
     ]
+
+
+def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield the number of leads without an email, and of repaired cells, if there are any."""
+    if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
+        yield Fact("Without an email", f"{plural(lacking, 'lead')}, whose activity cannot be read")
+    if plan.repaired:
+        yield Fact("Repaired", plan.repaired)
 
 
 def _sequence(plan: PreparedLeads) -> str:
@@ -164,11 +174,12 @@ def report_card(
     where: str,
     notes: Sequence[str],
     error: Exception | None,
+    is_dry_run: bool,
     unsent: Meaning | None,
 ) -> Card:
     """Build the card of a report from its attributes; `unsent` is the meaning of `not_sent`."""
     return Card(
-        headline=_report_headline(rows, where, is_dry_run=unsent is DRY_RUN),
+        headline=_report_headline(rows, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
         facts=[
             _status_fact(rows, status, number, unsent)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client import connect
@@ -20,11 +19,10 @@ from outreach_frames.common.card import as_html, as_text
 from outreach_frames.common.pandas_versions import snapshot
 from outreach_frames.identity.persons import first_rows, first_valid_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
-from outreach_frames.leads.planning.checks import CheckedRows, check_rows
+from outreach_frames.leads.planning.checks import CheckedRows, check_rows, repair_identifiers
 from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL_COLUMN,
-    KEYS,
     PROFNET_URL_COLUMN,
     read_chunk_size,
     read_mapping,
@@ -32,9 +30,9 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
 from outreach_frames.leads.prepared import PreparedLeads
-from outreach_frames.leads.sending.report import SubmissionReport, warn_of_own_columns
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit
-from outreach_frames.tables.value_text import TEXT
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
@@ -78,7 +76,7 @@ class SubmissionPlan(PreparedLeads):
         progress : bool, optional
             Show a progress bar; by default for longer runs in a notebook or terminal.
         dry_run : bool
-            Send nothing, and do not change the journal.
+            Send nothing, and do not change the journal. Rows to send have the status `would_send`.
         client : Client, optional
             Another connection to the same service, for example with a new token; by default the
             plan's client.
@@ -123,6 +121,7 @@ def make_plan(
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+    clean: bool = False,
     client: Client | None = None,
     earlier_keys: tuple[pa.RecordBatch, ...] = (),
 ) -> SubmissionPlan:
@@ -154,6 +153,9 @@ def make_plan(
         cell.
     chunk_size : int
         Leads per request, at most 250.
+    clean : bool
+        Repair invalid cells with exactly one email or profile URL, such as `Rui <rui@x.example>`.
+        The repaired text is sent, and is in `.frame`.
     client : Client, optional
         The connection that sends the plan; by default the client of the last `connect`. Planning
         works without a connection, unless you pass `mailbox`.
@@ -168,7 +170,8 @@ def make_plan(
     Raises
     ------
     InvalidInputError
-        An argument is invalid. Invalid rows do not raise: they are in `.problems`.
+        An argument is invalid, or the account has no such sequence. Invalid rows do not raise:
+        they are in `.problems`.
     ConfigurationError
         `mailbox` is passed, but no service is connected.
     ServiceError
@@ -201,11 +204,13 @@ def make_plan(
         overrides=overrides,
         mailbox=mailbox,
     )
+    frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     account = None if mailbox is None else look_up_mailboxes(connect.resolve(client))
     return _plan(
         frame,
         check_rows(frame, mapping, account),
         earlier_keys,
+        repaired=repaired,
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
@@ -221,8 +226,7 @@ def _plan(
     **target: Any,
 ) -> SubmissionPlan:
     """Plan the first valid row of each person."""
-    keys = _keys(checked)
-    persons = first_rows(person_numbers([keys, *earlier_keys]))[: len(frame)]
+    persons = first_rows(person_numbers([checked.keys, *earlier_keys]))[: len(frame)]
     kept = first_valid_rows(persons, checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
     positions.setflags(write=False)
@@ -230,7 +234,7 @@ def _plan(
         **target,
         positions=positions,
         checked=checked,
-        keys=keys,
+        keys=checked.keys,
         earlier_keys=earlier_keys,
         kept=kept,
         _frame=_snapshot(frame),
@@ -248,6 +252,7 @@ def validate(
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+    clean: bool = False,
 ) -> pd.DataFrame:
     """Check a frame's rows against the service's rules for leads; nothing is sent.
 
@@ -255,7 +260,7 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size
+    email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size, clean
         As for `df.outreach.plan`. Of mailboxes, only the syntax is checked.
 
     Returns
@@ -290,6 +295,7 @@ def validate(
         overrides=overrides,
         mailbox=mailbox,
     )
+    frame, _ = repair_identifiers(frame, mapping, clean=clean)
     return check_rows(frame, mapping).problems
 
 
@@ -305,6 +311,7 @@ def add_to_sequence(
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+    clean: bool = False,
     journal: str | Path | None = None,
     progress: bool | None = None,
     dry_run: bool = False,
@@ -346,6 +353,10 @@ def add_to_sequence(
         cell.
     chunk_size : int
         Leads per request, at most 250.
+    clean : bool
+        Repair invalid cells with exactly one email or profile URL, such as `Rui <rui@x.example>`:
+        the key of `of.keys` is sent, and is in the report's frame. A warning counts these cells. A
+        cell with several addresses is not repaired.
     journal : str or Path, optional
         A file that records what was sent. To resume an interrupted run, repeat the call with the
         same journal. You may correct and add rows. Rows of people who were added or skipped are not
@@ -353,7 +364,7 @@ def add_to_sequence(
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
-        Check and report without sending.
+        Check and report without sending. Rows to send have the status `would_send`.
     client : Client, optional
         By default the client of the last `connect`.
 
@@ -366,7 +377,8 @@ def add_to_sequence(
     Raises
     ------
     InvalidInputError
-        An argument is invalid, or the journal is unusable; nothing was sent.
+        An argument is invalid, the account has no such sequence, or the journal is unusable;
+        nothing was sent.
     ServiceError
         The account's mailboxes could not be listed, which `mailbox` requires; nothing was sent.
 
@@ -402,6 +414,7 @@ def add_to_sequence(
         leads_distribution=leads_distribution,
         mailboxes=mailboxes,
         chunk_size=chunk_size,
+        clean=clean,
         client=client,
     )
     return plan.submit(journal=journal, progress=progress, dry_run=dry_run)
@@ -413,6 +426,7 @@ def report(
     journal: str | Path,
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+    clean: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
     """Report the frame's rows with the outcomes from a journal; nothing is sent.
@@ -428,6 +442,8 @@ def report(
         The journal of a submission, of any sequence and service.
     email, profnet_url : str or None
         The columns that identify a lead, as for `df.outreach.add_to_sequence`.
+    clean : bool
+        Repair cells as for `df.outreach.add_to_sequence`. Pass True if the rows were sent with it.
     client : Client, optional
         The connection with which the report reads activity; by default the client of the last
         `connect`. The report itself needs no connection.
@@ -464,24 +480,11 @@ def report(
     mapping = read_mapping(
         frame, email=email, profnet_url=profnet_url, data=None, overrides=None, mailbox=None
     )
-    target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
-    plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
     warn_of_own_columns(frame)
+    frame, repaired = repair_identifiers(frame, mapping, clean=clean)
+    target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
+    plan = _plan(frame, check_rows(frame, mapping), (), client=client, repaired=repaired, **target)
     return read_report(plan, journal)
-
-
-def _keys(checked: CheckedRows) -> pa.RecordBatch:
-    """Return the keys of rows with valid identifiers; other rows' keys are missing."""
-    missing = pa.nulls(len(checked.is_identified), TEXT)
-    is_identified = pa.array(checked.is_identified)
-    return pa.RecordBatch.from_pydict(
-        {
-            field: pc.if_else(is_identified, key(checked.identifiers[field]), missing)
-            if field in checked.identifiers
-            else missing
-            for field, key in KEYS.items()
-        }
-    )
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:

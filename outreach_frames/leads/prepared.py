@@ -69,6 +69,8 @@ class PreparedLeads:
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
+    # A text with the number of cells that clean=True repaired.
+    repaired: str = ""
     # The "memory" and the "place" of the journal file of this plan's first run, for later runs.
     records: dict[str, Any] = field(default_factory=dict, init=False)
 

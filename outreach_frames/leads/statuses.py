@@ -14,6 +14,8 @@ INVALID: Final = "invalid"
 REJECTED: Final = "rejected"
 UNKNOWN: Final = "unknown"
 NOT_SENT: Final = "not_sent"
+# Only in reports of dry runs.
+WOULD_SEND: Final = "would_send"
 
 ALREADY_IN_SEQUENCE: Final = "already_in_sequence"
 
@@ -24,7 +26,7 @@ SKIPPED: Final = tuple(
     if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
-# The order of a summary: in the sequence, skipped, failed.
+# The order of a summary: in the sequence, skipped, failed, to send.
 STATUSES: Final = (
     ADDED,
     PRESENT,
@@ -35,10 +37,12 @@ STATUSES: Final = (
     REJECTED,
     UNKNOWN,
     NOT_SENT,
+    WOULD_SEND,
 )
 
-# Statuses outside IN_SEQUENCE and FAILED have the kind "skipped".
+# Statuses outside IN_SEQUENCE and FAILED have the kind "skipped", apart from WOULD_SEND.
 KINDS: Final = ("added", "skipped", "failed")
+DRY_RUN_KINDS: Final = (*KINDS, WOULD_SEND)
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
@@ -56,11 +60,13 @@ def status_of_list(name: str) -> str:
 
 
 def kind_of(status: str) -> str:
-    """Return the kind of a status: added, skipped or failed.
+    """Return the kind of a status: added, skipped, failed, or would_send in a dry run.
 
     >>> kind_of("present"), kind_of("recently_contacted"), kind_of("unknown")
     ('added', 'skipped', 'failed')
     """
+    if status == WOULD_SEND:
+        return WOULD_SEND
     if status in IN_SEQUENCE:
         return "added"
     return "failed" if status in FAILED else "skipped"

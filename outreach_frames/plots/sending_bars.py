@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 _IN_SEQUENCE: Final = frozenset({"added", "present"})
 _FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
 _OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
-# The colours of rows in the sequence, skipped rows and failed rows.
-_COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED)
+_WOULD_SEND: Final = "would_send"
+# The colours of rows in the sequence, skipped rows, failed rows and rows of a dry run.
+_COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED, canvas.OTHER_COLOR)
 _MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
 # Show domains if mailboxes beyond `top` send more than this share of the emails.
@@ -51,7 +52,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         One horizontal bar per status, in the order of the report's summary. Rows in the sequence
-        are blue, skipped rows orange, failed rows dark red.
+        are blue, skipped rows orange, failed rows dark red, rows that a dry run would send grey.
 
     Raises
     ------
@@ -166,6 +167,8 @@ def _rows_by_status(data: Any) -> pd.Series:
 def _status_kind(status: str) -> int:
     if status in _IN_SEQUENCE:
         return 0
+    if status == _WOULD_SEND:
+        return 3
     return 2 if status in _FAILED else 1
 
 

@@ -161,11 +161,11 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
         button(widget, "Dry run").click()
         expect_text(widget, "Dry run: nothing was sent.")
         assert [row[3] for row in outcomes(widget)] == [
-            "would be sent",
+            "would_send",
             "invalid",
             "duplicate_in_frame",
             "invalid",
-            "would be sent",
+            "would_send",
         ]
         notebook.screenshot("add_dry_run_dark")
         assert posts(service) == []

@@ -342,6 +342,30 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
     ]
 
 
+def test_a_report_s_sheets_by_status(tmp_path: Path) -> None:
+    """Each status has a sheet; long, equal and reserved names stay distinct, and no row is lost."""
+    start = "in_a_list_whose_name_is_very_long"
+    odd = ["summary", "Summary", "notes", "history", "a/b:[c]?*\\", f"{start}_1", f"{start}_2"]
+    odd += [f"{'x' * 30}'{'y' * 5}", "would_send"]
+    status = ["added", "rejected", "added", *odd]
+    frame = pd.DataFrame({"email": [f"{row}@x.example" for row in range(len(status))]})
+    rows = pd.DataFrame({"index": frame.index, "status": status})
+    report = SubmissionReport(frame, rows, sequence_id="s", notes=["note"])
+    book = openpyxl.load_workbook(report.to_excel(tmp_path / "x.xlsx", by="status"))
+    names = book.sheetnames
+    assert names[:3] == ["summary", "added", "rejected"]
+    assert names[-1] == "notes"
+    assert "in_a_list_whose_name_is_very_ 2" in names
+    assert len({name.lower() for name in names}) == len(names) == len(set(status)) + 2
+    assert max(map(len, names)) == 31
+    sheets = [list(book[name].values) for name in names[1:-1]]
+    assert all(sheet[0] == ("email", "status", "error_code", "detail") for sheet in sheets)
+    written = {email: one for sheet in sheets for email, one, *_ in sheet[1:]}
+    assert written == dict(zip(frame["email"], status, strict=True))
+    with pytest.raises(InvalidInputError, match="by="):
+        report.to_excel(tmp_path / "x.xlsx", by="kind")
+
+
 def test_report_keeps_custom_labels(tmp_path: Path) -> None:
     """Labels of the input come first on each sheet; default row numbers are not written."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])

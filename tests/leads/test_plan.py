@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -354,11 +355,10 @@ def test_text_and_html_are_short(rows: int) -> None:
         assert len(view) < 6000
 
 
-def test_html_is_escaped(client: Client) -> None:
+def test_html_is_escaped() -> None:
     """Cells and ids are escaped in a plan's HTML."""
     frame = pd.DataFrame({"email": ["a@x.example"], "name": ["<script>alert(1)</script>"]})
-    with pytest.warns(OutreachWarning):
-        plan = make_plan(frame, "<b>id</b>", data=["name"], client=client)
+    plan = make_plan(frame, "<b>id</b>", data=["name"])
     html = plan._repr_html_()
     assert "<script" not in html
     assert "<b>id" not in html
@@ -394,12 +394,45 @@ def test_warning_of_a_draft_sequence(client: Client, sandbox: Sandbox) -> None:
     assert len(plan.positions) == 1
 
 
-def test_warning_of_an_unknown_sequence(client: Client, sandbox: Sandbox) -> None:
-    """A plan for an unknown sequence id warns and suggests a similar id."""
+def test_an_unknown_sequence_is_refused(client: Client, sandbox: Sandbox) -> None:
+    """A plan for an unknown sequence id raises, names the id and suggests a similar one."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
-    with pytest.warns(OutreachWarning, match=f"Did you mean '{sequence_id}'"):
-        plan = make_plan(people(1), f"{sequence_id}x", client=client)
+    words = rf"'{sequence_id}x'\. Did you mean '{sequence_id}'.*of\.sequences\(\)"
+    with pytest.raises(InvalidInputError, match=words):
+        make_plan(people(1), f"{sequence_id}x", client=client)
+
+
+UNSURE_LISTS: dict[str, dict[str, object]] = {
+    "empty": {"sequences": []},
+    "no id": {"sequences": [{"id": "s1"}, {"name": "Nameless"}]},
+    "not an object": {"sequences": [{"id": "s1"}, None]},
+    "repeated": {"sequences": [{"id": "s1"}, {"id": "s1"}]},
+    "errors": {"sequences": [{"id": "s1"}], "_errors": [{"message": "partial"}]},
+}
+
+
+@pytest.mark.parametrize("body", UNSURE_LISTS.values(), ids=UNSURE_LISTS)
+def test_a_doubtful_list_refuses_no_sequence(body: dict[str, object]) -> None:
+    """If the list of sequences is empty or not fully readable, an unknown id is a warning."""
+    with (
+        scripted.scripted([scripted.json({**body, "_links": {}})]) as service,
+        Client(service.url, "token", cache=None) as client,
+        pytest.warns(OutreachWarning, match="no sequence with the id 's4_1'.*incomplete"),
+    ):
+        plan = make_plan(people(1), "s4_1", client=client)
     assert "not among the account's sequences" in repr(plan)
+
+
+def test_a_new_sequence_is_found_despite_the_cache(tmp_path: Path) -> None:
+    """A sequence that the cached list lacks is looked up without the cache before it is refused."""
+    replies = [sequence_page(1, last=True), sequence_page(4, last=True)]
+    with (
+        scripted.scripted(replies) as service,
+        Client(service.url, "token", cache=tmp_path / "cache") as client,
+    ):
+        assert make_plan(people(1), "s1_0", client=client).sequence.name == "Name 1.0"
+        assert make_plan(people(1), "s4_0", client=client).sequence.name == "Name 4.0"
+    assert len(service.requests) == 2
 
 
 def test_a_service_that_fails_does_not_stop_a_plan() -> None:
@@ -500,7 +533,7 @@ def test_suggestions_among_many_sequences() -> None:
     with (
         scripted.scripted([sequence_page(4, last=True, size=20_000)]) as service,
         of.connect(service.url, "token", cache=None) as client,
-        pytest.warns(OutreachWarning, match="no sequence 's4_x'"),
+        pytest.raises(InvalidInputError, match="no sequence with the id 's4_x'"),
     ):
         make_plan(people(1), "s4_x", client=client)
 

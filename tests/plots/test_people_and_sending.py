@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import outreach_frames as of
-from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
+from outreach_frames.leads.statuses import DRY_RUN_KINDS, STATUSES, kind_of
 from tests.gallery import frames
 from tests.plots.artists import bars, numbers
 
@@ -142,7 +142,11 @@ def test_colors_of_kinds_differ_in_grey() -> None:
     drawn = {patch.get_width(): to_hex(patch.get_facecolor()) for patch in patches}
     colors = {status: drawn[rows] for rows, status in enumerate(STATUSES, 1)}
     kinds = [colors[status] for status in ("added", "recently_contacted", "rejected")]
-    assert all(color == kinds[KINDS.index(kind_of(status))] for status, color in colors.items())
+    every = [*kinds, colors["would_send"]]
+    assert len(set(every)) == len(every)
+    assert all(
+        color == every[DRY_RUN_KINDS.index(kind_of(status))] for status, color in colors.items()
+    )
     changes = of.plots.headcount_change(frames.changes(9), by="company").patches
     signs = sorted({to_hex(patch.get_facecolor()) for patch in changes})
     for several in (kinds, signs):

@@ -55,7 +55,7 @@ def test_the_live_table_of_a_second_run_has_all_rows() -> None:
         await page.idle()
         await page.check()
         page.click("dry_run", plan=page.state["plan"])
-        assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would be sent": CHUNK + 2}
+        assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would_send": CHUNK + 2}
         page.messages.clear()
         page.send()
         for counts in (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,16 +13,19 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import PLACEHOLDERS, quoted
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
+    KEYS,
     MAILBOX,
     OVERRIDES,
     PROFNET_URL,
@@ -69,15 +72,15 @@ class Problem(NamedTuple):
     message: str
 
 
-# Per field: a fast check of a whole column, and the full check of texts that fail it.
+# Per field: a fast check of a column, the full check of texts that fail it, and their repair.
 _CHECKS: Final = {
-    EMAIL: (syntax.is_simple_email, syntax.email_problem),
-    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
-    MAILBOX: (syntax.is_simple_email, syntax.email_problem),
+    EMAIL: (syntax.is_simple_email, syntax.email_problem, syntax.repair_email),
+    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem, syntax.repair_url),
+    MAILBOX: (syntax.is_simple_email, syntax.email_problem, lambda _text: None),
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckedRows:
     """The rows of a frame as text by field, with their problems."""
 
@@ -92,6 +95,20 @@ class CheckedRows:
     # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
+
+    @cached_property
+    def keys(self) -> pa.RecordBatch:
+        """Each row's normalised email and profile URL; missing without valid identifiers."""
+        missing = pa.nulls(len(self.is_identified), TEXT)
+        is_identified = pa.array(self.is_identified)
+        return pa.RecordBatch.from_pydict(
+            {
+                field: pc.if_else(is_identified, key(self.identifiers[field]), missing)
+                if field in self.identifiers
+                else missing
+                for field, key in KEYS.items()
+            }
+        )
 
 
 def check_rows(
@@ -183,14 +200,48 @@ def _identifier(column: _Column) -> pa.Array:
         placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
-    is_simple, find_problem = _CHECKS[column.field]
+    for row, message, repaired in _invalid_texts(texts, column.field):
+        advice = (
+            f"Pass clean=True to send {quoted(repaired)}; of.keys.{column.field} repairs a column."
+        )
+        found = message if repaired is None else f"{message} {advice}"
+        column.report(row, f"invalid_{column.field}", found)
+    return texts
+
+
+def _invalid_texts(texts: pa.Array, field: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the row, error message and repaired text, if any, of each invalid text."""
+    is_simple, *slow = _CHECKS[field]
     not_simple = pc.invert(is_simple(texts)).fill_null(False)
-    # Cache the full check, which is slow.
-    find_problem = cache(find_problem)
+    find_problem, repair = map(cache, slow)
     for row, text in zip(_rows(not_simple), texts.filter(not_simple).to_pylist(), strict=True):
         if message := find_problem(text):
-            column.report(row, f"invalid_{column.field}", message)
-    return texts
+            yield row, message, repair(text)
+
+
+def repair_identifiers(
+    frame: pd.DataFrame, mapping: LeadMapping, *, clean: bool
+) -> tuple[pd.DataFrame, str]:
+    """Repair invalid cells with exactly one email or profile URL, if `clean`, and warn of them.
+
+    Return the repaired frame, and a text with the number of repaired cells.
+    """
+    counts: list[str] = []
+    frame = frame.copy(deep=False)
+    for field, column in mapping.identifiers.items() if clean else ():
+        texts = strip_texts(column_texts(frame[column]).texts)
+        found = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
+        if found:
+            cells = frame[column]
+            # A categorical column does not accept new values.
+            cells = cells.copy() if is_string_dtype(cells.dtype) else cells.astype(STR)
+            cells.iloc[list(found)] = pd.Index(list(found.values()))
+            frame[column] = cells.array
+            counts.append(f"{plural(len(found), 'cell')} of {quoted(column)}")
+    repaired = " and ".join(counts)
+    if repaired:
+        warn(f"clean=True repaired {repaired}. The plan's or report's frame has the sent texts.")
+    return frame, repaired
 
 
 def _drop_weak_urls(

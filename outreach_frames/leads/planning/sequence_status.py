@@ -33,12 +33,19 @@ class SequenceStatus:
 
 
 def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
-    """Look up a sequence in at most 2 seconds and 5 requests; warn if it accepts no leads."""
+    """Look up a sequence in at most 2 seconds and 5 requests; warn if it accepts no leads.
+
+    Raise if the account certainly has no such sequence. A cached list is then read once more.
+    """
     client = client or connect.current()
     if client is None:
         return SequenceStatus(why="no service is connected")
     search = _Search(sequence_id, client)
     search.run()
+    if search.has_ended and search.found is None and client.cache is not None:
+        # The cached list may lack a new sequence.
+        search = _Search(sequence_id, client, refresh=True)
+        search.run()
     if search.found is None:
         return SequenceStatus(why=_why_not(search))
     name, status = (_text(search.found.get(field)) for field in ("name", "status"))
@@ -57,9 +64,12 @@ class _Search:
 
     sequence_id: str
     client: Client
+    refresh: bool = False
     found: dict[str, Any] | None = None
     seen: list[dict[str, Any]] = field(default_factory=list)
-    is_complete: bool = False
+    # Whether the last page was read, and whether its and all other pages' items were readable.
+    has_ended: bool = False
+    is_complete: bool = True
     error: OutreachError | None = None
     _token: CancellationToken = field(default_factory=CancellationToken)
     _requests: int = 0
@@ -76,13 +86,17 @@ class _Search:
     def _search(self) -> None:
         bind_thread(self._token, self._count_retry)
         try:
-            for page in self.client.read_pages(spec.LIST_SEQUENCES):
+            for page in self.client.read_pages(spec.LIST_SEQUENCES, refresh=self.refresh):
                 self._requests += 1
                 items = page_items(page, spec.LIST_SEQUENCES)
                 known = [item for item in items if record_id(item) is not None]
                 self.found = next((item for item in known if item["id"] == self.sequence_id), None)
                 self.seen = [*self.seen, *known]
-                self.is_complete = next_href(page) is None
+                # If items are repeated, the list changed between pages and may lack others.
+                is_distinct = len({item["id"] for item in self.seen}) == len(self.seen)
+                is_readable = len(known) == len(items) and not page.get(spec.ERRORS_KEY)
+                self.is_complete = self.is_complete and is_distinct and is_readable
+                self.has_ended = next_href(page) is None
                 if self.found is not None or self._requests >= _MAX_REQUESTS:
                     return
         except OutreachError as error:
@@ -96,7 +110,7 @@ class _Search:
 
 
 def _why_not(search: _Search) -> str:
-    """Return why the search failed; raise if the id is a name, warn if it does not exist."""
+    """Return why the search failed; raise if the id is a name or certainly does not exist."""
     sequence_id = search.sequence_id
     ids = [item["id"] for item in search.seen if _text(item.get("name")) == sequence_id]
     if ids:
@@ -104,12 +118,16 @@ def _why_not(search: _Search) -> str:
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
-    if search.is_complete:
+    # Read in this order: an abandoned search may still find the sequence.
+    if search.has_ended and search.found is None:
         close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MAX_COMPARED]])
-        warn(
-            f"The account has no sequence {sequence_id!r}.{close} "
-            "of.sequences() lists all sequences."
-        )
+        lacking = f"The account has no sequence with the id {sequence_id!r}.{close}"
+        if search.is_complete and search.seen:
+            raise InvalidInputError(
+                f"{lacking} of.sequences() lists all sequences of the connected account, with "
+                "their ids. Nothing was sent."
+            )
+        warn(f"{lacking} The list may be incomplete: check the id with of.sequences().")
         return "the id is not among the account's sequences"
     if search.error is not None:
         return f"the sequences could not be listed: {search.error}"

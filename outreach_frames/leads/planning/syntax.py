@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,8 +19,15 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common.text import hidden_in, quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.cells import Reading, plain_text
 from outreach_frames.identity.domains import LONGEST_HOST
-from outreach_frames.identity.keys import are_simple_emails, profnet_url_key
+from outreach_frames.identity.keys import (
+    are_simple_emails,
+    email_key,
+    emails_in,
+    profnet_url_key,
+    profnet_urls_in,
+)
 
 SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
@@ -27,6 +35,12 @@ SIMPLE_URL: Final = (
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
+# A word before or after an identifier is certainly no part of it if one of these is between them.
+_DELIMITERS: Final = "<>()[]{}|;:\"'"
+_BRACKET: Final = re.compile(r"[<>()\[\]{}]")
+_PUNCTUATION: Final = "\"'.,;:!?|"
+_MAILTO: Final = re.compile(r"(?i)\Amailto:([^?]*).*")
+_URL_START: Final = re.compile(r"(?i)https?://|www\.")
 _ADDRESS_LIKE: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
@@ -146,6 +160,43 @@ def _url_reason(text: str) -> str | None:
         return "the URL has no path after the host."
     # A later run recognises the person by this key.
     return None if profnet_url_key(text) else "the host is invalid."
+
+
+def repair_email(text: str) -> str | None:
+    """Return the only email in a text, or None if the text has none, several or a broken one.
+
+    >>> repair_email("Rui <rui@x.example>"), repair_email("ana maria@x.example")
+    ('rui@x.example', None)
+    """
+    key = _only_key(text, emails_in(text), email_key)
+    return key if key and email_key(key) == key and not email_problem(key) else None
+
+
+def repair_url(text: str) -> str | None:
+    """Return the only profile URL in a text, or None if it has none, several or a broken one.
+
+    >>> repair_url("Ann: www.profnet.example/in/ann."), repair_url("x.example/in/an na")
+    ('https://profnet.example/in/ann', None)
+    """
+    key = _only_key(text, profnet_urls_in(text), profnet_url_key)
+    url = f"https://{key.removeprefix('https://')}"
+    return url if key and profnet_url_key(url) == key and not url_problem(url) else None
+
+
+def _only_key(text: str, reading: Reading, key_of: Callable[[str], str]) -> str:
+    """Return the only key in a text, or "" if an adjacent word may be a part of it."""
+    keys, is_broken = reading
+    if len(keys) != 1 or is_broken:
+        return ""
+    words = ["<", *_BRACKET.sub(r" \g<0> ", plain_text(text)).split(), ">"]
+    bare = [_MAILTO.sub(r"\1", word.strip(_PUNCTUATION)) for word in words]
+    places = [at for at, text in enumerate(bare) if key_of(text) == keys[0]]
+    is_apart = all(
+        (words[at - 1][-1] in _DELIMITERS or _URL_START.match(words[at]))
+        and (words[at][-1] in _DELIMITERS or words[at + 1][0] in _DELIMITERS)
+        for at in places
+    )
+    return keys[0] if places and is_apart else ""
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

@@ -23,10 +23,9 @@ from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import PreparedLeads, Sent, Text
 from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace, Note, nothing_sent
 from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
 from outreach_frames.leads.sending.records import (
     MAY_HAVE_ACTED,
-    NO_RESPONSE,
     Entry,
     Lead,
     RecordedRow,

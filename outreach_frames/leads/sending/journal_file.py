@@ -53,6 +53,8 @@ CREATE TABLE records (
 );
 """
 _DIGEST_BYTES: Final = 16
+# The part of a submission that is only shown; `sequence` is the part that is compared.
+SEQUENCE_ID: Final = "sequence_id"
 _END_RUN: Final = "UPDATE runs SET mark = ? WHERE run = (SELECT max(run) FROM runs)"
 _IF_DAMAGED: Final = (
     "Restore the journal from a backup. With a new journal, rows that the service may already "
@@ -138,6 +140,8 @@ class JournalFile:
         self.path: Final = place.path
         self.records: Final = Records()
         self.notes: list[str] = []
+        # The id of the sequence; None in journals that were made before the id was recorded.
+        self.sequence_id: str | None = None
         self._place = place
         with ExitStack() as stack:
             if not dry_run:
@@ -292,7 +296,9 @@ class JournalFile:
         self.records.put(leads)
         if stored is None:
             raise sqlite3.DatabaseError("its submission is missing")
-        changed = [part for part, value in submission.items() if stored.get(part) != value]
+        self.sequence_id = stored.get(SEQUENCE_ID)
+        compared = stored | {SEQUENCE_ID: submission.get(SEQUENCE_ID)}
+        changed = [part for part, value in submission.items() if compared.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "

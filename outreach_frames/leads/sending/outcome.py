@@ -39,6 +39,8 @@ _SENT_BEFORE: Final = "The row was sent before, with an unknown outcome."
 _LISTED_BY_WEAK_URL: Final = "The service lists a URL that does not certainly identify the person."
 _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
+_NO_OUTCOME: Final = "The service's response lacks the outcome."
+_REMOVED: Final = "[removed]"
 # Problems of list entries, in the order of the notes.
 _NOT_SENT: Final = "names leads that were not sent"
 _SEVERAL: Final = "has entries that match several leads"
@@ -51,6 +53,27 @@ class RowOutcome(NamedTuple):
     status: str
     detail: str = ""
     error_code: str | None = None
+
+
+NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
+_OWN_DETAILS: Final = (
+    *map(re.escape, (NO_RESPONSE.detail, _NO_OUTCOME, _SENT_BEFORE)),
+    *map(re.escape, (_LISTED_BY_WEAK_URL, _MAY_HAVE_ACTED)),
+    r"POST [\w/.-]+: status \d+",
+    r"Skipped this time \([a-z_]+\)\.",
+    r"The service lists the lead in [a-z_]+\.",
+)
+
+
+def without_quotations(detail: str) -> str:
+    """Replace all text but this package's own sentences: the service may name a person.
+
+    >>> without_quotations("No: ann@x.example. The service may have added the lead nevertheless.")
+    '[removed] The service may have added the lead nevertheless.'
+    """
+    pieces = enumerate(re.split(f"({'|'.join(_OWN_DETAILS)})", detail))
+    # Every second piece is an own sentence.
+    return " ".join(piece if at % 2 else _REMOVED for at, piece in pieces if piece.strip())
 
 
 class ChunkOutcome(NamedTuple):
@@ -88,7 +111,7 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        unknown = RowOutcome(statuses.UNKNOWN, "The service's response lacks the outcome.")
+        unknown = RowOutcome(statuses.UNKNOWN, _NO_OUTCOME)
         note = f"The service's response is not a valid result: {_shown(response)}"
         return ChunkOutcome((unknown,) * sent, (note,))
     lists = _read_lists(identifiers, response)

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import Sent, Text
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
 
-NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
 # Statuses of leads that a request has added or may have added.
 MAY_HAVE_ACTED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)

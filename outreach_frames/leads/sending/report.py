@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -13,40 +13,25 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames.client.client import Client
+from outreach_frames.common.arguments import check_choice
 from outreach_frames.common.card import Card
 from outreach_frames.common.pandas_versions import STR, snapshot
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
+from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import DRY_RUN, FROM_JOURNAL, report_card
-from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.cards import FROM_JOURNAL, report_card
 from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
-from outreach_frames.leads.sending.records import Entry
+from outreach_frames.leads.sending.rows import OUTCOME_COLUMNS, own_columns, typed_rows
 from outreach_frames.leads.sending.run import Monitor
-from outreach_frames.tables.columns import append_columns, clashing_names, drop_appended, text_names
+from outreach_frames.tables.columns import append_columns, text_names
 
-# The columns of `rows`: label, outcome and request.
-_DTYPES: Final = {
-    "index": "object",
-    "status": STR,
-    "detail": STR,
-    "error_code": STR,
-    "chunk": "Int64",
-    "attempts": "Int64",
-    "sent_at": "datetime64[us, UTC]",
-}
-# CSV files and sheets have the outcome columns, but not the request columns.
-OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
-REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
+_SHEETS: Final = ("summary", "notes")
 
 
 class SubmissionReport(Result):
     """The outcome of each row of a submitted frame.
-
-    `to_excel` writes the sheets `summary`, `added`, `skipped` and `failed`, and `notes` if the
-    report has notes or an error. Each row is on one of the sheets `added`, `skipped` and `failed`.
 
     Parameters
     ----------
@@ -55,7 +40,7 @@ class SubmissionReport(Result):
     rows : DataFrame
         One row per row of the input, from `make_rows`.
     sequence_id : str or None
-        The sequence's id; None for a report of a journal, which does not store the id.
+        The sequence's id; None for a report of an older journal, which lacks the id.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -110,12 +95,12 @@ class SubmissionReport(Result):
     ) -> None:
         if len(rows) != len(frame):
             raise ValueError("`rows` must have one row per row of `frame`")
-        self.rows: pd.DataFrame = _typed(rows)
+        self.rows: pd.DataFrame = typed_rows(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: OutreachError | None = error
         self.dry_run: Final = dry_run
-        self._frame = snapshot(_own_columns(frame))
+        self._frame = snapshot(own_columns(frame))
         self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
     @property
@@ -153,7 +138,9 @@ class SubmissionReport(Result):
         """Write `added.csv`, `skipped.csv` and `failed.csv`, with each row in one of the files.
 
         `added.csv` has the rows with status `added` or `present`, `failed.csv` the rows with status
-        `invalid`, `rejected`, `unknown` or `not_sent`, and `skipped.csv` all other rows.
+        `invalid`, `rejected`, `unknown` or `not_sent`, and `skipped.csv` all other rows. The report
+        of a dry run also has `would_send.csv`, with the rows that a submission would send; other
+        reports empty a `would_send.csv` in the folder.
 
         Parameters
         ----------
@@ -174,18 +161,67 @@ class SubmissionReport(Result):
         InvalidInputError
             A file cannot be written, or a column has values that CSV cannot store.
         """
-        return write_csv_files(self._tables(), folder, excel=excel, index=self._has_labels)
+        tables, known = self._tables(), {"excel": excel, "index": self._has_labels}
+        place = write_csv_files(tables, folder, **known)
+        ready = statuses.WOULD_SEND
+        if ready not in tables and (place / f"{ready}.csv").exists():
+            # After a submission, the rows of an earlier dry run must not be sent again.
+            write_csv_files({ready: tables["added"].iloc[:0]}, place, **known)
+        return place
 
-    def _sheets(self) -> dict[str, pd.DataFrame]:
-        sheets = {"summary": self.summary()}
+    def to_excel(
+        self,
+        path: str | Path,
+        *,
+        by: str | None = None,
+        tz: str = "UTC",
+        progress: bool | None = None,
+    ) -> Path:
+        """Write a workbook with a sheet per kind of status, or per status.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path of the ``.xlsx`` file. An existing file is replaced.
+        by : "status" or None
+            "status" writes a sheet for each status that occurs. By default, the sheets are `added`,
+            `skipped` and `failed`, and in a dry run `would_send`.
+        tz : str
+            The time zone for times with a zone.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, for long runs.
+
+        Returns
+        -------
+        Path
+            The path of the file. Each row is on one of the sheets. The sheet `summary` comes first;
+            `notes` comes last if the report has notes or an error. Names of sheets are cut to 31
+            characters, stay distinct, and have `_` for characters that Excel does not allow.
+
+        Raises
+        ------
+        InvalidInputError
+            `by` is invalid, the file cannot be written, or there are more rows than a sheet holds.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
+        >>> rows = pd.DataFrame({"index": [0, 1], "status": ["added", "recently_contacted"]})
+        >>> report = SubmissionReport(frame, rows, sequence_id="s1")
+        >>> report.to_excel(Path(tempfile.mkdtemp()) / "report.xlsx", by="status").name
+        'report.xlsx'
+        """
+        check_choice("by", by, ["status"])
         # The detail comes last, so that the next cell does not hide a long detail.
-        sheets.update(self._tables(("status", "error_code", "detail")))
+        tables = self._tables(("status", "error_code", "detail"), by=by)
+        # An undocumented status may be called like another sheet.
+        tables = {name if name not in _SHEETS else f"{name} rows": tables[name] for name in tables}
+        sheets = {"summary": self.summary(), **tables}
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
             sheets["notes"] = pd.DataFrame({"note": notes})
-        return sheets
-
-    def _indexed(self) -> dict[str, bool]:
-        return dict.fromkeys(statuses.KINDS, self._has_labels)
+        index = dict.fromkeys(tables, self._has_labels)
+        return write_sheets(sheets, path, index=index, tz=tz, progress=progress)
 
     @property
     def _has_labels(self) -> bool:
@@ -193,12 +229,18 @@ class SubmissionReport(Result):
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _tables(self, columns: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
-        """Append these outcome columns to the input, and split it by kind of status."""
+    def _tables(
+        self, columns: Sequence[str] = OUTCOME_COLUMNS, *, by: str | None = None
+    ) -> dict[str, pd.DataFrame]:
+        """Append these outcome columns to the input, and split it by status or kind of status."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(columns)])
-        kinds = self.rows["status"].map(statuses.kind_of)
-        return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
+        groups, names = self.rows["status"], self.summary()["status"].tolist()
+        if by is None:
+            groups = groups.map(statuses.kind_of)
+            is_dry_run = self.dry_run or statuses.WOULD_SEND in names
+            names = list(statuses.DRY_RUN_KINDS if is_dry_run else statuses.KINDS)
+        return {name: table.iloc[np.flatnonzero(groups == name)] for name in names}
 
     def raise_for_error(self) -> SubmissionReport:
         """Raise `error` if there is an error, else return this report.
@@ -392,10 +434,11 @@ class SubmissionReport(Result):
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
-        where, unsent = f"for sequence {self.sequence_id}", DRY_RUN if self.dry_run else None
+        where, unsent = f"for sequence {self.sequence_id}", None
         if self._journal is not None:
             where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
         known: dict[str, Any] = {"notes": self.notes, "error": self.error}
+        known["is_dry_run"] = self.dry_run
         return report_card(self.rows, self.summary(), where=where, unsent=unsent, **known)
 
 
@@ -449,52 +492,3 @@ def remembered(
     except OutreachError:
         _LastReport.make = before
         raise
-
-
-def make_rows(plan: PreparedLeads, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
-    """Build `SubmissionReport.rows` from the entries of rows; `kept` as in the plan.
-
-    Rows without an entry have the plan's outcome or are `not_sent`.
-    """
-    none = (statuses.NOT_SENT, "", None, pd.NA, 0, None)
-    values: list[tuple[Any, ...]] = [none] * len(plan.frame)
-    unsent = plan.unsent_rows(kept)
-    for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
-        values[position] = (*known, pd.NA, 0, None)
-    for position, entry in entries.items():
-        chunk = pd.NA if entry.chunk is None else entry.chunk
-        time = None if entry.outcome.status == statuses.NOT_SENT else entry.sent_at
-        values[position] = (*entry.outcome, chunk, entry.attempts, time)
-    rows = pd.DataFrame(values, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
-    return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
-
-
-def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
-    """Set the status of an unsent row's duplicates to `not_sent`."""
-    is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
-    is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
-    affected = np.flatnonzero(is_duplicate & is_unsent[kept])
-    rows.loc[affected, "status"] = statuses.NOT_SENT
-    rows.loc[affected, "detail"] += ", which was not sent"
-    return rows
-
-
-def _own_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Drop the columns of an earlier report."""
-    return drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS, statuses.STATUSES)
-
-
-def warn_of_own_columns(frame: pd.DataFrame) -> None:
-    """Warn if a frame has own columns with the names of a report's columns."""
-    clashing = clashing_names(_own_columns(frame), [*OUTCOME_COLUMNS, *REQUEST_COLUMNS])
-    if clashing:
-        warn(
-            f"The frame has its own {'column' if len(clashing) == 1 else 'columns'} "
-            f"{', '.join(clashing)}: report.frame and the files name the outcome "
-            f"{', '.join(clashing.values())}."
-        )
-
-
-def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Convert rows to a report's columns and dtypes, with a new index from 0."""
-    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)

@@ -22,16 +22,12 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import JournalPlace, locate
+from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, JournalPlace, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.records import Entry
-from outreach_frames.leads.sending.report import (
-    SubmissionReport,
-    make_rows,
-    mark_duplicates_of_unsent,
-    remembered,
-)
+from outreach_frames.leads.sending.report import SubmissionReport, remembered
+from outreach_frames.leads.sending.rows import make_rows, mark_duplicates_of_unsent
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
@@ -62,7 +58,7 @@ def submit(
     """
     if dry_run or (journal is None and not len(plan.positions)):
         found = preview(plan, journal, client)
-        ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: the row would be sent."), None, 0)
+        ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
         entries = found.entries() | dict.fromkeys(found.found.rows.tolist(), ready)
         known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
         report = _report(plan, found.found.kept, entries, is_run=not dry_run, **known)
@@ -87,17 +83,18 @@ def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
     require_readable_file(expanded(journal))
     place = JournalPlace(locate(journal))
     with Journal(plan, Memory(""), place, {}, dry_run=True) as read:
-        found = read.found
+        found, sequence_id = read.found, read.file and read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(found.rows.tolist(), no_record) | read.entries()
     known: dict[str, Any] = {"notes": read.notes, "client": plan.client, "journal": place.path}
-    return _report(plan, found.kept, entries, sequence_id=None, **known)
+    return _report(plan, found.kept, entries, sequence_id=sequence_id, **known)
 
 
 def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     """Return the service, sequence and settings for a journal; dry runs may lack the service."""
-    return {**({} if client is None else {"service": client.base_url}), **plan.fingerprint}
+    service = {} if client is None else {"service": client.base_url}
+    return {**service, **plan.fingerprint, SEQUENCE_ID: plan.sequence_id}
 
 
 def _records_of(

@@ -20,14 +20,14 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending.journal_file import JournalPlace, locate
-from outreach_frames.leads.sending.report import SubmissionReport, make_rows
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
 from outreach_frames.widgets.add_to_sequence.tables import (
     BEING_SENT,
     WAITING,
-    WOULD_BE_SENT,
     Outcomes,
 )
 
@@ -167,7 +167,7 @@ class Sender:
 
     def dry_run(self) -> Outcomes:
         """Return the outcomes of a dry run, which sends nothing."""
-        return self._expected(WOULD_BE_SENT)
+        return self._expected(statuses.WOULD_SEND)
 
     def mark_sent(self) -> Outcomes:
         """Mark the current plan as sent and return the outcomes so far."""

@@ -19,15 +19,14 @@ OUTCOMES_SHOWN: Final = 500
 _PROBLEM: Final = ["row", "index", "column", "message"]
 _OUTCOME: Final = ["index", "status", "detail", "error_code"]
 
-# Temporary statuses of rows while a plan is being sent, and in a dry run.
+# Temporary statuses of rows while a plan is being sent.
 WAITING: Final = "waiting"
 BEING_SENT: Final = "being sent"
-WOULD_BE_SENT: Final = "would be sent"
 
-_TEMPORARY_MEANINGS: Final = {
+_OWN_MEANINGS: Final = {
     WAITING: "Not sent yet.",
     BEING_SENT: "In the current request.",
-    WOULD_BE_SENT: "Ready to be sent. The service may still skip or reject the row.",
+    statuses.WOULD_SEND: "Ready to be sent. The service may still skip or reject the row.",
 }
 # Next steps in this widget, shown instead of the next steps in scripts.
 _NEXT_STEPS: Final = {
@@ -75,7 +74,7 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
     """Build the page's content for outcomes: counts by status and the first rows of `status`."""
     rows = outcomes.rows
     counts = rows["status"].value_counts(sort=False)
-    known = (*statuses.STATUSES, WOULD_BE_SENT, BEING_SENT, WAITING)
+    known = (*statuses.STATUSES, BEING_SENT, WAITING)
     order = [one for one in known if one in counts.index]
     order += [one for one in counts.index if one not in order]
     # The name of an undocumented list in a response becomes a status and may be any text.
@@ -123,8 +122,8 @@ def _headline(plan: SubmissionPlan) -> str:
 
 
 def _meaning(status: str) -> tuple[str, str]:
-    if status in _TEMPORARY_MEANINGS:
-        return _TEMPORARY_MEANINGS[status], ""
+    if status in _OWN_MEANINGS:
+        return _OWN_MEANINGS[status], ""
     meaning = meaning_of(status)
     return printable(meaning.means), _NEXT_STEPS.get(status, meaning.next)
 

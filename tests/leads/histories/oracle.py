@@ -97,6 +97,7 @@ class Oracle:
     def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
         """Check the report, if any, and record the people that the run reached."""
         if self.run.how == "dry":
+            self._judge_dry(statuses or ())
             return
         self.seen += self._pairs
         if statuses is not None and len(statuses) != len(self.run.rows):
@@ -153,7 +154,7 @@ class Oracle:
         everybody = Persons(self.seen)
         of_person: dict[str | None, set[str]] = {}
         for row, status in zip(self.run.rows, statuses, strict=True):
-            if row.is_valid == (status == "invalid"):
+            if row.is_valid == (status == "invalid") or status == "would_send":
                 self.fail("invalid", f"{row.email}, {row.url} is {status}")
             if row.is_valid:
                 of_person.setdefault(everybody[row.pair], set()).add(status)
@@ -197,6 +198,17 @@ class Oracle:
         was_sent = {key for one in self.sent for key in one.pair} - {None}
         if status not in RETRYABLE and not was_sent & set(row.pair) and not detail:
             self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
+
+    def _judge_dry(self, statuses: Sequence[str]) -> None:
+        """Require that no person would be sent twice, and that no row is `not_sent`."""
+        known = Persons([*self.recorded, *self._pairs])
+        acted = {known[one.pair] for one in self.sent if one.may_have_acted}
+        for row, status in zip(self.run.rows, statuses, strict=bool(statuses)):
+            if status == "would_send" and (not row.is_valid or known[row.pair] in acted):
+                self.fail("dry run", f"{row.email}, {row.url} would be sent")
+            acted |= {known[row.pair]} if status == "would_send" else set()
+            if status == "not_sent":
+                self.fail("dry run", f"{row.email}, {row.url} is not_sent")
 
     def _judge_missing(self, everybody: Persons) -> None:
         """Require that a run without faults has sent every person that it may send."""

@@ -81,13 +81,23 @@ class _Player:
         self.end(run, add(run, client, self.file_of(run)))
 
     def dry(self, run: Run, client: Client) -> None:
+        """Make a dry run, sometimes followed by the same run, which sends the same rows."""
         self.oracle.begin(run)
-        add(run, client, self.file_of(run), dry_run=True)
-        self.oracle.end()
+        statuses = add(run, client, self.file_of(run), dry_run=True).rows["status"]
+        self.oracle.end(statuses.tolist())
+        if run.pick != 0:
+            return
+        rows = zip(run.rows, statuses, strict=True)
+        ready = {row.texts for row, status in rows if status == "would_send"}
+        before = len(self.oracle.sent)
+        self.cell(run._replace(how="cell"), client)
+        sent = {one.texts for one in self.oracle.sent[before:]}
+        if not sent <= ready or (self.oracle.is_clean and sent != ready):
+            self.oracle.fail("dry run", f"{ready} would be sent, and {sent} was")
 
     def plan(self, run: Run, client: Client) -> None:
         plan = of.outreach(frame_of(run)).plan(
-            "s1", chunk_size=run.chunk_size, client=client, **OPTIONS
+            "s1", chunk_size=run.chunk_size, clean=run.clean, client=client, **OPTIONS
         )
         self.plans.insert(0, (run, plan))
         self.oracle.begin(run)
@@ -97,7 +107,7 @@ class _Player:
         """Submit an earlier plan again, with its unchanged frame."""
         if self.plans:
             former, plan = self.plans[run.pick % len(self.plans)]
-            run = run._replace(rows=former.rows, journal=former.journal)
+            run = run._replace(rows=former.rows, journal=former.journal, clean=former.clean)
             self.oracle.begin(run)
             journal = self.file_of(run)
             self.end(run, plan.submit(journal=journal, progress=False, client=client))
@@ -107,7 +117,7 @@ class _Player:
         open_ends = [one for one in self.reports if "unknown" in set(one[1].rows["status"])]
         if open_ends:
             former, report = open_ends[run.pick % len(open_ends)]
-            run = run._replace(rows=former.rows, journal=former.journal)
+            run = run._replace(rows=former.rows, journal=former.journal, clean=former.clean)
             self.oracle.begin(run)
             self.end(run, report.retry_unknown(client=client))
 
@@ -138,7 +148,7 @@ class _Player:
         texts = {(row.texts, row.carries) for row in run.rows}
         has_twins = len({one for one, _ in texts}) < len(texts)
         if run.journal and self.journal.exists() and not has_twins:
-            read = of.outreach(frame_of(run)).report(journal=self.journal)
+            read = of.outreach(frame_of(run)).report(journal=self.journal, clean=run.clean)
             columns = ["status", "attempts", "sent_at"]
             if not read.rows[columns].equals(report.rows[columns]):
                 self.oracle.fail("report of the journal", "the journal's report is another")
@@ -195,6 +205,7 @@ class _Player:
 def add(run: Run, client: Client, journal: Path | None, **more: Any) -> Any:
     """Add a run's rows to the sequence."""
     options = {"chunk_size": run.chunk_size, "progress": False, **OPTIONS, **more}
+    options["clean"] = run.clean
     frame = of.outreach(frame_of(run))
     return frame.add_to_sequence("s1", journal=journal, client=client, **options)
 

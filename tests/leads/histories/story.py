@@ -37,6 +37,8 @@ class Row(NamedTuple):
     email: str | None
     url: str | None
     carries: frozenset[str] = frozenset()
+    # Whether runs with clean=True have more text around the identifiers.
+    is_wrapped: bool = False
 
     @property
     def pair(self) -> Pair:
@@ -73,6 +75,7 @@ class Run(NamedTuple):
     restores: int = 0
     # Whether the run has the journal file; each run has the memory.
     journal: bool = True
+    clean: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,9 @@ class Story:
         lines = [f"skips={self.skips} there={self.there} needs_email={self.needs_email}"]
         for number, run in enumerate(self.runs):
             lines.append(f"run {number}: {run._replace(rows=())}")
-            for email, url, carries in run.rows:
-                lines.append(f"    {email!r}, {url!r} {' '.join(sorted(carries))}")
+            for email, url, carries, is_wrapped in run.rows:
+                wrapped = "wrapped" * is_wrapped
+                lines.append(f"    {email!r}, {url!r} {' '.join(sorted(carries))} {wrapped}")
         return "\n".join(lines)
 
 
@@ -302,7 +306,27 @@ class _Author:
 
 def make_story(seed: int) -> Story:
     """Generate a story; the same seed always gives the same story."""
-    return _Author(random.Random(seed)).story()
+    story = _Author(random.Random(seed)).story()
+    rng = random.Random(f"clean {seed}")
+    return replace(story, runs=tuple(_cleaned(run, rng) for run in story.runs))
+
+
+def _cleaned(run: Run, rng: random.Random) -> Run:
+    """Use clean=True in some runs, with rows whose repaired identifiers are as in the story."""
+    rows = [_wrapped(row) if rng.random() < 0.5 else row for row in run.rows]
+    if run.how == "widget" or rng.random() < 0.6:
+        return run
+    return run._replace(rows=tuple(rows), clean=True)
+
+
+def _wrapped(row: Row) -> Row:
+    """Return a row with the texts that a repair makes of its identifiers."""
+    email, url = row.pair
+    return row._replace(
+        email=f"{email}@example.com" if email else row.email,
+        url=f"https://profnet.example/{url}" if url else row.url,
+        is_wrapped=True,
+    )
 
 
 DTYPES: dict[str, Any] = {
@@ -316,10 +340,11 @@ DTYPES: dict[str, Any] = {
 def frame_of(run: Run) -> Any:
     """Convert a run's rows to a frame of its library; index labels are not unique."""
     dtype = DTYPES.get(run.library, "str")
+    texts = [_cells(row) if run.clean else (row.email, row.url) for row in run.rows]
     frame = pd.DataFrame(
         {
-            "email": pd.Series([row.email for row in run.rows], dtype=dtype),
-            "profnet_url": pd.Series([row.url for row in run.rows], dtype=dtype),
+            "email": pd.Series([email for email, _ in texts], dtype=dtype),
+            "profnet_url": pd.Series([url for _, url in texts], dtype=dtype),
         }
     )
     for name in OVERRIDES.values():
@@ -327,6 +352,15 @@ def frame_of(run: Run) -> Any:
     if run.library in LIBRARIES:
         return LIBRARIES[run.library](frame)
     return frame.set_axis([row // 2 for row in reversed(range(len(frame)))])
+
+
+def _cells(row: Row) -> Pair:
+    """Return a row's cells with more text around the identifiers of wrapped rows."""
+    if not row.is_wrapped:
+        return row.email, row.url
+    email, url = row.pair
+    wrapped = f"Ann <{(row.email or '').upper()}>" if email else row.email
+    return wrapped, f"Ann: {row.url} (new)" if url else row.url
 
 
 def shorter(story: Story) -> Iterator[Story]:
@@ -358,5 +392,7 @@ def _shorter_runs(run: Run) -> Iterator[Run]:
     plain = run._replace(library="str", chunk_size=250, pick=0)
     if run != plain:
         yield plain
+    if run.clean:
+        yield run._replace(clean=False)
     if run.how not in ("cell", "retry"):
         yield run._replace(how="cell")

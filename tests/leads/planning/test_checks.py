@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.identity.domains import LONGEST_HOST
-from outreach_frames.identity.keys import SIMPLE_EMAIL
+from outreach_frames.identity.keys import SIMPLE_EMAIL, email_key
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.checks import check_rows, mailbox_notes
@@ -663,3 +664,110 @@ def test_the_email_library_is_imported_late() -> None:
     """Importing the package does not import the library that validates addresses."""
     code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+REPAIRED: dict[str, list[str]] = {
+    "rui@x.example": [
+        "Rui <rui@x.example>",
+        "Rui<Rui@x.example>",
+        "mailto:rui@x.example?subject=Hi",
+        "rui@x.example;",
+        "rui@x.example <RUI@x.example>",
+        '"Berg, Rui" <rui@x.example>, work',
+        "Rui (rui\u200b@x.example)",
+        "Email: rui@x.example; work",
+    ],
+    "https://x.example/in/rui": [
+        "Rui: http://www.x.example/in/Rui/?trk=a.",
+        "see www.x.example/in/rui (Rui)",
+        "<https://x.example/in/rui>",
+    ],
+}
+# Texts with no identifier, several, or one that an adjacent word may belong to.
+NOT_REPAIRED = {
+    "email": [
+        "a@x.example, b@x.example",
+        "a@x.example <b@x.example>",
+        "rui@x.example, bo@",
+        "ru i@x.example",
+        "ana,maria@x.example",
+        "ana. maria@x.example",
+        "rui@mail.co,uk",
+        "rui@mail.co. uk",
+        "rui@mail.co . uk",
+        "Rui rui@x.example",
+        "rui@x",
+        "Rui",
+    ],
+    "profnet_url": [
+        "https://x.example/in/a https://x.example/in/b",
+        "https://x.example/in/an na",
+        "prof net.example/in/ann",
+        "x.example/in/an - na",
+        "Rui",
+    ],
+}
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category", pd.ArrowDtype(pa.string())])
+def test_clean_sends_the_only_identifier_of_a_cell(dtype: Any) -> None:
+    """With clean=True, the plan and its frame have the key of a cell's only identifier."""
+    for expected, cells in REPAIRED.items():
+        column = "email" if "@" in expected else "profnet_url"
+        frame = pd.DataFrame({"note": "a", column: pd.Series(cells, dtype=dtype)})
+        labelled = frame.set_axis(["x"] * len(frame))
+        before = labelled.copy()
+        with pytest.warns(OutreachWarning, match=f"repaired {len(cells)} cells of '{column}'"):
+            plan = make_plan(labelled, SEQUENCE, clean=True, data=["note"])
+        assert plan.frame[column].tolist() == [expected] * len(cells)
+        assert list(plan.frame) == list(frame)
+        assert plan.problems.empty
+        assert [lead[column] for lead in plan.leads([0, 1])] == [expected] * 2
+        assert f"{len(cells)} cells of '{column}'" in repr(plan)
+        pd.testing.assert_frame_equal(labelled, before)
+        problems = frame.outreach.validate()
+        advice = f"Pass clean=True to send {expected!r}; of.keys.{column} repairs a column."
+        assert problems["message"].str.endswith(advice).tolist() == [True] * len(cells)
+        with pytest.warns(OutreachWarning, match="repaired"):
+            assert frame.outreach.validate(clean=True).empty
+
+
+@pytest.mark.parametrize("column", NOT_REPAIRED)
+def test_clean_leaves_doubtful_cells(column: str) -> None:
+    """A cell with no identifier, several or a doubtful one stays a problem and is not sent."""
+    frame = pd.DataFrame({column: NOT_REPAIRED[column]})
+    plan = make_plan(frame, SEQUENCE, clean=True)
+    assert not len(plan.positions)
+    assert plan.frame.equals(frame)
+    assert not plan.problems["message"].str.contains("clean=True").any()
+
+
+def test_clean_leaves_valid_cells() -> None:
+    """Valid identifiers and placeholders stay as written."""
+    cells = ["Rui@X.example", " b@x.example ", "n/a", None]
+    urls = ["https://www.x.example/in/A/?a=1", None, "x.example/in/me", None]
+    frame = pd.DataFrame({"email": cells, "profnet_url": urls})
+    plan, plain = (make_plan(frame, SEQUENCE, clean=clean) for clean in (True, False))
+    assert plan.frame.equals(frame)
+    assert list(plan.payloads()) == list(plain.payloads())
+    assert "Repaired" not in repr(plan)
+
+
+@given(st.from_regex(SIMPLE_EMAIL, fullmatch=True), st.sampled_from(["Rui <{}>", "mailto:{}"]))
+def test_a_repaired_address_has_the_same_key(text: str, form: str) -> None:
+    """The repaired text is the key of the text and of itself."""
+    repaired = syntax.repair_email(form.format(text))
+    if repaired is not None:
+        assert repaired == email_key(text) == email_key(repaired)
+        assert of.keys.email([form.format(text)]).tolist() == [repaired]
+
+
+def test_leads_without_an_email_are_counted() -> None:
+    """A plan's text counts the leads without an email, whose activity cannot be read."""
+    urls = ["https://x.example/in/a", "https://x.example/in/b", "https://x.example/in/b", None]
+    frame = pd.DataFrame({"email": ["a@x.example", None, None, None], "profnet_url": urls})
+    plan = make_plan(frame, SEQUENCE)
+    for view in (repr(plan), plan._repr_html_()):
+        assert "1 lead, whose activity cannot be read" in view
+    assert "2 leads, whose" in repr(make_plan(frame[["profnet_url"]], SEQUENCE))
+    assert "Without an email" not in repr(make_plan(frame[["email"]], SEQUENCE))

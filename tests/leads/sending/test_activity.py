@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -210,6 +211,25 @@ def test_a_sequence_without_its_own_name(
             found = read()
     assert found["events_opened"].tolist()[:2] == [2, pd.NA]
     assert report.activity_counts(all_sequences=True).equals(found)
+
+
+def test_a_report_from_a_journal(
+    service: Contacts, report: SubmissionReport, tmp_path: Path
+) -> None:
+    """A report from a journal knows its sequence, and counts only that sequence's events."""
+    frame, client = pd.DataFrame({"email": ["j@example.com"]}), report._client
+    made = frame.outreach.add_to_sequence("s1", client=client, journal=tmp_path / "j")
+    sent_at = made.rows["sent_at"][0]
+    times = [sent_at + timedelta(hours=1), sent_at - timedelta(hours=1)]
+    names = ["Spring", "Autumn"]
+    service.events = {
+        "j@example.com": [
+            event(0, event_at=at.isoformat(), sequence_name=name) for at in times for name in names
+        ]
+    }
+    read = frame.outreach.report(journal=tmp_path / "j", client=client)
+    assert read.recent_activity()["sequence_name"].tolist() == ["Spring"]
+    assert len(read.recent_activity(all_sequences=True)) == 2
 
 
 def test_times(service: Contacts, report: SubmissionReport) -> None:

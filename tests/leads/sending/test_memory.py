@@ -151,9 +151,9 @@ def test_skipped_rows_are_recorded(name: str, detail: str) -> None:
 def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
     """A dry run reads the memory; plans and reports of a journal do not."""
     with scripted(only_posts([added, added])) as service, connected(service) as client:
-        assert column(add(client, A, dry_run=True)) == ["not_sent"]
+        assert column(add(client, A, dry_run=True)) == ["would_send"]
         add(client, A)
-        assert column(add(client, A, B, dry_run=True)) == ["added", "not_sent"]
+        assert column(add(client, A, B, dry_run=True)) == ["added", "would_send"]
         plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
         assert len(plan.positions) == 1
         add(client, B, journal=tmp_path / "j")

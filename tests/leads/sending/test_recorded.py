@@ -21,6 +21,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
+from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
@@ -183,6 +184,107 @@ def test_report(path: Path) -> None:
             one.retry_unknown()
 
 
+def test_read_journal(path: Path, client: Client) -> None:
+    """Each recorded lead has a row with its outcome; text of the service is removed."""
+    frame = frame_of([(email(name), None) for name in "abcd"])
+    add(frame_of([(email("z"), None), (email("Z"), None), ("n/a", None)]), client, path)
+    read = of.read_journal(str(path))
+    report = frame.outreach.report(journal=path)
+    assert read["status"].tolist() == [*statuses(report), "added"]
+    columns = ["status", "detail", "error_code", "chunk", "attempts", "sent_at"]
+    assert read.dtypes.equals(report.rows[columns].dtypes)
+    same = ["status", "error_code", "chunk", "attempts", "sent_at"]
+    pd.testing.assert_frame_equal(read[same].head(4), report.rows[same])
+    assert "because of other" in report.rows["detail"][0]
+    lacking = "The service's response lacks the outcome."
+    refused = "POST /sequences/s1/leads: status 400 [removed]"
+    assert read["detail"].tolist() == [refused, lacking, "", "", ""]
+    assert read.attrs == {"sequence_id": "s1"}
+    assert report.sequence_id == "s1"
+
+
+def test_read_journal_removes_personal_data(tmp_path: Path) -> None:
+    """No message of the service is returned; the package's own sentences and codes are."""
+    path = tmp_path / "spring.journal"
+    message = {"error_code": "bad_lead", "message": "Ann Berg, ann@x.example, is unsubscribed."}
+    odd = {"error_code": "Ann Berg", "message": "ann@x.example"}
+    listed = {"a_list_and_skipped": [{"email": email("c"), "name": "Ann Berg"}]}
+    replies = [
+        script.json({"validation_errors": [message]}, 422),
+        script.json({"validation_errors": [odd]}, 422),
+        script.json({"total": 1, "total_added_to_sequence": 0, **listed}),
+        script.json({"error": "Ann Berg"}, 500),
+        script.json({"total": "Ann Berg", "total_added_to_sequence": 1}),
+        script.reset(),
+    ]
+    with scripted(only_posts(replies)) as service, connected(service) as client:
+        add(frame_of([(email(name), None) for name in "abcdef"]), client, path)
+    read = of.read_journal(path)
+    assert "Ann" not in read.to_csv()
+    assert "@" not in read.to_csv()
+    assert read["error_code"].tolist()[0] == "bad_lead"
+    assert read["detail"].tolist() == [
+        "[removed]",
+        "[removed]",
+        "The service lists the lead in a_list_and_skipped. [removed]",
+        "POST /sequences/s1/leads: status 500 [removed] "
+        "The service may have added the lead nevertheless.",
+        "[removed]",
+        "[removed] The service may have added the lead nevertheless.",
+    ]
+
+
+def test_a_journal_without_the_sequence_s_id(client: Client, tmp_path: Path) -> None:
+    """A journal from before the id was recorded resumes, and its report has no id."""
+    path, frame = tmp_path / "old.journal", frame_of([(email("d"), None)])
+    bound_to = {"service": client.base_url, **frame.outreach.plan("s1", client=client).fingerprint}
+    JournalFile(JournalPlace(path), bound_to).close()
+    empty = of.read_journal(path)
+    assert statuses(add(frame, client, path)) == ["added"]
+    memory.clear()
+    again = add(frame, client, path)
+    assert (statuses(again), again.rows["attempts"].tolist()) == (["added"], [1])
+    read = of.read_journal(path)
+    assert read.attrs == {"sequence_id": None}
+    assert empty.empty
+    assert empty.dtypes.equals(read.dtypes)
+    assert frame.outreach.report(journal=path).sequence_id is None
+    settings = {"leads_distribution": "sequence_senders"}
+    with pytest.raises(InvalidInputError, match=r"submission: different settings\."):
+        add(frame, client, path, **settings)
+
+
+def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> None:
+    """With clean=True, a raw text is the person of its repaired text, also from a journal."""
+    raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
+    repaired = [email("d"), email("z")]
+    assert statuses(add(raw, client, path)) == ["invalid"] * 2
+    dry = add(raw, client, path, clean=True, dry_run=True)
+    assert statuses(dry) == ["added", "would_send"]
+    made = add(raw, client, path, clean=True)
+    assert statuses(made) == ["added"] * 2
+    assert made.rows["attempts"].tolist() == [1, 1]
+    assert made.frame["email"].tolist() == repaired
+    again = add(frame_of([(one, None) for one in repaired]), client, path)
+    assert again.rows["sent_at"].equals(made.rows["sent_at"])
+    with pytest.warns(OutreachWarning, match="repaired 2 cells"):
+        read = raw.outreach.report(journal=path, clean=True)
+    assert read.rows["sent_at"].equals(made.rows["sent_at"])
+    assert read.frame["email"].tolist() == repaired
+    assert statuses(raw.outreach.report(journal=path)) == ["invalid"] * 2
+
+
+def test_a_cleaned_unknown_row_is_resent_once(client: Client, tmp_path: Path) -> None:
+    """retry_unknown sends the repaired text again, also after a repeated call."""
+    raw = frame_of([(f"Bo <{email('b')}>", None)])
+    report = add(raw, client, tmp_path / "j", clean=True)
+    assert statuses(report) == ["unknown"]
+    memory.clear()
+    again = add(raw, client, tmp_path / "j", clean=True)
+    assert again.rows["attempts"].tolist() == [1]
+    assert again.retry_unknown().rows["attempts"].tolist() == [2]
+
+
 def test_reading_changes_no_file(path: Path) -> None:
     """Reading a journal creates, changes and locks no file, and works in a read-only folder."""
     path.with_name(f"{path.name}.lock").unlink()
@@ -191,6 +293,7 @@ def test_reading_changes_no_file(path: Path) -> None:
     try:
         other = frame_of([(email("d"), url("d")), (None, url("e"))])
         assert statuses(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
+        assert len(of.read_journal(path)) == 4
         with pytest.warns(OutreachWarning, match="no email address"):
             assert other.outreach.without(str(path)).index.tolist() == [1]
     finally:
@@ -207,6 +310,7 @@ def test_during_a_run(tmp_path: Path) -> None:
     def ask(received: Received) -> Reply:
         for read in (
             lambda: frame.outreach.report(journal=path),
+            lambda: of.read_journal(path),
             lambda: frame.outreach.without(path),
             lambda: frame.outreach.plan("s1").submit(journal=path, dry_run=True),
         ):
@@ -219,7 +323,7 @@ def test_during_a_run(tmp_path: Path) -> None:
 
     with scripted(only_posts([ask, added])) as service, connected(service) as client:
         assert statuses(add(frame, client, path)) == ["added"] * 2
-    assert seen == [True, True, True, "database is locked"]
+    assert seen == [True, True, True, True, "database is locked"]
     assert statuses(frame.outreach.report(journal=path)) == ["added"] * 2
 
 
@@ -255,6 +359,10 @@ def test_the_time_of_the_first_request_is_kept(path: Path, client: Client) -> No
 def test_invalid_journals(path: Path, tmp_path: Path) -> None:
     """A missing file, another file or a damaged journal is an error."""
     frame = frame_of([(email("a"), None)])
+
+    def report_of(one: Path) -> SubmissionReport:
+        return frame.outreach.report(journal=one)
+
     (tmp_path / "spring.csv").write_text("email\na@example.com\n")
     (tmp_path / "empty.journal").touch()
     with closing(sqlite3.connect(tmp_path / "other.journal")) as other:
@@ -276,12 +384,13 @@ def test_invalid_journals(path: Path, tmp_path: Path) -> None:
         ("cut.journal", "is damaged", "is damaged"),
         ("format.journal", "is damaged", "is damaged"),
     ):
-        with pytest.raises(InvalidInputError, match=reported):
-            frame.outreach.report(journal=tmp_path / name)
+        for call in (report_of, of.read_journal):
+            with pytest.raises(InvalidInputError, match=reported):
+                call(tmp_path / name)
         with pytest.raises(InvalidInputError, match=excluded):
             frame.outreach.without(tmp_path / name)
     with pytest.raises(InvalidInputError, match=r"not a journal.*read_prospects"):
-        frame.outreach.report(journal=tmp_path / "spring.csv")
+        report_of(tmp_path / "spring.csv")
 
 
 def test_journals_among_tables(path: Path, client: Client) -> None:

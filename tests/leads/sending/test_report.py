@@ -29,7 +29,8 @@ from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.records import Entry
-from outreach_frames.leads.sending.report import SubmissionReport, make_rows
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import make_rows
 
 DTYPES = {
     "index": "object",
@@ -53,6 +54,7 @@ FILES = {
         "in_other_active_sequences",
         "a_list_of_tomorrow",
     ],
+    "would_send.csv": ["would_send"],
 }
 EVERY_STATUS = [status for some in FILES.values() for status in some]
 INDEXES = {
@@ -339,7 +341,9 @@ def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
 
 
 def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
-    """Files without rows are written, too, and replace an earlier report's files."""
+    """Files without rows are written, too, and replace those of an earlier report or dry run."""
+    report([]).to_csv(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.csv")} == FILES.keys() - {"would_send.csv"}
     report(EVERY_STATUS).to_csv(tmp_path)
     report([]).to_csv(tmp_path)
     for name in FILES:
@@ -473,8 +477,8 @@ def test_a_report_can_be_pickled() -> None:
 
 
 def test_text_of_a_dry_run() -> None:
-    """A dry run's text begins with "Nothing was sent", and calls `not_sent` rows ready."""
-    made = report(["not_sent", "invalid"], dry_run=True)
+    """A dry run's text begins with "Nothing was sent", and calls `would_send` rows ready."""
+    made = report(["would_send", "invalid"], dry_run=True)
     for view in (repr(made), visible_text(made._repr_html_()).strip()):
         assert view.startswith("Nothing was sent")
         assert "Ready to be sent." in view

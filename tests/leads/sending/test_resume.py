@@ -153,7 +153,7 @@ def test_an_invalid_row_links_its_person(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OutreachWarning)
                 report = frame.outreach.add_to_sequence(
-                    "s", journal=journal, client=client, **options
+                    "s1", journal=journal, client=client, **options
                 )
         assert [len(each) for each in sent(service)] == [1]
         is_recorded = len(journals) > 1
@@ -311,7 +311,7 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
         assert statuses(add(client, rows, path, overrides=wrong, go=True)) == [status] * 2
         assert len(sent(service)) == 1
         dry = add(client, rows, path, overrides=right, go=[True, False], dry_run=True)
-        assert statuses(dry) == ["not_sent", status]
+        assert statuses(dry) == ["would_send", status]
         report = add(client, rows, path, overrides=right, go=[True, False])
         assert statuses(report) == [status] * 2
         assert statuses(add(client, rows, path, overrides=right, go=[True, False])) == [status] * 2
@@ -488,7 +488,7 @@ def test_a_dry_run_creates_no_file(path: Path) -> None:
             report = add(client, [(A, U), (B, None)], path, dry_run=True)
         finally:
             path.parent.chmod(0o700)
-    assert statuses(report) == ["added", "not_sent"]
+    assert statuses(report) == ["added", "would_send"]
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
     plan = frame_of([(A, None)]).outreach.plan("s1")
     assert statuses(plan.submit(journal=path, dry_run=True)) == ["added"]

@@ -136,7 +136,7 @@ class TestSending:
         """A dry run sends nothing, needs no connection and does not change the journal."""
         journal = tmp_path / "journal"
         report = submit(make_plan(leads(2), "s1"), dry_run=True, journal=journal)
-        assert column(report) == ["not_sent"] * 2
+        assert column(report) == ["would_send"] * 2
         assert "Dry run" in column(report, "detail")[0]
         assert report.dry_run
         assert list(tmp_path.iterdir()) == []

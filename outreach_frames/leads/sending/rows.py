@@ -1,0 +1,143 @@
+"""Build the rows of reports and of journals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames.common.pandas_versions import STR
+from outreach_frames.common.warnings import warn
+from outreach_frames.leads import statuses
+from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.sending.journal_file import read_only
+from outreach_frames.leads.sending.outcome import without_quotations
+from outreach_frames.leads.sending.records import Entry
+from outreach_frames.tables.columns import clashing_names, drop_appended
+
+# The columns of `rows`: label, outcome and request.
+_DTYPES: Final = {
+    "index": "object",
+    "status": STR,
+    "detail": STR,
+    "error_code": STR,
+    "chunk": "Int64",
+    "attempts": "Int64",
+    "sent_at": "datetime64[us, UTC]",
+}
+# CSV files and sheets have the outcome columns, but not the request columns.
+OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
+REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
+_COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
+
+
+def make_rows(plan: PreparedLeads, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
+    """Build `SubmissionReport.rows` from the entries of rows; `kept` as in the plan.
+
+    Rows without an entry have the plan's outcome or are `not_sent`.
+    """
+    none = (statuses.NOT_SENT, "", None, pd.NA, 0, None)
+    values: list[tuple[Any, ...]] = [none] * len(plan.frame)
+    unsent = plan.unsent_rows(kept)
+    for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
+        values[position] = (*known, pd.NA, 0, None)
+    for position, entry in entries.items():
+        values[position] = _cells(entry)
+    rows = pd.DataFrame(values, columns=_COLUMNS, dtype="object")
+    return typed_rows(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
+
+
+def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
+    """Set the status of an unsent row's duplicates to `not_sent`."""
+    is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
+    is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
+    affected = np.flatnonzero(is_duplicate & is_unsent[kept])
+    rows.loc[affected, "status"] = statuses.NOT_SENT
+    rows.loc[affected, "detail"] += ", which was not sent"
+    return rows
+
+
+def typed_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Convert rows to a report's columns and dtypes, with a new index from 0."""
+    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)
+
+
+def own_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Drop the columns of an earlier report."""
+    return drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS, statuses.STATUSES)
+
+
+def warn_of_own_columns(frame: pd.DataFrame) -> None:
+    """Warn if a frame has own columns with the names of a report's columns."""
+    clashing = clashing_names(own_columns(frame), [*OUTCOME_COLUMNS, *REQUEST_COLUMNS])
+    if clashing:
+        warn(
+            f"The frame has its own {'column' if len(clashing) == 1 else 'columns'} "
+            f"{', '.join(clashing)}: report.frame and the files name the outcome "
+            f"{', '.join(clashing.values())}."
+        )
+
+
+def read_journal(path: str | Path) -> pd.DataFrame:
+    """Read the recorded leads of a journal, without the rows that were sent.
+
+    The journal is not changed. It cannot be read while a submission uses it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The journal of a submission, of any sequence and service.
+
+    Returns
+    -------
+    DataFrame
+        One row per recorded lead, in the order of recording: status, detail, error_code (str),
+        chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. Text of
+        the service in `detail` is replaced by "[removed]", because it may name a person.
+        `.attrs["sequence_id"]` is the sequence's id, or None for an older journal without the id.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is missing, in use, damaged or not a journal.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads. Nothing is requested. A journal has hashes instead of
+    addresses; `df.outreach.report(journal=)` finds the outcomes of a frame's rows. Rows that were
+    never sent, such as invalid rows and duplicates, are not recorded.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
+    >>> with TemporaryDirectory() as folder, of.connect("sandbox", cache=None) as client:
+    ...     journal = Path(folder, "spring.journal")
+    ...     sequence = client.sandbox.sequence_ids["accepts_any"]
+    ...     _ = leads.outreach.add_to_sequence(sequence, journal=journal)
+    ...     recorded = of.read_journal(journal)
+    >>> recorded["status"].tolist(), recorded.attrs["sequence_id"] == sequence
+    (['added'], True)
+    """
+    with read_only(path) as file:
+        values = [_cells(lead.entry) for lead in file.leads.values()]
+        sequence_id = file.sequence_id
+    rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object"))[_COLUMNS]
+    rows["detail"] = rows["detail"].map(without_quotations).astype(rows["detail"].dtype)
+    # The service may also put a text in place of an undocumented code.
+    rows["error_code"] = rows["error_code"].where(
+        rows["error_code"].str.fullmatch("[a-z][a-z0-9_]*")
+    )
+    rows.attrs["sequence_id"] = sequence_id
+    return rows
+
+
+def _cells(entry: Entry) -> tuple[Any, ...]:
+    """Return the cells of the outcome and request columns."""
+    chunk = pd.NA if entry.chunk is None else entry.chunk
+    time = None if entry.outcome.status == statuses.NOT_SENT else entry.sent_at
+    return (*entry.outcome, chunk, entry.attempts, time)
