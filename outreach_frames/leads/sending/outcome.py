@@ -59,7 +59,7 @@ NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was rec
 _OWN_DETAILS: Final = (
     *map(re.escape, (NO_RESPONSE.detail, _NO_OUTCOME, _SENT_BEFORE)),
     *map(re.escape, (_LISTED_BY_WEAK_URL, _MAY_HAVE_ACTED)),
-    r"POST [\w/.-]+: status \d+",
+    r"POST [\w/.-]+: \d+",
     r"Skipped this time \([a-z_]+\)\.",
     r"The service lists the lead in [a-z_]+\.",
 )

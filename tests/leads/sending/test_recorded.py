@@ -197,7 +197,7 @@ def test_read_journal(path: Path, client: Client) -> None:
     pd.testing.assert_frame_equal(read[same].head(4), report.rows[same])
     assert "because of other" in report.rows["detail"][0]
     lacking = "The service's response lacks the outcome."
-    refused = "POST /sequences/s1/leads: status 400 [removed]"
+    refused = "[removed] POST /sequences/s1/leads: 400 [removed]"
     assert read["detail"].tolist() == [refused, lacking, "", "", ""]
     assert read.attrs == {"sequence_id": "s1"}
     assert report.sequence_id == "s1"
@@ -227,7 +227,7 @@ def test_read_journal_removes_personal_data(tmp_path: Path) -> None:
         "[removed]",
         "[removed]",
         "The service lists the lead in a_list_and_skipped. [removed]",
-        "POST /sequences/s1/leads: status 500 [removed] "
+        "[removed] POST /sequences/s1/leads: 500 [removed] "
         "The service may have added the lead nevertheless.",
         "[removed]",
         "[removed] The service may have added the lead nevertheless.",
