@@ -7,19 +7,34 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, near_names, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.persons import Rows, first_known
+from outreach_frames.identity.keys import email_cells, filled_texts, profnet_url_cells
+from outreach_frames.identity.persons import (
+    NONE,
+    Identifiers,
+    Rows,
+    first_company_rows,
+    first_known,
+    first_rows,
+    fullest_rows,
+    identifiers,
+    numbers_of,
+)
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
+from outreach_frames.tables.value_text import TEXT
 
 Level = Literal["department", "job_function"]
 LEVELS: tuple[Level, ...] = ("department", "job_function")
 
 COMPANY_KEY = "company_id"
 COMPANY_PREFIX = "company_"
+_HEADCOUNT = "_headcount_"
 _SOURCE = 'a frame from search_people(), with headcount="all" for headcounts'
 COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
@@ -35,11 +50,12 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per company in order of appearance. Companies are identified by id, else by profile
-        URL, else by name. The columns are the company columns without their prefix (id, name,
-        website, ...), and people_in_frame (Int64), the number of the company's rows in `frame`. If
-        a company's rows differ, each column gets the first known value. People without a company
-        are dropped.
+        One row per company in order of appearance. Rows with the same id or profile URL are one
+        company; rows with neither are identified by name. The columns are the company columns
+        without their prefix (id, name, website, ...), and people_in_frame (Int64), the number of
+        distinct people: rows with the same id, email or profile URL are one person. If a company's
+        rows differ, its headcounts are those of the row with the most headcounts, and every other
+        column has the first known value. People without a company are dropped.
 
     Raises
     ------
@@ -63,10 +79,18 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     people = frame[columns]
     table = people.iloc[first].reset_index(drop=True)
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
-    for place in np.flatnonzero(table.isna().any()).tolist():
-        table.isetitem(place, known_values(people.iloc[:, place], numbers, first))
-    counts = np.bincount(numbers[numbers >= 0], minlength=len(first))
-    count = pd.Series(counts, name=PEOPLE_IN_FRAME.name, dtype="Int64")
+    first_of_row = np.where(numbers < 0, np.arange(len(frame)), np.append(first, 0)[numbers])
+    is_headcount = np.array([_HEADCOUNT in name for name in columns], dtype="bool")
+    known = people.loc[:, is_headcount].notna().sum(axis="columns").to_numpy("int64")
+    fullest = fullest_rows(first_of_row, known)[first]
+    for place in np.flatnonzero(is_headcount).tolist():
+        table.isetitem(place, people.iloc[:, place].array[fullest])
+    for place in np.flatnonzero(table.isna().any() & ~is_headcount).tolist():
+        missing = people.iloc[:, place].isna().to_numpy("bool")
+        rows = first_known(first_of_row, missing)[first]
+        table.isetitem(place, people.iloc[:, place].array[rows])
+    persons = pd.Series(person_rows(frame)).groupby(numbers).nunique()
+    count = persons.reindex(range(len(first))).rename(PEOPLE_IN_FRAME.name).astype("Int64")
     # Assigning a column would make pandas warn about fragmented frames, so concatenate.
     return pd.concat([table, count], axis="columns")
 
@@ -146,35 +170,34 @@ def company_labels(table: pd.DataFrame) -> pd.Series:
     return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype("str") + ")")
 
 
-def company_identity(frame: pd.DataFrame) -> pd.Series:
-    """Return each row's company id; if it is missing, the profile URL, else the name."""
-    present = [key for key in COMPANY_KEYS if key in frame.columns]
-    require_columns(frame, present or [COMPANY_KEY], "company columns")
-    identity = pd.Series(pd.NA, frame.index, dtype="str")
-    for column in present:
-        texts = frame[column].astype("str")
-        prefix = "" if column == present[0] else f"{column}:"
-        identity = identity.mask(identity.isna() & texts.str.strip().ne(""), prefix + texts)
-        if not identity.isna().any():
-            break
-    return identity
-
-
 def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
     """Return each row's company number, -1 if missing, and the first row of each company."""
-    identity = company_identity(frame)
-    first = np.flatnonzero((identity.notna() & ~identity.duplicated()).to_numpy("bool"))
-    return pd.factorize(identity)[0].astype("int64"), first
+    present = [key for key in COMPANY_KEYS if key in frame.columns]
+    require_columns(frame, present or [COMPANY_KEY], "company columns")
+    first_of_row = first_company_rows(*(_texts(frame, key) for key in COMPANY_KEYS))
+    first = np.flatnonzero(first_of_row == np.arange(len(frame)))
+    return np.where(first_of_row == NONE, NONE, np.searchsorted(first, first_of_row)), first
 
 
-def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
-    """Return the first known value per company number, or a missing value if all are missing."""
-    missing = column.isna().to_numpy("bool")
-    places = first
-    if missing[first].any():
-        first_of_row = np.where(numbers < 0, np.arange(len(column)), np.append(first, 0)[numbers])
-        places = first_known(first_of_row, missing)[first]
-    return column.array[places]
+def person_rows(frame: pd.DataFrame) -> Rows:
+    """Return each row's first row of the same person: of the same id, email or profile URL.
+
+    A profile URL other than `/in/<name>` identifies only rows that have nothing else.
+    """
+    ids, emails, urls = (_texts(frame, name) for name in ("id", *spec.LEAD_IDENTIFIERS))
+    keys = identifiers(email_cells(emails).single(), profnet_url_cells(urls).single())
+    weak = pc.if_else(ids.is_valid(), pa.scalar(None, TEXT), keys.weak_url)
+    none = pa.nulls(len(frame), TEXT)
+    of_ids = numbers_of(Identifiers(ids, none, none)).first
+    return first_rows([*numbers_of(keys._replace(weak_url=weak)), of_ids])
+
+
+def _texts(frame: pd.DataFrame, name: str) -> pa.Array:
+    """Return a column's values as text without blank texts; missing if the column is missing."""
+    if name not in frame.columns:
+        return pa.nulls(len(frame), TEXT)
+    texts = column_of(frame, name).astype("str").tolist()
+    return filled_texts(pa.array(texts, TEXT, from_pandas=True))
 
 
 def require_columns(
