@@ -35,6 +35,9 @@ LEVELS: tuple[Level, ...] = ("department", "job_function")
 COMPANY_KEY = "company_id"
 COMPANY_PREFIX = "company_"
 _HEADCOUNT = "_headcount_"
+_EMPLOYEES = "estimated_number_of_employees"
+# Shares of fewer known employees would mislead.
+_MIN_COVERED = 0.5
 _SOURCE = 'a frame from search_people(), with headcount="all" for headcounts'
 COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
@@ -109,9 +112,10 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     -------
     DataFrame
         company (str), department (str), job_function (str, only for level="job_function"), people
-        (Int64), share (Float64, the part of the company's people in this row; sums to 1 per
-        company) and company_id (str). If companies share a name, their website, id or a number is
-        added in brackets.
+        (Int64), share (Float64) and company_id (str). The share is the row's part of the company's
+        known headcounts at this level and sums to 1; it is missing if these headcounts cover less
+        than half of `estimated_number_of_employees`, or that number is unknown. If companies share
+        a name, their website, id or a number is added in brackets.
 
     Raises
     ------
@@ -139,6 +143,11 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     numbers = counts.fillna(0).to_numpy("int64")
     totals = numbers.sum(axis=1, keepdims=True)
     shares = numbers / np.where(totals == 0, 1, totals)
+    employees = np.full(len(table), np.nan)
+    if _EMPLOYEES in table.columns:
+        employees = to_numbers(table[[_EMPLOYEES]]).to_numpy(float, na_value=np.nan)[:, 0]
+    # A comparison with an unknown number is false.
+    is_covered = (totals > 0) & (totals >= employees[:, None] * _MIN_COVERED)
     ids = table["id"] if "id" in table.columns else pd.Series(pd.NA, index=table.index)
     rows = np.arange(len(table)).repeat(len(keys))
     columns = np.tile(np.arange(len(keys)), len(table))
@@ -146,7 +155,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     for place, name in enumerate(LEVELS[: len(next(iter(keys.values())))]):
         tidy[name] = pd.array([path[place] for path in keys.values()], dtype="str")[columns]
     tidy["people"] = pd.arrays.IntegerArray(numbers.ravel(), missing.ravel())
-    tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | (totals == 0)).ravel())
+    tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | ~is_covered).ravel())
     tidy[COMPANY_KEY] = ids.astype("str").array[rows]
     return pd.DataFrame(tidy)
 

@@ -266,6 +266,37 @@ def test_missing_headcounts_stay_missing() -> None:
     assert tidy["share"].isna().all()
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, 0, 1, 20, 21, 5000]),
+            st.lists(st.sampled_from([None, 0, 3, 10]), min_size=2, max_size=2),
+        ),
+        max_size=5,
+    )
+)
+@example([(5000, [10, None]), (20, [10, None]), (21, [10, None]), (None, [10, 0]), (20, [10, 0])])
+def test_a_share_needs_the_headcounts_of_half_the_employees(rows: list[Any]) -> None:
+    """Shares of known headcounts exist if these cover half of the employees; zero is known."""
+    columns = ["finance", "legal"]
+    counts = pd.DataFrame([counts for _, counts in rows], columns=columns, dtype="Int64")
+    frame = pd.DataFrame({"name": [str(number) for number in range(len(rows))]}).assign(
+        estimated_number_of_employees=pd.array([one for one, _ in rows], "Int64"),
+        **{f"department_headcount_{name}": pd.NA for name in spec.DEPARTMENTS},
+    )
+    frame = frame.assign(**counts.add_prefix("department_headcount_"))
+    tidy = frame.outreach.headcount()
+    shares = tidy[tidy["department"].isin(columns)]["share"].tolist()
+    expected = []
+    for employees, own in rows:
+        total = sum(filter(None, own))
+        is_covered = total > 0 and employees is not None and 2 * total >= employees
+        expected += [count / total if is_covered and count is not None else None for count in own]
+    assert [None if pd.isna(share) else share for share in shares] == expected
+    bare = frame.drop(columns="estimated_number_of_employees")
+    assert bare.outreach.headcount()["share"].isna().all()
+
+
 @pytest.mark.parametrize("name", PERSON_TABLES)
 def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) -> None:
     """Each entry of a list is one row with the person's id, its position and typed dates."""
