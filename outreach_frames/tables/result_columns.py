@@ -97,6 +97,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("filter", note="name of the filter"),
             Field("value", note="dropped value; missing if all values were dropped"),
             Field("people_without", "integer", note="number of people found without this value"),
+            Field("people_alone", "integer", note="number of people found with this value alone"),
         ),
         "snapshots": (
             Field("date", format="date", note="day of the snapshot"),
