@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, near_names, suggestion
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import numbered, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_cells, filled_texts, profnet_url_cells
 from outreach_frames.identity.persons import (
@@ -169,14 +169,15 @@ def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
     """Return company names; add the website, id or a number in brackets to shared names."""
-    labels = table["name"].astype("str")
+    labels = table["name"].astype("str").copy()
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
         if column in table.columns and shared.any():
             known = shared & table[column].notna()
             labels = labels.mask(known, labels + " (" + table[column].astype("str") + ")")
-    number = labels.groupby(labels).cumcount() + 1
-    return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype("str") + ")")
+    known = labels.notna().to_numpy("bool")
+    labels[known] = pd.array(numbered(labels[known]), dtype="str")
+    return labels
 
 
 def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:

@@ -112,7 +112,9 @@ def _run_capacity(options: argparse.Namespace) -> None:
     names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
     plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
     started = ["leads_started"] if options.email_days else []
-    _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
+    _print_or_save(plan, ["date", "email", "emails", *started, "leads_finished"], options.out)
+    if not plan.empty:
+        print_text(f"The last sending day is {plan.attrs['last_day']}.")
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
@@ -417,7 +419,7 @@ COMMANDS: Final = (
     Command(
         "capacity",
         "plan how many emails each mailbox sends per day",
-        "Plan how many emails each active mailbox sends per day until all leads are reached.",
+        "Plan how many emails each active mailbox sends per day until all leads have all emails.",
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
             option(

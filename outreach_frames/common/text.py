@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from functools import cache
 
 # Control and format characters, lone surrogates and line separators. Joiners are allowed: names in
@@ -169,4 +169,24 @@ def unique_name(name: str, taken: Container[object]) -> str:
     while unique in taken:
         number += 1
         unique = f"{name}_{number}"
+    return unique
+
+
+def numbered(texts: Iterable[str]) -> list[str]:
+    """Add to each repeated text a number that makes it unique.
+
+    >>> numbered(["Acme", "Acme", "Acme (2)"])
+    ['Acme', 'Acme (3)', 'Acme (2)']
+    """
+    texts = list(texts)
+    taken = set(texts)
+    counts: dict[str, int] = {}
+    unique = []
+    for text in texts:
+        name, number = text, counts.get(text, 0) + 1
+        while number > 1 and (name := f"{text} ({number})") in taken:
+            number += 1
+        counts[text] = number
+        taken.add(name)
+        unique.append(name)
     return unique

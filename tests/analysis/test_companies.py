@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -250,6 +251,19 @@ def test_companies_with_the_same_name_are_distinguished() -> None:
     )
     labels = frame.outreach.headcount()["company"].unique().tolist()
     assert labels == ["Twin (https://x.example)", "Twin (https://y.example)", "Lone"]
+
+
+def test_every_company_has_its_own_label() -> None:
+    """Companies without website and id get a number that no other company's name has."""
+    people = [
+        {"id": str(number), "company": {"profnet_url": f"x.example/{number}", "name": name}}
+        for number, name in enumerate(["Acme", "Acme", "Acme (2)"])
+    ]
+    table = search(people).outreach.headcount()
+    assert table["company"].unique().tolist() == ["Acme", "Acme (3)", "Acme (2)"]
+    axes = of.plots.companies(table.assign(people=[1, 2, 3] * 14), "legal")
+    assert len({label.get_text() for label in axes.get_yticklabels()}) == 3
+    plt.close(axes.figure)
 
 
 def test_missing_headcounts_stay_missing() -> None:
