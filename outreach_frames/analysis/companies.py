@@ -175,8 +175,8 @@ def company_labels(table: pd.DataFrame) -> pd.Series:
         if column in table.columns and shared.any():
             known = shared & table[column].notna()
             labels = labels.mask(known, labels + " (" + table[column].astype("str") + ")")
-    known = labels.notna().to_numpy("bool")
-    labels[known] = pd.array(numbered(labels[known]), dtype="str")
+    is_named = labels.notna().to_numpy("bool")
+    labels[is_named] = pd.array(numbered(labels[is_named]), dtype="str")
     return labels
 
 
