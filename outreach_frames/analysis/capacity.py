@@ -213,19 +213,14 @@ def sending_capacity(
 
 def _as_mailboxes(mailboxes: FrameLike | int, limit: int | None) -> pd.DataFrame:
     """Return the mailboxes as a frame; convert a number to mailboxes with the same limit."""
-    is_number = pd.api.types.is_integer(mailboxes)
-    if is_number == (limit is None):
-        raise InvalidInputError(
-            "Pass the number of mailboxes and daily_email_limit together, as in mailboxes=12, "
-            "leads=5000, daily_email_limit=40. A frame of mailboxes has their limits."
-        )
-    if not is_number:
+    if limit is None and not pd.api.types.is_integer(mailboxes):
         return as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
-    number, each = check_integer("mailboxes", mailboxes), check_integer("daily_email_limit", limit)
+    number, each = (one if pd.api.types.is_integer(one) else 0 for one in (mailboxes, limit))
     if not 1 <= number <= _MAX_MAILBOXES or each < 1:
         raise InvalidInputError(
-            f"mailboxes={number} and daily_email_limit={each} are not a plan. Pass 1 to "
-            f"{_MAX_MAILBOXES:,} mailboxes, and a limit of 1 or more."
+            f"Pass a number of mailboxes from 1 to {_MAX_MAILBOXES:,} and daily_email_limit "
+            "together, as in mailboxes=12, leads=5000, daily_email_limit=40. A frame of mailboxes "
+            "has their limits."
         )
     names = [f"mailbox {one}" for one in range(1, number + 1)]
     values = (names, names, spec.ACTIVE_MAILBOX_STATUS, each)

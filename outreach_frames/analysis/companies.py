@@ -17,7 +17,6 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_cells, filled_texts, profnet_url_cells
 from outreach_frames.identity.persons import (
     NONE,
-    Identifiers,
     Rows,
     first_company_rows,
     first_known,
@@ -86,12 +85,12 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     is_headcount = np.array([_HEADCOUNT in name for name in columns], dtype="bool")
     known = people.loc[:, is_headcount].notna().sum(axis="columns").to_numpy("int64")
     fullest = fullest_rows(first_of_row, known)[first]
-    for place in np.flatnonzero(is_headcount).tolist():
-        table.isetitem(place, people.iloc[:, place].array[fullest])
-    for place in np.flatnonzero(table.isna().any() & ~is_headcount).tolist():
-        missing = people.iloc[:, place].isna().to_numpy("bool")
-        rows = first_known(first_of_row, missing)[first]
-        table.isetitem(place, people.iloc[:, place].array[rows])
+    for place in np.flatnonzero(table.isna().any() | is_headcount).tolist():
+        column = people.iloc[:, place]
+        rows = fullest
+        if not is_headcount[place]:
+            rows = first_known(first_of_row, column.isna().to_numpy("bool"))[first]
+        table.isetitem(place, column.array[rows])
     persons = pd.Series(person_rows(frame)).groupby(numbers).nunique()
     count = persons.reindex(range(len(first))).rename(PEOPLE_IN_FRAME.name).astype("Int64")
     # Assigning a column would make pandas warn about fragmented frames, so concatenate.
@@ -143,11 +142,10 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     numbers = counts.fillna(0).to_numpy("int64")
     totals = numbers.sum(axis=1, keepdims=True)
     shares = numbers / np.where(totals == 0, 1, totals)
-    employees = np.full(len(table), np.nan)
-    if _EMPLOYEES in table.columns:
-        employees = to_numbers(table[[_EMPLOYEES]]).to_numpy(float, na_value=np.nan)[:, 0]
+    employees = to_numbers(table.filter([_EMPLOYEES]).reindex(columns=[_EMPLOYEES]))
     # A comparison with an unknown number is false.
-    is_covered = (totals > 0) & (totals >= employees[:, None] * _MIN_COVERED)
+    least = employees.to_numpy(float, na_value=np.nan) * _MIN_COVERED
+    is_covered = (totals > 0) & (totals >= least)
     ids = table["id"] if "id" in table.columns else pd.Series(pd.NA, index=table.index)
     rows = np.arange(len(table)).repeat(len(keys))
     columns = np.tile(np.arange(len(keys)), len(table))
@@ -197,8 +195,7 @@ def person_rows(frame: pd.DataFrame) -> Rows:
     ids, emails, urls = (_texts(frame, name) for name in ("id", *spec.LEAD_IDENTIFIERS))
     keys = identifiers(email_cells(emails).single(), profnet_url_cells(urls).single())
     weak = pc.if_else(ids.is_valid(), pa.scalar(None, TEXT), keys.weak_url)
-    none = pa.nulls(len(frame), TEXT)
-    of_ids = numbers_of(Identifiers(ids, none, none)).first
+    of_ids = pd.factorize(ids.to_pandas())[0].astype("int64")
     return first_rows([*numbers_of(keys._replace(weak_url=weak)), of_ids])
 
 

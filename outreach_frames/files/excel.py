@@ -357,15 +357,13 @@ class _Writer:
         """
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
-        repeated = np.zeros(len(moments), bool)
         clock = pd.DatetimeIndex(moments)
         if zoned:
             clock = clock.tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
-            repeated = localize(moments, self._tz) != localize(moments, self._tz, first=False)
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
-        fits = ~missing & ~repeated & (moments >= _FIRST_DAY) & (moments <= _LAST_DAY)
+        fits = ~missing & (moments >= _FIRST_DAY) & (moments <= _LAST_DAY)
         days = np.where(fits, (moments - _DAY_ZERO) / _DAY, np.nan)
         whole = not zoned and bool((days[fits] == np.floor(days[fits])).all())
         cells = [
@@ -373,16 +371,17 @@ class _Writer:
             if fit
             else None
             if gone
-            else str(time)
-            if twice
             else str(moment.astype("datetime64[D]" if whole else "M8[s]"))
-            for day, fit, gone, moment, twice, time in zip(
-                days.tolist(), fits, missing, moments, repeated, clock, strict=True
-            )
+            for day, fit, gone, moment in zip(days.tolist(), fits, missing, moments, strict=True)
         ]
         if whole:
             return cells, _DATE
-        return cells, f'{_TIME} "{self._tz}"' if zoned else _TIME
+        if not zoned:
+            return cells, _TIME
+        repeated = localize(moments, self._tz) != localize(moments, self._tz, first=False)
+        for row in np.flatnonzero(repeated & ~missing).tolist():
+            cells[row] = str(clock[row])
+        return cells, f'{_TIME} "{self._tz}"'
 
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:

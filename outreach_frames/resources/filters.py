@@ -20,12 +20,7 @@ from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, shows_filters
 
 Filters = Mapping[str, Any]
-_COLUMNS = {
-    "filter": "str",
-    "value": "str",
-    "people_without": "Int64",
-    "people_alone": "Int64",
-}
+_COLUMNS = {"filter": "str", "value": "str", "people_without": "Int64", "people_alone": "Int64"}
 _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
 
 
