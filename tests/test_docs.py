@@ -15,11 +15,14 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
+import requests
 
 import outreach_frames as of
 from outreach_frames.client import connect
 from outreach_frames.errors import OutreachWarning
+from outreach_frames.sandbox import Sandbox
 
 pytestmark = pytest.mark.long
 
@@ -35,6 +38,9 @@ PAGES = [
 # The documentation's build runs these pages too, and fails if one of their blocks fails.
 BUILT = [page for page in PAGES if page.parent.name in {"docs", "how-to"}]
 SPARK = "SparkSession"
+# The pages that state the memory of frames and the size of responses.
+BOOKS = ("frames.md", "scale.md")
+HOURS = "hours at 1 / 5 / 20 requests a second"
 MODULES = [
     "outreach_frames",
     *(
@@ -112,6 +118,54 @@ def test_readme_shows_the_results_of_its_code(tmp_path: Path) -> None:
     assert sum(map(bool, shown)) == 2
     for text, result in zip(shown, results, strict=True):
         assert not text or text.splitlines() == str(result).splitlines()
+
+
+def test_figures_of_memory_and_size_are_measured(sandbox: Sandbox, people: pd.DataFrame) -> None:
+    """The text's figures on columns, memory and size of people are those of the sandbox."""
+    text = " ".join((ROOT / "docs/explanation" / name).read_text() for name in BOOKS)
+    brief = people[list(people.outreach.brief())]
+    whole, part = (frame.memory_usage(deep=True, index=False).sum() for frame in (people, brief))
+    assert f"the {brief.shape[1]} columns of `brief()`" in text
+    assert round(whole / part) in {10, 11}
+    assert "a tenth of the memory" in text
+    (low, high), *_ = re.findall(rf"{people.shape[1]} columns takes (\d+) to (\d+) KB", text)
+    assert float(low) <= whole / len(people) / 1_000 <= float(high)
+    headers = {"Authorization": f"Bearer {sandbox.api_key}"}
+    size = {"page_size": 100}
+    response = requests.post(f"{sandbox.url}/people/search", json=size, headers=headers, timeout=60)
+    (size_of_json,) = re.findall(r"response has ([\d.]+) KB of JSON", text)
+    assert len(response.content) / 100_000 == pytest.approx(float(size_of_json), rel=0.1)
+
+
+def test_figures_of_an_export_follow_from_its_rates() -> None:
+    """The table on exports has the products of the people and the rates above it."""
+    text = (ROOT / "docs/explanation/scale.md").read_text()
+    rows = {row[0]: row[1:] for row in re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", text, re.M)}
+    (micros,) = re.findall(r"takes (\d+) µs of processor", text)
+    seconds = [10**7 * int(micros) / 10**6, 10**8 * int(micros) / 10**6]
+    expected = (f"{seconds[0] / 60:.0f} minutes", f"{seconds[1] / 3600:.1f} hours")
+    assert rows["processor time of the export, on one core"] == expected
+    assert rows["requests"] == ("100,000", "1,000,000")
+    for people, cell in zip((10**7, 10**8), rows[HOURS], strict=True):
+        hours = [people / 100 / rate / 3600 for rate in (1, 5, 20)]
+        assert [float(hour) for hour in cell.split(" / ")] == [
+            pytest.approx(hour, rel=0.02) for hour in hours
+        ]
+
+
+def test_figures_of_readme_are_those_of_the_benchmarks() -> None:
+    """README rounds the measured seconds, ratio and memory of an export."""
+    rows = [
+        line.split(" | ")
+        for line in (ROOT / "docs/explanation/benchmarks.md").read_text().splitlines()
+        if "export_people" in line
+    ]
+    seconds, ratio = next((row[2], row[4]) for row in rows if "to_csv" in row[1])
+    memory = next(row[2] for row in rows if "peak memory" in row[0])
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    shown = f"takes {float(seconds[:-2]):.0f} seconds, is {float(ratio):.0f} times as fast"
+    assert shown in readme
+    assert f"needs {memory}" in readme
 
 
 def run(blocks: list[str], folder: Path) -> list[object]:

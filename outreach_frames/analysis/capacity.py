@@ -1,4 +1,4 @@
-"""Plan how many emails mailboxes send per day, and how many leads they reach."""
+"""Plan how many emails mailboxes send per day, and how many leads they finish."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CAPACITY: Final = (
     spec.Field("email", note="address of the mailbox"),
     spec.Field("emails", "integer", note="number of emails that the mailbox sends on that day"),
     spec.Field(
-        "leads_reached",
+        "leads_finished",
         "integer",
         note="number of leads that have received all emails by the end of that day",
     ),
@@ -46,6 +46,7 @@ CAPACITY: Final = (
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
 _MAX_DAYS: Final = 36_525
+_MAX_MAILBOXES: Final = 1_000
 _MAX_NAMED: Final = 20
 # This maximum keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
@@ -53,9 +54,10 @@ _DAYS_AT_ONCE: Final = 75
 
 
 def sending_capacity(
-    mailboxes: FrameLike,
+    mailboxes: FrameLike | int,
     leads: int | Sized,
     *,
+    daily_email_limit: int | None = None,
     emails_per_lead: int = 1,
     start: str | date | None = None,
     freq: str | pd.offsets.BaseOffset = "B",
@@ -68,10 +70,13 @@ def sending_capacity(
 
     Parameters
     ----------
-    mailboxes : DataFrame, also of Polars, DuckDB or Arrow
+    mailboxes : DataFrame, also of Polars, DuckDB or Arrow; or int
         A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
+        Or the number of mailboxes, as in ``mailboxes=12``, together with `daily_email_limit`.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
+    daily_email_limit : int, optional
+        The daily limit of each mailbox; required if `mailboxes` is a number, and only then.
     emails_per_lead : int
         The number of emails per lead, sent without waiting times. Any mailbox may send each email.
     start : str or date, optional
@@ -80,14 +85,16 @@ def sending_capacity(
         The sending days as a pandas frequency: "B" (Monday to Friday), "D", or
         ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
     spread : {"by_limit", "evenly"}
-        by_limit: each mailbox sends in proportion to its limit; if limits are constant, all
-        mailboxes finish on the same day. evenly: all mailboxes send the same number of emails (with
-        email_days, to the same number of leads), so mailboxes with low limits take longer.
+        by_limit: the plan ends on the earliest possible day, and the leads that finish on that day
+        are divided in proportion to what each mailbox can finish on it. evenly: all mailboxes send
+        the same number of emails (with email_days, to the same number of leads), so mailboxes with
+        low limits take longer.
     email_days : list of int, optional
         The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
-        sending days after the lead's first email, such as [0, 3, 7]. One mailbox sends all emails
-        to a lead. Due follow-ups are sent before emails to new leads; leads that started earlier
-        come first. A late email delays the lead's later emails.
+        sending days after the lead's first email, such as [0, 3, 7]. Sending days are those of
+        `freq`: with "W-WED", 3 means three weeks. One mailbox sends all emails to a lead. Due
+        follow-ups are sent before emails to new leads; leads that started earlier come first. A
+        late email delays the lead's later emails.
     ramp : dict, optional
         Limits that replace daily_email_limit from a date on, as {date: limit} for all mailboxes, or
         {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
@@ -99,10 +106,11 @@ def sending_capacity(
     -------
     DataFrame
         One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
-        (Int64), and two cumulative counts over all mailboxes (Int64). leads_reached counts leads
+        (Int64), and two cumulative counts over all mailboxes (Int64). leads_finished counts leads
         that have received all emails by the end of that day; leads_started counts leads that have
         received at least one. With emails_per_lead, each lead receives all emails before the next
-        lead starts. The frame is empty without leads.
+        lead starts. `.attrs["last_day"]` is the last sending day, as text YYYY-MM-DD. Without
+        leads, the frame is empty and the day is None.
 
     Raises
     ------
@@ -128,8 +136,8 @@ def sending_capacity(
     >>> with of.connect("sandbox", cache=None):
     ...     mailboxes = of.mailboxes(status="active")
     >>> plan = of.sending_capacity(mailboxes.head(2), 100, emails_per_lead=3, start="2026-03-02")
-    >>> plan[["date", "email", "emails", "leads_reached"]]
-            date                                   email  emails  leads_reached
+    >>> plan[["date", "email", "emails", "leads_finished"]]
+            date                                   email  emails  leads_finished
     0 2026-03-02  michael.smith.hale@brightforge.example      50             26
     1 2026-03-02       diego.vazquez@brightforge.example      30             26
     2 2026-03-03  michael.smith.hale@brightforge.example      50             53
@@ -164,7 +172,7 @@ def sending_capacity(
         )
     first = check_day("start", start)
     closed = _check_holidays(holidays, freq, first)
-    table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
+    table = _as_mailboxes(mailboxes, daily_email_limit)
     mailboxes, limits = _with_limits(table)
     ramps = _ramps(ramp, mailboxes)
     statuses = mailboxes["status"].astype(STR)
@@ -199,7 +207,25 @@ def sending_capacity(
     ids, addresses = (senders[name].astype(STR) for name in ("id", "email"))
     sent = plan.emails[day, mailbox]
     values = [dates, ids, addresses, sent, reached // each, -(-started // each)]
-    return frame_of_columns(CAPACITY, values)
+    table = frame_of_columns(CAPACITY, values)
+    table.attrs["last_day"] = None if table.empty else str(table["date"].iloc[-1].date())
+    return table
+
+
+def _as_mailboxes(mailboxes: FrameLike | int, limit: int | None) -> pd.DataFrame:
+    """Return the mailboxes as a frame; convert a number to mailboxes with the same limit."""
+    if limit is None and not pd.api.types.is_integer(mailboxes):
+        return as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
+    number, each = (one if pd.api.types.is_integer(one) else 0 for one in (mailboxes, limit))
+    if not 1 <= number <= _MAX_MAILBOXES or each < 1:
+        raise InvalidInputError(
+            f"Pass a number of mailboxes from 1 to {_MAX_MAILBOXES:,} and daily_email_limit "
+            "together, as in mailboxes=12, leads=5000, daily_email_limit=40. A frame of mailboxes "
+            "has their limits."
+        )
+    names = [f"mailbox {one}" for one in range(1, number + 1)]
+    values = (names, names, spec.ACTIVE_MAILBOX_STATUS, each)
+    return pd.DataFrame(dict(zip(_REQUIRED_COLUMNS, values, strict=True)))
 
 
 def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
@@ -294,15 +320,19 @@ def _schedule(
             emails = np.minimum(due, left)
             sent[step] += emails
             left -= emails
-        room, remaining = np.minimum(left, quota - sent[0]), leads - int(sent[0].sum())
-        sent[0] += room if room.sum() <= remaining else _by_limit(room.tolist(), remaining)
+        sent[0] += np.minimum(left, quota - sent[0])
         history.append(sent)
         sending_days.append(day)
-        if sent[-1].sum() == leads:
+        if sent[-1].sum() >= leads:
             break
     else:
         return None
     counts = np.array(history)
+    # No lead delays an earlier lead, so dropping the surplus leads changes no other email.
+    before, after = counts[-2:, -1]
+    rest = leads - int(before.sum())
+    last = _by_limit((after - before).tolist(), rest) if rest else np.zeros_like(after)
+    counts = np.minimum(counts, before + last)
     totals = counts[1:].sum(axis=2)
     emails = np.diff(counts.sum(axis=1), axis=0)
     return _Schedule(pd.DatetimeIndex(sending_days), emails, totals[:, 0], totals[:, -1])

@@ -7,20 +7,37 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, near_names, suggestion
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import numbered, quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.persons import Rows, first_known
+from outreach_frames.identity.keys import email_cells, filled_texts, profnet_url_cells
+from outreach_frames.identity.persons import (
+    NONE,
+    Rows,
+    first_company_rows,
+    first_known,
+    first_rows,
+    fullest_rows,
+    identifiers,
+    numbers_of,
+)
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
+from outreach_frames.tables.value_text import TEXT
 
 Level = Literal["department", "job_function"]
 LEVELS: tuple[Level, ...] = ("department", "job_function")
 
 COMPANY_KEY = "company_id"
 COMPANY_PREFIX = "company_"
+_HEADCOUNT = "_headcount_"
+_EMPLOYEES = "estimated_number_of_employees"
+# Shares of fewer known employees would mislead.
+_MIN_COVERED = 0.5
 _SOURCE = 'a frame from search_people(), with headcount="all" for headcounts'
 COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
@@ -36,11 +53,12 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per company in order of appearance. Companies are identified by id, else by profile
-        URL, else by name. The columns are the company columns without their prefix (id, name,
-        website, ...), and people_in_frame (Int64), the number of the company's rows in `frame`. If
-        a company's rows differ, each column gets the first known value. People without a company
-        are dropped.
+        One row per company in order of appearance. Rows with the same id or profile URL are one
+        company; rows with neither are identified by name. The columns are the company columns
+        without their prefix (id, name, website, ...), and people_in_frame (Int64), the number of
+        distinct people: rows with the same id, email or profile URL are one person. If a company's
+        rows differ, its headcounts are those of the row with the most headcounts, and every other
+        column has the first known value. People without a company are dropped.
 
     Raises
     ------
@@ -64,10 +82,18 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     people = frame[columns]
     table = people.iloc[first].reset_index(drop=True)
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
-    for place in np.flatnonzero(table.isna().any()).tolist():
-        table.isetitem(place, known_values(people.iloc[:, place], numbers, first))
-    counts = np.bincount(numbers[numbers >= 0], minlength=len(first))
-    count = pd.Series(counts, name=PEOPLE_IN_FRAME.name, dtype="Int64")
+    first_of_row = np.where(numbers < 0, np.arange(len(frame)), np.append(first, 0)[numbers])
+    is_headcount = np.array([_HEADCOUNT in name for name in columns], dtype="bool")
+    known = people.loc[:, is_headcount].notna().sum(axis="columns").to_numpy("int64")
+    fullest = fullest_rows(first_of_row, known)[first]
+    for place in np.flatnonzero(table.isna().any() | is_headcount).tolist():
+        column = people.iloc[:, place]
+        rows = fullest
+        if not is_headcount[place]:
+            rows = first_known(first_of_row, column.isna().to_numpy("bool"))[first]
+        table.isetitem(place, column.array[rows])
+    persons = pd.Series(person_rows(frame)).groupby(numbers).nunique()
+    count = persons.reindex(range(len(first))).rename(PEOPLE_IN_FRAME.name).astype("Int64")
     # Assigning a column would make pandas warn about fragmented frames, so concatenate.
     return pd.concat([table, count], axis="columns")
 
@@ -86,9 +112,10 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     -------
     DataFrame
         company (str), department (str), job_function (str, only for level="job_function"), people
-        (Int64), share (Float64, the part of the company's people in this row; sums to 1 per
-        company) and company_id (str). If companies share a name, their website, id or a number is
-        added in brackets.
+        (Int64), share (Float64) and company_id (str). The share is the row's part of the company's
+        known headcounts at this level and sums to 1; it is missing if these headcounts cover less
+        than half of `estimated_number_of_employees`, or that number is unknown. If companies share
+        a name, their website, id or a number is added in brackets.
 
     Raises
     ------
@@ -116,6 +143,10 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     numbers = counts.fillna(0).to_numpy("int64")
     totals = numbers.sum(axis=1, keepdims=True)
     shares = numbers / np.where(totals == 0, 1, totals)
+    employees = to_numbers(table.filter([_EMPLOYEES]).reindex(columns=[_EMPLOYEES]))
+    # A comparison with an unknown number is false.
+    least = employees.to_numpy(float, na_value=np.nan) * _MIN_COVERED
+    is_covered = (totals > 0) & (totals >= least)
     ids = table["id"] if "id" in table.columns else pd.Series(pd.NA, index=table.index)
     rows = np.arange(len(table)).repeat(len(keys))
     columns = np.tile(np.arange(len(keys)), len(table))
@@ -123,7 +154,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     for place, name in enumerate(LEVELS[: len(next(iter(keys.values())))]):
         tidy[name] = pd.array([path[place] for path in keys.values()], dtype=STR)[columns]
     tidy["people"] = pd.arrays.IntegerArray(numbers.ravel(), missing.ravel())
-    tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | (totals == 0)).ravel())
+    tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | ~is_covered).ravel())
     tidy[COMPANY_KEY] = ids.astype(STR).array[rows]
     return pd.DataFrame(tidy)
 
@@ -137,45 +168,44 @@ def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
     """Return company names; add the website, id or a number in brackets to shared names."""
-    labels = table["name"].astype(STR)
+    labels = table["name"].astype(STR).copy()
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
         if column in table.columns and shared.any():
             known = shared & table[column].notna()
             labels = labels.mask(known, labels + " (" + table[column].astype(STR) + ")")
-    number = labels.groupby(labels).cumcount() + 1
-    return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype(STR) + ")")
-
-
-def company_identity(frame: pd.DataFrame) -> pd.Series:
-    """Return each row's company id; if it is missing, the profile URL, else the name."""
-    present = [key for key in COMPANY_KEYS if key in frame.columns]
-    require_columns(frame, present or [COMPANY_KEY], "company columns")
-    identity: pd.Series[Any] = pd.Series(pd.NA, frame.index, dtype=STR)
-    for column in present:
-        texts = frame[column].astype(STR)
-        prefix = "" if column == present[0] else f"{column}:"
-        identity = identity.mask(identity.isna() & texts.str.strip().ne(""), prefix + texts)
-        if not identity.isna().any():
-            break
-    return identity
+    is_named = labels.notna().to_numpy("bool")
+    labels[is_named] = pd.array(numbered(labels[is_named]), dtype=STR)
+    return labels
 
 
 def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
     """Return each row's company number, -1 if missing, and the first row of each company."""
-    identity = company_identity(frame)
-    first = np.flatnonzero((identity.notna() & ~identity.duplicated()).to_numpy("bool"))
-    return pd.factorize(identity)[0].astype("int64"), first
+    present = [key for key in COMPANY_KEYS if key in frame.columns]
+    require_columns(frame, present or [COMPANY_KEY], "company columns")
+    first_of_row = first_company_rows(*(_texts(frame, key) for key in COMPANY_KEYS))
+    first = np.flatnonzero(first_of_row == np.arange(len(frame)))
+    return np.where(first_of_row == NONE, NONE, np.searchsorted(first, first_of_row)), first
 
 
-def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
-    """Return the first known value per company number, or a missing value if all are missing."""
-    missing = column.isna().to_numpy("bool")
-    places = first
-    if missing[first].any():
-        first_of_row = np.where(numbers < 0, np.arange(len(column)), np.append(first, 0)[numbers])
-        places = first_known(first_of_row, missing)[first]
-    return column.array[places]
+def person_rows(frame: pd.DataFrame) -> Rows:
+    """Return each row's first row of the same person: of the same id, email or profile URL.
+
+    A profile URL other than `/in/<name>` identifies only rows that have nothing else.
+    """
+    ids, emails, urls = (_texts(frame, name) for name in ("id", *spec.LEAD_IDENTIFIERS))
+    keys = identifiers(email_cells(emails).single(), profnet_url_cells(urls).single())
+    weak = pc.if_else(ids.is_valid(), pa.scalar(None, TEXT), keys.weak_url)
+    of_ids = pd.factorize(ids.to_pandas())[0].astype("int64")
+    return first_rows([*numbers_of(keys._replace(weak_url=weak)), of_ids])
+
+
+def _texts(frame: pd.DataFrame, name: str) -> pa.Array:
+    """Return a column's values as text without blank texts; missing if the column is missing."""
+    if name not in frame.columns:
+        return pa.nulls(len(frame), TEXT)
+    texts = column_of(frame, name).astype(STR).tolist()
+    return filled_texts(pa.array(texts, TEXT, from_pandas=True))
 
 
 def require_columns(

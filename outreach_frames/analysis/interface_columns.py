@@ -128,7 +128,7 @@ def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
 def meanings(names: Sequence[str]) -> Mapping[str, Column]:
     """Return the descriptions of a frame's columns if the columns match a table of the package.
 
-    >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
+    >>> names = ["mailbox_id", "email", "emails", "date", "leads_finished", "leads_started"]
     >>> meanings(names)["emails"].meaning
     'number of emails that the mailbox sends on that day'
     >>> meanings(["id", "name"])
@@ -141,7 +141,7 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
 def table_of(names: Iterable[object]) -> str:
     """Return the name of the table with the most of these columns; "" if no table matches.
 
-    >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
+    >>> names = ["mailbox_id", "email", "emails", "date", "leads_finished", "leads_started"]
     >>> table_of(names), table_of(["id"])
     ('sending_capacity', '')
     """

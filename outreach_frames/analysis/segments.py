@@ -10,14 +10,15 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import (
+    COMPANY_PREFIX,
+    companies,
     company_numbers,
-    known_values,
+    person_rows,
     require_columns,
     to_numbers,
 )
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.arguments import check_integer
-from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
@@ -68,9 +69,8 @@ def segments(
         The columns of `by`; people, companies (Int64); share (Float64, the share of all people in
         the frame, including people in dropped segments); median_employees and median_<department>
         (Float64) for each department of the interface. Each person and company counts once per
-        segment. If a company's rows have different headcounts, the first known headcount in the
-        segment is used, else the first known headcount in the frame. Medians are missing if the
-        frame lacks headcounts.
+        segment, and a company has its headcounts of `df.outreach.companies` in every segment.
+        Medians are missing if the frame lacks headcounts.
 
     Raises
     ------
@@ -95,21 +95,13 @@ def segments(
     plain = frame.reset_index(drop=True)
     numbers = _segment_numbers(plain, keys)
     first = np.unique(numbers, return_index=True)[1]
-    persons = pd.DataFrame({"segment": numbers, "person": _person_numbers(plain)})
+    persons = pd.DataFrame({"segment": numbers, "person": person_rows(plain)})
     people = persons.groupby("segment")["person"].nunique()
-    companies, first_rows = company_numbers(plain)
-    employed = np.flatnonzero(companies >= 0)
-    pairs = np.full(len(plain), -1)
-    pairs[employed] = pd.factorize(numbers[employed] * len(plain) + companies[employed])[0]
-    first_pairs = employed[np.unique(pairs[employed], return_index=True)[1]]
-    segment, company = numbers[first_pairs], companies[first_pairs]
-    figures = {}
-    for name, column in _MEDIANS.items():
-        values = _numbers(plain, column)
-        of_company = known_values(values, companies, first_rows)
-        figures[name] = pd.Series(known_values(values, pairs, first_pairs)).fillna(
-            pd.Series(of_company[company])
-        )
+    of_companies = pd.DataFrame({"segment": numbers, "company": company_numbers(plain)[0]})
+    pairs = of_companies[of_companies["company"] >= 0].drop_duplicates()
+    segment = pairs["segment"].to_numpy()
+    table = companies(plain).add_prefix(COMPANY_PREFIX).iloc[pairs["company"]]
+    figures = {name: _numbers(table, column).array for name, column in _MEDIANS.items()}
     medians = pd.DataFrame(figures).groupby(segment).median().reindex(people.index)
     counts = np.bincount(segment, minlength=len(people))
     share = people / max(persons["person"].nunique(), 1)
@@ -157,16 +149,6 @@ def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, An
             f"The columns {keys} have values that cannot be compared: {error}. Convert the columns "
             "to text."
         ) from error
-
-
-def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return a person number per row; each row without an id counts as a separate person."""
-    rows = -1 - np.arange(len(frame))
-    if "id" not in frame.columns:
-        return rows
-    require_columns(frame, ["id"], "ids of people")
-    numbers = pd.factorize(frame["id"].astype(STR))[0]
-    return np.where(numbers < 0, rows, numbers)
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> pd.Series[Any]:

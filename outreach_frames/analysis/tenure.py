@@ -51,8 +51,8 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     frame : DataFrame
         People, with the columns of `search_people`.
     as_of : str or date, optional
-        The reference day, as text YYYY-MM-DD or a date; by default today. Positions that begin
-        after this day are ignored; positions that end after this day are open.
+        The reference day, as text YYYY-MM-DD or a date; by default today. Starts after this day
+        are ignored.
 
     Returns
     -------
@@ -76,16 +76,22 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     Notes
     -----
     Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) counts as
-    its first day. A position is open if it has no end or ends after the reference day. The current
-    position is the open position at the person's company that began on
-    `current_position_start_date`; else an open position at that company; else an open position with
-    that start date. If several positions match, the latest counts. The start date is
-    `current_position_start_date` if the person has no experiences, the current position has no
-    start, or an end is unknown. The previous position is the latest position that began before the
-    current position; a position that began on the same day counts if it has ended. The employer
-    changed if the companies' profile URLs differ, or, if a URL is missing, the company names
-    differ; a promotion is not a change. Two names are one company if the frame lists both with the
-    same profile URL.
+    its first day.
+
+    ==================  ============================================================================
+    Term                Definition
+    ==================  ============================================================================
+    open position       It has begun, and has no end or ends after the reference day.
+    current position    The open position at the person's company: of several, the one that began on
+                        `current_position_start_date`, else the latest.
+    start date          The current position's start. If it has none, or no position is current:
+                        `current_position_start_date`.
+    previous position   The position that ended last, before or on the start date.
+    changed employer    The previous position was not at the person's company.
+    same company        The same profile URL; if a URL is missing, the same name without case,
+                        punctuation and legal form. Two names are one company if the frame lists
+                        both with the same profile URL.
+    ==================  ============================================================================
 
     Examples
     --------
@@ -108,34 +114,24 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     problems: list[str] = []
     starts, _ = _days(held, "start_date", rows, problems)
     ends, has_unknown_end = _days(held, "end_date", rows, problems)
-    stated_start, _ = _days(frame, _START, np.arange(len(frame)), problems)
+    stated, _ = _days(frame, _START, np.arange(len(frame)), problems)
     if problems:
         warn(f"Dates other than YYYY-MM-DD were treated as unknown: {'; '.join(problems)}.")
+    is_elsewhere = _are_elsewhere(held, frame, rows)
+    is_own = np.logical_not(is_elsewhere.fill_null(True))
     # A comparison with a missing date is false, so an unknown start counts as begun.
-    has_begun = is_position & ~(starts > day)
-    ended = ends < day
-    employers = _Employers(held, frame)
-    is_elsewhere = employers.differ(np.arange(len(rows)), len(rows) + rows).fill_null(True)
-    fit = 2 * np.logical_not(is_elsewhere) + (starts == stated_start[rows])
-    is_open = has_begun & ~ended & ~has_unknown_end
-    current = _latest(is_open, rows, (starts.astype("int64"), fit), len(frame))
+    is_open = is_position & ~(starts > day) & ~(ends <= day) & ~has_unknown_end
+    numbers = starts.astype("int64")
+    current = _latest(is_open & is_own, rows, (numbers, starts == stated[rows]), len(frame))
     since = _take_dates(starts, current)
-    current_of_row = current[rows]
-    before = (starts < since[rows]) | (ended & ~(starts > since[rows]))
-    is_other = (current_of_row != _NO_POSITION) & (current_of_row != np.arange(len(rows)))
-    is_previous = has_begun & before & is_other
-    previous = _latest(is_previous, rows, (starts.astype("int64"),), len(frame))
-
-    has_none = np.bincount(rows[is_position], minlength=len(frame)) == 0
-    may_be_current = np.bincount(rows[has_unknown_end], minlength=len(frame)) > 0
-    may_hold = has_none | may_be_current | (current != _NO_POSITION)
-    since = np.where(np.isnat(since) & may_hold & (stated_start <= day), stated_start, since)
+    since = np.where(np.isnat(since) & (stated <= day), stated, since)
+    previous = _latest(ends <= since[rows], rows, (numbers, ends.astype("int64")), len(frame))
     values = [
         since,
         _calendar_years(since, day),
         _take_texts(held, "title", previous),
         _take_texts(held, _NAME, previous),
-        employers.differ(current, previous),
+        is_elsewhere.take(pa.array(previous, mask=previous == _NO_POSITION)),
     ]
     return frame_of_columns(TENURE, values).set_axis(frame.index, axis="index")
 
@@ -217,27 +213,23 @@ def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
     return filled_texts(texts).take(pa.array(places, mask=places == _NO_POSITION))
 
 
-class _Employers:
-    """Employer numbers of all positions, then of all people, then of a missing employer."""
-
-    def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
-        urls = _numbers(held, frame, _URL, company_url_keys)
-        self._names = _numbers(held, frame, _NAME, company_name_keys)
-        # If the frame has a single URL for a name, the name counts as that URL.
-        pairs = pd.DataFrame({"name": self._names, "url": urls}).drop_duplicates()
-        pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
-        url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]
-        named = url_of.reindex(self._names, fill_value=_NO_POSITION).to_numpy()
-        self._companies = np.where(urls == _NO_POSITION, named, urls)
-
-    def differ(self, ours: Numbers, theirs: Numbers) -> pa.Array:
-        """Return whether two employers differ by URL, else by name; return missing if unknown."""
-        company, other = self._companies[ours], self._companies[theirs]
-        name, other_name = self._names[ours], self._names[theirs]
-        has_companies = np.minimum(company, other) != _NO_POSITION
-        has_names = np.minimum(name, other_name) != _NO_POSITION
-        differs = np.where(has_companies, company != other, name != other_name)
-        return pa.array(differs, mask=~(has_companies | has_names))
+def _are_elsewhere(held: pd.DataFrame, frame: pd.DataFrame, rows: Numbers) -> pa.Array:
+    """Return whether each position is not at the person's company; missing if unknown."""
+    # The numbers of all positions, then of all people.
+    urls = _numbers(held, frame, _URL, company_url_keys)
+    names = _numbers(held, frame, _NAME, company_name_keys)
+    # If the frame has a single URL for a name, the name counts as that URL.
+    pairs = pd.DataFrame({"name": names, "url": urls}).drop_duplicates()
+    pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
+    url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]
+    named = url_of.reindex(names, fill_value=_NO_POSITION).to_numpy()
+    urls = np.where(urls == _NO_POSITION, named, urls)
+    positions, people = np.arange(len(rows)), len(rows) + rows
+    has_urls, has_names = (
+        np.minimum(numbers[positions], numbers[people]) != _NO_POSITION for numbers in (urls, names)
+    )
+    differs = np.where(has_urls, urls[positions] != urls[people], names[positions] != names[people])
+    return pa.array(differs, mask=~(has_urls | has_names))
 
 
 def _numbers(
@@ -247,7 +239,7 @@ def _numbers(
     people = (
         column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
     )
-    parts = [column_texts(held[column]).texts, people, pa.nulls(1)]
+    parts = [column_texts(held[column]).texts, people]
     texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
     keys = keys_of(texts.dictionary).dictionary_encode().indices
     # A missing text has the index -1, which selects the appended last number.

@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.value_text import TEXT
 
 # Fields that do not help a reader: constants, ids and URLs.
 _DROPPED_MEMBERS: Final = frozenset({"object", "id"})
 _DROPPED_SUFFIX: Final = "_url"
 _MEMBER_SEPARATOR: Final = ", "
+_START, _END, _EMPLOYER = "start_date", "end_date", "company_name"
 
 
 def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.DataFrame:
@@ -37,8 +39,9 @@ def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.
     DataFrame
         The same rows, columns and index; every list column has the dtype str. An object in a list
         becomes its field values separated by commas, without id and URLs (child tables, such as
-        `experiences()`, have all fields). An empty list becomes empty text; a missing list stays
-        missing.
+        `experiences()`, have all fields). Its start and end are a period: "2018-01-01 to
+        2020-06-30", "to 2020-06-30" or, for a current position, "2018-01-01 to now". An empty list
+        becomes empty text; a missing list stays missing.
 
     Raises
     ------
@@ -136,13 +139,26 @@ def _join_members(values: pa.StructArray) -> pa.Array:
         for name in names
         if name not in _DROPPED_MEMBERS and not name.endswith(_DROPPED_SUFFIX)
     ] or names
-    texts = [_to_texts(pc.struct_field(values, [names.index(name)])) for name in kept]
+    fields = {name: _to_texts(pc.struct_field(values, [names.index(name)])) for name in kept}
+    if _START in fields and _END in fields:
+        end = fields.pop(_END)
+        fields[_START] = _periods(fields[_START], end, is_position=_EMPLOYER in names)
+    texts = list(fields.values())
     size = len(values)
     by_row = np.arange(len(texts) * size).reshape(len(texts), size).T.ravel()
     starts = pa.array(np.arange(size + 1) * len(texts))
     rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
     lines = join_lists(rows, _MEMBER_SEPARATOR)
     return pc.if_else(pc.equal(lines, ""), pa.scalar(None, pa.large_string()), lines)
+
+
+def _periods(starts: pa.Array, ends: pa.Array, *, is_position: bool) -> pa.Array:
+    """Join starts and ends to periods; only a position without an end is current."""
+    to, now, space, missing = (pa.scalar(text, TEXT) for text in ("to", "now", " ", None))
+    if is_position:
+        ends = pc.coalesce(ends, pc.if_else(starts.is_valid(), now, missing))
+    periods = pc.binary_join_element_wise(starts, to, ends, space, null_handling="skip")
+    return pc.if_else(ends.is_valid(), periods, starts)
 
 
 def _is_list(kind: pa.DataType) -> bool:

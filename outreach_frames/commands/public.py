@@ -112,7 +112,9 @@ def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
     plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in _PLAN})
     started = ["leads_started"] if options.email_days else []
-    _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
+    _print_or_save(plan, ["date", "email", "emails", *started, "leads_finished"], options.out)
+    if not plan.empty:
+        print_text(f"The last sending day is {plan.attrs['last_day']}.")
 
 
 def _run_find_people(options: argparse.Namespace) -> None:

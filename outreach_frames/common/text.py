@@ -181,3 +181,23 @@ def unique_name(name: str, taken: Container[object]) -> str:
         number += 1
         unique = f"{name}_{number}"
     return unique
+
+
+def numbered(texts: Iterable[str]) -> list[str]:
+    """Add to each repeated text a number that makes it unique.
+
+    >>> numbered(["Acme", "Acme", "Acme (2)"])
+    ['Acme', 'Acme (3)', 'Acme (2)']
+    """
+    texts = list(texts)
+    taken = set(texts)
+    counts: dict[str, int] = {}
+    unique = []
+    for text in texts:
+        name, number = text, counts.get(text, 0) + 1
+        while number > 1 and (name := f"{text} ({number})") in taken:
+            number += 1
+        counts[text] = number
+        taken.add(name)
+        unique.append(name)
+    return unique

@@ -116,8 +116,9 @@ def write_excel(
         omitted.
     tz : str
         The time zone, such as "Europe/Berlin", for times with a zone. Such times are converted,
-        because Excel's times have no zone; the cells show the zone's name. Times without a zone are
-        not converted.
+        because Excel's times have no zone; the cells show the zone's name. In the hour that a clock
+        repeats in autumn, cells are text with the UTC offset. Times without a zone are not
+        converted.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -350,11 +351,15 @@ class _Writer:
         return cells
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
-        """Convert times to days since Excel's day zero, but times outside Excel's range to text."""
+        """Convert times to days since Excel's day zero.
+
+        Times outside Excel's range become text, and times of a repeated hour text with UTC offset.
+        """
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+        clock = pd.DatetimeIndex(moments)
         if zoned:
-            clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
+            clock = clock.tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
@@ -371,7 +376,12 @@ class _Writer:
         ]
         if whole:
             return cells, _DATE
-        return cells, f'{_TIME} "{self._tz}"' if zoned else _TIME
+        if not zoned:
+            return cells, _TIME
+        repeated = localize(moments, self._tz) != localize(moments, self._tz, first=False)
+        for row in np.flatnonzero(repeated & ~missing).tolist():
+            cells[row] = str(clock[row])
+        return cells, f'{_TIME} "{self._tz}"'
 
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
@@ -415,11 +425,11 @@ def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
     return pa.array(lists, pa.list_(pa.string())).cast(kind)
 
 
-def localize(times: Any, tz: str) -> pd.DatetimeIndex:
+def localize(times: Any, tz: str, *, first: bool = True) -> pd.DatetimeIndex:
     """Add a time zone to times; treat times in a repeated hour as the first occurrence."""
     plain = pd.DatetimeIndex(times)
-    first = np.ones(len(plain), bool)
-    return plain.tz_localize(tz, ambiguous=first, nonexistent="shift_forward")
+    is_first = np.full(len(plain), first)
+    return plain.tz_localize(tz, ambiguous=is_first, nonexistent="shift_forward")
 
 
 def _days(durations: pa.Array | pa.ChunkedArray) -> list[float | None]:

@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import shorten
@@ -290,9 +291,11 @@ def _convert(cells: list[Any], array: pa.Array, model: Model, tz: str) -> Any:
         lists = split(array.to_pylist(), kind)
         return pd.arrays.ArrowExtensionArray(pa.chunked_array([lists]))
     if pa.types.is_timestamp(stored) and stored.tz:
-        with suppress(pa.ArrowInvalid):  # text with a UTC offset
-            return decode(pa.chunked_array([array.cast(pa.string()).cast(stored)]), model)
-        array = pa.array(localize(array.cast(pa.timestamp("us")).to_pandas(), tz))
+        texts, none = array.cast(pa.string()), pa.scalar(None, pa.string())
+        has_offset = pc.match_substring_regex(texts, r"(Z|[+-]\d{2}:?\d{2})\z")
+        plain = pc.if_else(has_offset, none, texts).cast(pa.timestamp("us"))
+        zoned = pc.if_else(has_offset, texts, none).cast(stored)
+        array = pc.coalesce(zoned, pa.array(localize(plain.to_pandas(), tz)).cast(stored))
     return decode(pa.chunked_array([array.cast(stored)]), model)
 
 

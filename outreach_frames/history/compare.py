@@ -33,7 +33,7 @@ from outreach_frames.identity.keys import (
     profnet_url_keys,
 )
 from outreach_frames.identity.matching import Matching, match_remaining, match_rows
-from outreach_frames.identity.persons import Rows
+from outreach_frames.identity.persons import NONE, Rows, first_company_rows
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
 from outreach_frames.tables.value_text import TEXT, strip_texts
@@ -42,7 +42,6 @@ _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 _START: Final = "current_position_start_date"
 # The list columns of a million people take half a gigabyte, and a comparison copies the columns.
 _ROWS_AT_ONCE: Final = 100_000
-_URL_AND_NAME: Final = COMPANY_KEYS[1:]
 # Links to pictures change with every search.
 IGNORED: Final = ("image_url", "company_logo_url")
 
@@ -58,9 +57,9 @@ def compare_people(
 
     People are matched by id, then by profile URL `/in/<name>`: rows with the same URL but different
     ids are one person, and `notes` lists such ids. Other URLs are not matched, since they do not
-    identify a person. Companies are matched by id, else profile URL, else name; companies with the
-    same URL and name count as one, despite different ids. People may also disappear because a
-    search is incomplete or differs from the other search; `notes` lists these cases.
+    identify a person. Rows with the same company id or profile URL are one company, and companies
+    without both are matched by name. People may also disappear because a search is incomplete or
+    differs from the other search; `notes` lists these cases.
 
     Parameters
     ----------
@@ -93,9 +92,9 @@ def compare_people(
     Notes
     -----
     Two missing values are equal. Lists are compared member by member, and numbers exactly. An
-    employer that is missing in one table is unknown, not changed. For each department, a company's
-    headcount is the first known value in its rows. If a table has a company's headcount in other
-    departments, a missing department counts as 0.
+    employer that is missing in one table is unknown, not changed. A company's headcounts are those
+    of its row with the most headcounts. If a table has a company's headcount in other departments,
+    a missing department counts as 0.
 
     Parquet is read column by column. Two tables of a million people take 4 GB of memory if most
     people are in both. `appeared` and `disappeared` have all columns and take 4 GB per million
@@ -136,10 +135,12 @@ def compare_people(
         old, new = open_source(before, "before"), open_source(after, "after")
     ignored = _check_ignored(ignore, [*old.columns, *new.columns])
     people, notes_on_people = _match_people(old, new)
-    companies, notes_on_companies = _match_companies(old, new)
+    numbers = _company_numbers(old, new)
+    companies, notes_on_companies = _match_companies(old, new, numbers)
     pairs = _Pairs(old, new, people)
     differences = [*unfinished, *caveats.describe_searches(old, new, people)]
-    moved, unknown = _employers_differ(pairs)
+    own, other = numbers[0][people.pairs_before], numbers[1][people.pairs_after]
+    moved, unknown = _employers_differ(pairs, own, other)
     rows = [*notes_on_people, *caveats.describe_skipped_rows(people), *notes_on_companies]
     rows += caveats.describe_unknown_employers(pairs.people[0].take(unknown).to_pylist())
     comparison = PeopleComparison(
@@ -246,36 +247,64 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
     return to_frame(pa.table(table), "numpy_nullable")
 
 
-def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
-    """Return the pairs with different employers, and those with an employer in only one row."""
+def _employers_differ(pairs: _Pairs, old: Rows, new: Rows) -> tuple[pa.Array, pa.Array]:
+    """Return the pairs with different employers, and those with an employer in only one row.
+
+    `old` and `new` are the numbers of the pairs' companies.
+    """
     moved = np.zeros(pairs.count, dtype=bool)
-    remaining = np.arange(pairs.count)
+    remaining = np.flatnonzero((old != new) | (old == NONE))
     is_known = np.zeros(pairs.count, dtype=bool)
     keys = [key for key in COMPANY_KEYS if key in pairs.columns]
     for name in keys:
         before, after = (_key(name, column) for column in pairs.read(name, remaining))
-        old, new = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
-        is_known[remaining] |= old | new
-        moved[remaining] = old & new & differ(before, after)
-        remaining = remaining[~(old & new)]
-    # Companies with the same profile URL and name count as one, despite different ids.
-    rows = np.flatnonzero(moved)
-    same = [
-        pc.equal(*(_key(name, one) for one in pairs.read(name, rows))) for name in _URL_AND_NAME
-    ]
-    moved[rows] = ~np.asarray(pc.and_(*same).fill_null(False))
+        own, other = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
+        is_known[remaining] |= own | other
+        moved[remaining] = own & other & differ(before, after)
+        remaining = remaining[~(own & other)]
     return pa.array(np.flatnonzero(moved)), pa.array(remaining[is_known[remaining]])
 
 
-def _match_companies(before: Source, after: Source) -> tuple[Matching | None, Iterator[str]]:
-    """Match companies by their first key, then by profile URL and name; also return notes."""
+def _company_numbers(before: Source, after: Source) -> tuple[Rows, Rows]:
+    """Return each row's company number in both tables, -1 without id and profile URL."""
+    ids, urls = (
+        pa.concat_arrays([texts(side.column(key)) for side in (before, after)])
+        if key in before.columns and key in after.columns
+        else pa.nulls(before.rows + after.rows, TEXT)
+        for key in COMPANY_KEYS[:2]
+    )
+    numbers = first_company_rows(ids, urls, pa.nulls(len(ids), TEXT))
+    return numbers[: before.rows], numbers[before.rows :]
+
+
+def _match_companies(
+    before: Source, after: Source, numbers: tuple[Rows, Rows]
+) -> tuple[Matching | None, Iterator[str]]:
+    """Match companies by their number, else by name; also return notes on their ids."""
     sides = before, after
-    present = [key for key in COMPANY_KEYS if all(key in side.columns for side in sides)]
-    if not present:
+    if not any(all(key in side.columns for side in sides) for key in COMPANY_KEYS):
         return None, iter(())
-    found = match_rows(*_keys(sides, present))
-    words = "company", "companies", "profile URL and name"
-    return _match_others(found, sides, _URL_AND_NAME, COMPANY_KEYS[0], words)
+    columns = [pa.array(own, mask=own == NONE).cast(TEXT) for own in numbers]
+    names = [_key(COMPANY_KEYS[2], _column(side, COMPANY_KEYS[2])) for side in sides]
+    found = match_rows(*([own, name] for own, name in zip(columns, names, strict=True)))
+    old, new = (_key(COMPANY_KEYS[0], _column(side, COMPANY_KEYS[0])).cast(TEXT) for side in sides)
+    new_ids = _other_ids(old.take(found.pairs_before), new.take(found.pairs_after))
+    shared = [
+        _other_ids(ids.take(side.first_of_row[side.repeated]), ids.take(side.repeated))
+        for ids, side in ((old, found.before), (new, found.after))
+    ]
+    words = "company", "companies", "profile URL"
+    return found, chain(
+        caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
+    )
+
+
+def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
+    """Return the distinct ids of `others` that differ from `ids`."""
+    ids_differ: list[str] = (
+        others.filter(pc.not_equal(ids, others)).unique().drop_null().to_pylist()
+    )
+    return ids_differ
 
 
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
@@ -293,37 +322,24 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
             f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
-    return _match_others(found, sides, [_URL], _ID, ("person", "people", "profile URL"))
 
-
-def _match_others(
-    found: Matching,
-    sides: tuple[Source, Source],
-    names: Sequence[str],
-    id_name: str,
-    words: tuple[str, str, str],
-) -> tuple[Matching, Iterator[str]]:
-    """Match the unmatched rows by a combination of columns; also return notes on their ids."""
-
-    def keys_of(side: Source, rows: Rows) -> pa.Array:
-        keys = (_key(name, _column(side, name, rows)).cast(TEXT) for name in names)
-        return pc.binary_join_element_wise(*keys, pa.scalar("\n", TEXT))
+    def column_of(name: str, side: Source, rows: Rows) -> pa.Array:
+        return _key(name, _column(side, name, rows)).cast(TEXT)
 
     rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
     # Without unmatched rows, no further keys are needed.
     is_needed = any(len(unmatched) for _, unmatched in rows)
     keys = [
-        keys_of(side, np.concatenate(own)) if is_needed else pa.nulls(len(own[0]))
+        column_of(_URL, side, np.concatenate(own)) if is_needed else pa.nulls(len(own[0]))
         for side, own in zip(sides, rows, strict=True)
     ]
     matching, *dropped = match_remaining(found, *keys)
     is_new = np.setdiff1d(found.new, np.concatenate([matching.new, dropped[1]]), assume_unique=True)
     *shared, new_ids = (
-        pc.coalesce(
-            *(_key(name, _column(side, name, own)).cast(TEXT) for name in (id_name, names[0]))
-        ).to_pylist()
+        pc.coalesce(column_of(_ID, side, own), column_of(_URL, side, own)).to_pylist()
         for side, own in zip((*sides, sides[1]), (*dropped, is_new), strict=True)
     )
+    words = "person", "people", "profile URL"
     return matching, chain(
         caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
     )
@@ -341,9 +357,10 @@ def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]
     return keys
 
 
-def _column(side: Source, name: str, rows: Rows) -> pa.Array:
-    """Return some rows of a column, or missing values if the table lacks the column."""
-    return side.column(name).take(pa.array(rows)) if name in side.columns else pa.nulls(len(rows))
+def _column(side: Source, name: str, rows: Rows | None = None) -> pa.Array:
+    """Return a column or some of its rows, or missing values if the table lacks the column."""
+    column = side.column(name) if name in side.columns else pa.nulls(side.rows)
+    return column if rows is None else column.take(pa.array(rows))
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.source import Source
 from outreach_frames.history.values import texts
 from outreach_frames.identity.matching import Matching
-from outreach_frames.identity.persons import NONE, Rows, first_known
+from outreach_frames.identity.persons import NONE, Rows, first_known, fullest_rows
 from outreach_frames.tables.schema import to_frame
 from outreach_frames.tables.value_text import TEXT
 
@@ -118,19 +118,31 @@ def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
     column = side.column(name)
     missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     known = first_known(first, missing) if len(rows) and missing.any() else first
-    rows = np.append(known, NONE)[rows]
-    return texts(column.take(pa.array(rows, mask=rows < 0)))
+    return _texts(side, name, np.append(known, NONE)[rows])
+
+
+def _texts(side: Source, name: str, rows: Rows) -> pa.Array:
+    """Return some rows of a column as text, missing for the row -1 or a missing column."""
+    if name not in side.columns:
+        return pa.nulls(len(rows), TEXT)
+    return texts(side.column(name).take(pa.array(rows, mask=rows < 0)))
 
 
 def _counts(side: Source, rows: Rows, first: Rows, departments: list[str]) -> pd.DataFrame:
+    """Return each company's headcounts from its row with the most."""
+    known = np.zeros(len(first), dtype=np.int64)
+    for department in departments if len(rows) else ():
+        column = side.column(_COLUMNS[department])
+        known += ~column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    rows = np.append(fullest_rows(first, known), NONE)[rows]
     counts: dict[str, pa.Array] = {}
     for department in departments:
-        column = _COLUMNS[department]
+        name = _COLUMNS[department]
         try:
             # Cast from text: a direct cast would accept dates and times too.
-            counts[department] = _known(side, column, rows, first).cast(pa.int64())
+            counts[department] = _texts(side, name, rows).cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise InvalidInputError(
-                f"{side.name}: the column {column!r} has values that are not whole numbers."
+                f"{side.name}: the column {name!r} has values that are not whole numbers."
             ) from error
     return to_frame(pa.table(counts), "numpy_nullable")

@@ -36,10 +36,10 @@ class PeopleComparison(Result):
         company_after, title_before, title_after, profnet_url (from the later table if known),
         company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
         from the later table). Columns that the tables lack have missing values. Employers are
-        compared by id, else profile URL, else name; employers with the same URL and name count as
-        one, despite different ids. People whose employer is missing in one table are counted in
-        `notes` instead. To add the people of this table to a sequence by their profile URLs, call
-        its `.outreach.plan(...)` with data={"title": "title_after"}.
+        compared by id, else profile URL, else name; employers with the same profile URL are one,
+        despite different ids or names. People whose employer is missing in one table are counted
+        in `notes` instead. To add the people of this table to a sequence by their profile URLs,
+        call its `.outreach.plan(...)` with data={"title": "title_after"}.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
     """

@@ -81,6 +81,14 @@ _BETWEEN_URLS: Final = re.compile(
 # Placeholders that splitting a text or dropping its invisible characters would remove.
 _ODD_NAME: Final = re.compile(r"(?i)(?<=/in/)(?:<na>|[^\x00-\x7f]+(?=/))")
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
+_INSIDE_WORDS: Final = "[.'\N{RIGHT SINGLE QUOTATION MARK}]"
+# Legal forms at the end of a company's name, in lower case without punctuation.
+_LEGAL_FORMS: Final = (
+    r"\A(.+?)(?: (?:inc|incorporated|corp|corporation|co|company|ltd|limited|llc|llp|lp|plc|pllc|"
+    r"dac|pty|pte|pvt|private|gmbh|mbh|ag|kg|kgaa|ohg|ug|haftungsbeschränkt|se|ev|eg|gbr|ek|sa|sas|"
+    r"sasu|sarl|sà ?rl|srl|srls|spa|sl|slu|lda|ltda|de cv|sab|bv|nv|ab|as|a s|asa|aps|oy|oyj|sro|"
+    r"sp z oo|spzoo|kft|zrt|doo|ood|ad|ae|epe|aş|şti|kk|gk|pt|sae|fz|tov|sdn|bhd|jsc|ooo))+\z"
+)
 # URL delimiters, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
@@ -306,12 +314,16 @@ def company_url_keys(texts: pa.Array) -> pa.Array:
 
 
 def company_name_keys(texts: pa.Array) -> pa.Array:
-    """Return the normalised keys of companies' names, ignoring case and surrounding blanks.
+    """Return companies' names without case, punctuation and legal form.
 
-    >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
-    ['acme ag', 'acme ag']
+    >>> company_name_keys(pa.array(["ACME, Inc", "Acme S.A.", "Co. KG", " ?"])).to_pylist()
+    ['acme', 'acme', 'co', '?']
     """
-    return pc.utf8_lower(compose_texts(strip_texts(texts.cast(pa.large_string()))))
+    names = pc.utf8_lower(compose_texts(strip_texts(texts.cast(pa.large_string()))))
+    plain = pc.replace_substring_regex(names, _INSIDE_WORDS, "")
+    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(plain, r"[\pP\s]+", " "))
+    keys = pc.replace_substring_regex(plain, _LEGAL_FORMS, r"\1")
+    return pc.if_else(pc.equal(keys, ""), names, keys)
 
 
 def _fill_other_keys(

@@ -13,7 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.identity.keys import certain_keys
+from outreach_frames.identity.keys import (
+    certain_keys,
+    company_name_keys,
+    company_url_keys,
+    filled_texts,
+)
+from outreach_frames.tables.value_text import TEXT, strip_texts
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -116,6 +122,37 @@ def first_known(first: Rows, missing: Mask) -> Rows:
         of_group[first[rows[::-1]]] = rows[::-1]
         found = of_group[first]
     return found
+
+
+def fullest_rows(first: Rows, known: Rows) -> Rows:
+    """Return, per row, its group's row with the most known values; ties go to the first row.
+
+    >>> fullest_rows(np.array([0, 1, 0, 0]), np.array([1, 5, 2, 2])).tolist()
+    [2, 1, 2, 2]
+    """
+    order = np.lexsort((-known, first))
+    groups, places = np.unique(first[order], return_index=True)
+    fullest = first.copy()
+    fullest[groups] = order[places]
+    return fullest[first]
+
+
+def first_company_rows(ids: pa.Array, urls: pa.Array, names: pa.Array) -> Rows:
+    """Return each row's first row of the same company, or -1 without any text.
+
+    Rows with the same id or the same normalised profile URL are one company, directly or through
+    other rows. A name identifies only rows that have neither.
+
+    >>> ids = pa.array(["1", None, "2"])
+    >>> urls = pa.array(["x.example/a", "https://X.example/a/", ""])
+    >>> first_company_rows(ids, urls, pa.nulls(3, pa.string())).tolist()
+    [0, 0, 2]
+    """
+    ids, urls = filled_texts(strip_texts(ids.cast(TEXT))), company_url_keys(urls)
+    is_alone = pc.and_(ids.is_null(), urls.is_null())
+    alone = pc.if_else(is_alone, filled_texts(names.cast(TEXT)), pa.scalar(None, TEXT))
+    numbers = numbers_of(Identifiers(ids, urls, company_name_keys(alone)))
+    return np.where(np.maximum(*numbers) == NONE, NONE, first_rows(numbers))
 
 
 def _shared(column: Rows) -> tuple[Rows, Rows]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import readable
+from outreach_frames.common.text import numbered, readable
 
 NOT_GIVEN: Final = "not given"
 MINUS: Final = "\N{MINUS SIGN}"
@@ -106,20 +106,5 @@ def short_name(name: object) -> str:
 
 
 def unique_names(names: Iterable[object]) -> list[str]:
-    """Return short names; a repeated name gets a number that makes it unique.
-
-    >>> unique_names(["Acme", "Acme", "Acme (2)"])
-    ['Acme', 'Acme (3)', 'Acme (2)']
-    """
-    texts = [short_name(name) for name in names]
-    taken = set(texts)
-    counts: dict[str, int] = {}
-    unique = []
-    for text in texts:
-        name, number = text, counts.get(text, 0) + 1
-        while number > 1 and (name := f"{text} ({number})") in taken:
-            number += 1
-        counts[text] = number
-        taken.add(name)
-        unique.append(name)
-    return unique
+    """Return short names; a repeated name gets a number that makes it unique."""
+    return numbered(map(short_name, names))

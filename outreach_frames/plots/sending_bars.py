@@ -28,7 +28,7 @@ _WOULD_SEND: Final = "would_send"
 # The colours of rows in the sequence, skipped rows, failed rows and rows of a dry run.
 _COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED, canvas.OTHER_COLOR)
 _MAX_STATUSES: Final = 20
-_SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
+_SENDING_DAYS: Final = ("date", "email", "emails", "leads_finished")
 # Show domains if mailboxes beyond `top` send more than this share of the emails.
 _MAX_OTHER_SHARE: Final = 1 / 3
 # Sum the days by week if there are more than this.
@@ -120,7 +120,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     --------
     >>> import outreach_frames as of
     >>> days = pd.DataFrame({"date": pd.to_datetime(["2026-11-23", "2026-11-24"]),
-    ...     "email": "ada@example.com", "emails": [40, 20], "leads_reached": [40, 60]})
+    ...     "email": "ada@example.com", "emails": [40, 20], "leads_finished": [40, 60]})
     >>> of.plots.capacity(days).get_title()
     '60 leads by 24 November 2026, in 2 sending days'
     """
@@ -134,7 +134,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         date=_dates(table["date"]),
         email=table["email"].astype(STR).fillna(NOT_GIVEN),
         emails=canvas.check_numbers(table, "emails"),
-        leads_reached=canvas.check_numbers(table, "leads_reached").fillna(0),
+        leads_finished=canvas.check_numbers(table, "leads_finished").fillna(0),
     )
     days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
     if _other_share(days, top) > _MAX_OTHER_SHARE:
@@ -143,7 +143,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     periods, period = _group_by_period(days)
     _draw_periods(axes, periods, _last_start(table), top)
     last = pd.Timestamp(table["date"].max())
-    leads = plural(int(table["leads_reached"].max()), "lead")
+    leads = plural(int(table["leads_finished"].max()), "lead")
     sending_days = plural(days.shape[1], "sending day")
     title = f"{leads} by {last.day} {last:%B %Y}, in {sending_days}"
     return canvas.finish(axes, title, ylabel=f"Emails per {period}")

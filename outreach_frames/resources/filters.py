@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from typing import Any, Unpack
 
+import orjson
 import pandas as pd
 import pyarrow as pa
 
@@ -18,6 +20,8 @@ from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, shows_filters
 
+Filters = Mapping[str, Any]
+_COLUMNS = {"filter": STR, "value": STR, "people_without": "Int64", "people_alone": "Int64"}
 _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
 
 
@@ -75,10 +79,11 @@ def explain_search(
     client: Client | None = None,
     **fields: Unpack[PeopleFilters],
 ) -> pd.DataFrame:
-    """Drop each filter and value of a search in turn, and count the people found without it.
+    """Count the people that a search finds without each filter and value, and with it alone.
 
-    Each row takes one small request. If the search finds nobody, drop a filter or value whose
-    `people_without` is not 0.
+    If the search finds nobody, drop a filter or value whose `people_without` is not 0. If all are
+    0, several filters exclude everybody: begin with those whose `people_alone` is small. The counts
+    take at most two small requests per row, and one for the whole search.
 
     Parameters
     ----------
@@ -96,10 +101,10 @@ def explain_search(
     Returns
     -------
     DataFrame
-        Columns `filter`, `value` (str) and `people_without` (Int64: the number of people found
-        without that filter or value). A filter with several values has a row for the whole filter,
-        with a missing value, and then one row per value. `.attrs["total"]` is the count of the
-        whole search.
+        Columns `filter`, `value` (str), `people_without` (Int64: the number of people found without
+        that filter or value) and `people_alone` (Int64: the number found with that filter or value
+        and no other). A filter with several values has a row for the whole filter, with a missing
+        value, and then one row per value. `.attrs["total"]` is the count of the whole search.
 
     Raises
     ------
@@ -117,41 +122,42 @@ def explain_search(
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     of.explain_search(person_seniorities=["vp"], company_names=["Nobody & Sons"])
-                   filter          value  people_without
-    0  person_seniorities             vp               0
-    1       company_names  Nobody & Sons              61
+                   filter          value  people_without  people_alone
+    0  person_seniorities             vp               0            61
+    1       company_names  Nobody & Sons              61             0
     """
     client = resolve(client)
     body = check_filters(filters, fields, explain_search)
-    rows = list(_searches_without(body))
+    rows = list(_searches(body))
+    # A search is counted once, even if several rows need it.
+    searches = {orjson.dumps(one): one for one in (body, *chain(*(row[2:] for row in rows)))}
 
     def framed(counts: list[int]) -> pd.DataFrame:
-        counted = rows[: max(len(counts) - 1, 0)]
-        frame = pd.DataFrame(
-            {
-                "filter": pd.array([name for name, _, _ in counted], dtype=STR),
-                "value": pd.array([value for _, value, _ in counted], dtype=STR),
-                "people_without": pd.array(counts[1:], dtype="Int64"),
-            }
-        )
+        people = dict(zip(searches, counts, strict=False))
+        counted = [
+            (name, value, *(people.get(orjson.dumps(one)) for one in pair))
+            for name, value, *pair in rows
+        ]
+        known = [row for row in counted if None not in row[2:]]
+        frame = pd.DataFrame(known, columns=list(_COLUMNS)).astype(_COLUMNS)
         frame.attrs.update(filters=body, total=next(iter(counts), None))
         return frame
 
-    searches = [body, *(search for _, _, search in rows)]
-    frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
+    frame = count_searches(client, searches.values(), framed, refresh=refresh, progress=progress)
     is_empty = frame.attrs["total"] == 0
     report_unknown_values(client, body, is_empty=is_empty, is_explained=True)
     return frame
 
 
-def _searches_without(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-    """Yield filter, value and the remaining search; the value is None for a whole filter."""
+def _searches(body: Filters) -> Iterator[tuple[str, str | None, Filters, Filters]]:
+    """Yield filter, value, and the searches without and with it; the value is None for a filter."""
     for name, value in body.items():
         others = {other: given for other, given in body.items() if other != name}
         values: Sequence[Any] = list(dict.fromkeys(value)) if isinstance(value, list) else [value]
         if len(values) == 1:
-            yield name, str(values[0]), others
+            yield name, str(values[0]), others, {name: value}
             continue
-        yield name, None, others
+        yield name, None, others, {name: value}
         for one in values:
-            yield name, one, {**body, name: [each for each in values if each != one]}
+            without = {**body, name: [each for each in values if each != one]}
+            yield name, one, without, {name: [one]}

@@ -13,7 +13,7 @@ FOUND: Final = Field("found", "boolean", required=True, note="whether the servic
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
 DETAIL: Final = Field("detail", note="why the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(
-    "people_in_frame", "integer", note="number of the company's rows in the frame"
+    "people_in_frame", "integer", note="number of the company's distinct people in the frame"
 )
 
 _COMPANY: Final = Field("company", note="company name, with website, id or number if not unique")
@@ -100,6 +100,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("filter", note="name of the filter"),
             Field("value", note="dropped value; missing if all values were dropped"),
             Field("people_without", "integer", note="number of people found without this value"),
+            Field("people_alone", "integer", note="number of people found with this value alone"),
         ),
         "snapshots": (
             Field("date", format="date", note="day of the snapshot"),

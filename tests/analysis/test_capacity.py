@@ -76,7 +76,7 @@ def test_the_plan_is_that_of_a_day_by_day_simulation(
     )
     days = plan.groupby("date")
     expected = simulated(limits, leads, each, spread)
-    assert list(zip(days["emails"].sum(), days["leads_reached"].max(), strict=True)) == expected
+    assert list(zip(days["emails"].sum(), days["leads_finished"].max(), strict=True)) == expected
     assert list(days["date"].first()) == list(pd.date_range(MONDAY, periods=len(expected)))
     assert plan["emails"].gt(0).all()
     assert (
@@ -87,7 +87,7 @@ def test_the_plan_is_that_of_a_day_by_day_simulation(
         part = limit / sum(limits) if spread == "by_limit" else 1 / len(limits)
         assert abs(int(totals.get(f"m{number}", 0)) - leads * each * part) < 1
     assert not plan.duplicated(["date", "mailbox_id"]).any()
-    assert days["leads_reached"].nunique().le(1).all()
+    assert days["leads_finished"].nunique().le(1).all()
 
 
 def test_the_frame_of_mailboxes_is_accepted(client: Client) -> None:
@@ -143,7 +143,7 @@ def test_mailboxes_without_address_are_distinct() -> None:
 def test_a_huge_limit_sends_no_more_than_all_leads() -> None:
     """Limits near the 64-bit maximum do not overflow."""
     plan = of.sending_capacity(active(2**62, 2**62, 2**62), 10, start=MONDAY)
-    assert plan["emails"].sum() == plan["leads_reached"].iloc[-1] == 10
+    assert plan["emails"].sum() == plan["leads_finished"].iloc[-1] == 10
     assert len(plan["date"].unique()) == 1
 
 

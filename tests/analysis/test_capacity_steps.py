@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import date, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def mailboxes(*limits: int | None, status: str = "active") -> pd.DataFrame:
 
 
 def shares(room: dict[str, int], leads: int) -> dict[str, int]:
-    """Divide leads in proportion to free capacity, largest remainders first."""
+    """Divide leads in proportion to room, largest remainders first."""
     total = sum(room.values())
     if total <= leads:
         return room
@@ -48,45 +49,65 @@ def shares(room: dict[str, int], leads: int) -> dict[str, int]:
     return given
 
 
+def sent_by(limit: list[int], leads: float, email_days: list[int], end: int) -> list[list[int]]:
+    """Send one mailbox's emails lead by lead; return each lead's sending days before `end`."""
+    started: list[list[int]] = []
+    for day in range(end):
+        follow_ups = [
+            lead
+            for lead in started
+            if len(lead) < len(email_days)
+            and day - lead[-1] >= email_days[len(lead)] - email_days[len(lead) - 1]
+        ][: limit[day]]
+        for lead in follow_ups:
+            lead.append(day)
+        room = min(limit[day] - len(follow_ups), leads - len(started))
+        started += [[day] for _ in range(int(room))]
+    return started
+
+
+def finished_by(limit: list[int], email_days: list[int], end: int) -> int:
+    """Count the leads that a mailbox can finish in so many days."""
+    leads = sent_by(limit, math.inf, email_days, end)
+    return sum(len(lead) == len(email_days) for lead in leads)
+
+
+def leads_of(limits: Limits, leads: int, email_days: list[int], spread: str) -> dict[str, int]:
+    """Return each mailbox's number of leads."""
+    given = dict.fromkeys(limits, 0)
+    if spread == "evenly":
+        turn = sorted(limits, key=lambda name: -limits[name][0])
+        for lead in range(leads):
+            given[turn[lead % len(turn)]] += 1
+        return given
+    for end in range(len(DAYS)):
+        can = {name: finished_by(limit, email_days, end + 1) for name, limit in limits.items()}
+        if sum(can.values()) >= leads:
+            last = shares(
+                {name: can[name] - given[name] for name in can}, leads - sum(given.values())
+            )
+            return {name: given[name] + last[name] for name in can}
+        given = can
+    raise AssertionError("The simulation does not end.")
+
+
 def simulated(
     limits: Limits, leads: int, email_days: list[int], spread: str
 ) -> Iterator[tuple[int, str, int, int, int]]:
-    """Send lead by lead; return day, mailbox, emails, and leads reached and started so far."""
-    quota = dict.fromkeys(limits, math.inf)
-    if spread == "evenly":
-        quota = dict.fromkeys(limits, 0)
-        turn = sorted(limits, key=lambda name: -limits[name][0])
-        for lead in range(leads):
-            quota[turn[lead % len(turn)]] += 1
-    # Each lead's sending days, in the order in which the leads started.
-    sent_on: dict[str, list[list[int]]] = {name: [] for name in limits}
-    for day in range(len(DAYS)):
-        sent = {}
-        for name, started in sent_on.items():
-            follow_ups = [
-                lead
-                for lead in started
-                if len(lead) < len(email_days)
-                and day - lead[-1] >= email_days[len(lead)] - email_days[len(lead) - 1]
-            ][: limits[name][day]]
-            for lead in follow_ups:
-                lead.append(day)
-            sent[name] = len(follow_ups)
-        room = {
-            name: int(min(limits[name][day] - sent[name], quota[name] - len(sent_on[name])))
-            for name in limits
-        }
-        for name, new in shares(room, leads - sum(map(len, sent_on.values()))).items():
-            sent_on[name] += [[day] for _ in range(new)]
-            sent[name] += new
-        everyone = [lead for started in sent_on.values() for lead in started]
-        reached = sum(len(lead) == len(email_days) for lead in everyone)
-        for name, number in sent.items():
-            if number:
-                yield day, name, number, reached, len(everyone)
-        if reached == leads:
-            return
-    raise AssertionError("The simulation does not end.")
+    """Send lead by lead; return day, mailbox, emails, and leads finished and started so far."""
+    given = leads_of(limits, leads, email_days, spread)
+    sent = {
+        name: sent_by(limit, given[name], email_days, min(len(limit), 300))
+        for name, limit in limits.items()
+    }
+    everyone = [lead for started in sent.values() for lead in started]
+    assert len(everyone) == leads
+    for day in sorted({day for lead in everyone for day in lead}):
+        finished = sum(len(lead) == len(email_days) and lead[-1] <= day for lead in everyone)
+        begun = sum(lead[0] <= day for lead in everyone)
+        for name, started in sent.items():
+            if number := sum(day in lead for lead in started):
+                yield day, name, number, finished, begun
 
 
 def limits_of_days(base: list[int], ramps: list[dict[int, int]], days: list[int]) -> Limits:
@@ -142,10 +163,69 @@ def test_the_plan_equals_a_simulation_of_each_lead(
         holidays={DAYS[day].date() for day in holidays},
     )
     rows = simulated(limits_of_days(base, ramps, [*days, *days[:40]]), leads, email_days, spread)
-    columns = ["date", "mailbox_id", "emails", "leads_reached", "leads_started"]
+    columns = ["date", "mailbox_id", "emails", "leads_finished", "leads_started"]
     found = plan[columns].assign(date=plan["date"].dt.strftime("%Y-%m-%d"))
     expected = [(f"{DAYS[days[day]]:%Y-%m-%d}", *others) for day, *others in rows]
     assert list(found.itertuples(index=False, name=None)) == expected
+
+
+@share_of_examples(0.5)
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=3), st.integers(1, 14), STEPS)
+def test_no_distribution_ends_earlier(limits: list[int], leads: int, email_days: list[int]) -> None:
+    """By limit, the last day is the earliest of all distributions of leads to mailboxes."""
+    plan = of.sending_capacity(
+        mailboxes(*limits), leads, start=MONDAY, freq="D", email_days=email_days
+    )
+
+    def last_day(limit: int, own: int) -> int:
+        sent = sent_by([limit] * 99, own, email_days, 99)
+        return max((lead[-1] for lead in sent), default=0)
+
+    ends = [[last_day(limit, own) for own in range(leads + 1)] for limit in limits]
+    best = min(
+        max(of_box[own] for of_box, own in zip(ends, split, strict=True))
+        for split in product(range(leads + 1), repeat=len(limits))
+        if sum(split) == leads
+    )
+    assert plan.attrs["last_day"] == f"{DAYS[best]:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize("email_days", [None, [0, 3, 7]])
+def test_a_number_of_mailboxes_is_a_frame_of_such_mailboxes(email_days: Any) -> None:
+    """Twelve mailboxes of 40 a day send like a frame of them, and attrs has the last day."""
+    arguments: dict[str, Any] = {"start": MONDAY, "email_days": email_days}
+    plan = of.sending_capacity(mailboxes=12, leads=5_000, daily_email_limit=40, **arguments)
+    same = of.sending_capacity(mailboxes(*[40] * 12), 5_000, **arguments)
+    counts = ["date", "emails", "leads_finished", "leads_started"]
+    pd.testing.assert_frame_equal(plan[counts], same[counts])
+    assert plan.attrs["last_day"] == f"{plan['date'].max():%Y-%m-%d}"
+    assert plan["mailbox_id"].nunique() == 12
+    assert of.sending_capacity(mailboxes=1, leads=0, daily_email_limit=1).attrs["last_day"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mailboxes": 12},
+        {"mailboxes": mailboxes(5), "daily_email_limit": 40},
+        {"mailboxes": 0, "daily_email_limit": 40},
+        {"mailboxes": 12, "daily_email_limit": 0},
+        {"mailboxes": 10**9, "daily_email_limit": 40},
+    ],
+)
+def test_a_number_of_mailboxes_needs_a_limit(arguments: dict[str, Any]) -> None:
+    """A number of mailboxes without a limit, and a limit without a number, are errors."""
+    with pytest.raises(InvalidInputError, match=r"mailboxes.*daily_email_limit"):
+        of.sending_capacity(leads=10, **arguments)
+
+
+def test_email_days_count_the_sending_days_of_any_frequency() -> None:
+    """With a sending day a week, the third email is seven weeks after the first."""
+    plan = of.sending_capacity(
+        mailboxes(5), 5, email_days=[0, 3, 7], freq="W-WED", start="2026-03-02"
+    )
+    days = pd.to_datetime(["2026-03-04", "2026-03-25", "2026-04-22"])
+    assert plan["date"].tolist() == days.tolist()
 
 
 @share_of_examples(0.4)
@@ -173,13 +253,13 @@ def test_a_ramp_of_the_same_limits_changes_nothing(
     pd.testing.assert_frame_equal(
         one, of.sending_capacity(frame, leads, start=MONDAY, spread=spread)
     )
-    assert one["leads_started"].equals(one["leads_reached"])
+    assert one["leads_started"].equals(one["leads_finished"])
 
 
 def by_day(plan: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
     """Return each day's emails, and the leads started and reached by its end."""
     days = plan.groupby(plan["date"].dt.strftime("%m-%d"))
-    found = days.agg({"emails": "sum", "leads_started": "max", "leads_reached": "max"})
+    found = days.agg({"emails": "sum", "leads_started": "max", "leads_finished": "max"})
     return {str(day): tuple(map(int, row)) for day, *row in found.itertuples(name=None)}
 
 
@@ -277,7 +357,7 @@ def test_a_plan_of_many_leads_over_years_is_fast() -> None:
     many = of.sending_capacity(
         mailboxes(40_000, 7_000), 9_400_000, email_days=[0, 3, 7, 14], start=MONDAY
     )
-    counts = ["emails", "leads_reached", "leads_started"]
+    counts = ["emails", "leads_finished", "leads_started"]
     pd.testing.assert_frame_equal(few[counts] * 1_000, many[counts])
     assert few["date"].equals(many["date"])
 

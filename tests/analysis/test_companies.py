@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -117,12 +119,87 @@ def test_a_company_has_the_first_known_value_of_its_rows(
     for title, value in segments.items():
         own = [row for row in rows if row[1] == title]
         of_companies = [
-            first_known(own, name, 2) or first_known(rows, name, 2)
+            first_known(rows, name, 2)
             for name in dict.fromkeys(row[0] for row in own)
             if name in names
         ]
         known = [count for count in of_companies if count is not None]
         assert (None if pd.isna(value) else value) == (median(known) if known else None)
+
+
+HEADCOUNTS = [f"company_department_headcount_{name}" for name in ("finance", "legal")]
+PAGES = ["profnet.example/company/a", "https://www.profnet.example/company/A/", "x.example/b"]
+MIXED = st.lists(
+    st.tuples(
+        st.sampled_from(["1", "2", "3", None, " "]),
+        st.sampled_from([*PAGES, None]),
+        st.sampled_from(["Acme, Inc", "ACME inc.", "Bolt", None]),
+        st.sampled_from([None, 0, 1]),
+        st.sampled_from([None, 2]),
+        st.sampled_from(["p", "q", None]),
+        st.sampled_from(["x.example/in/ada", "X.example/in/Ada/", "x.example/view?id=1", None]),
+    ),
+    max_size=7,
+)
+
+
+def linked(rows: list[Any], same: Callable[[Any, Any], bool]) -> list[list[Any]]:
+    """Group rows: two rows are in one group if they are the same, directly or through others."""
+    groups: list[list[Any]] = []
+    for row in rows:
+        own = [group for group in groups if any(same(row, other) for other in group)]
+        groups = [group for group in groups if group not in own]
+        groups.append(sorted([row, *(one for group in own for one in group)], key=lambda r: r[-1]))
+    return sorted(groups, key=lambda group: group[0][-1])
+
+
+@given(MIXED)
+@example([("1", PAGES[0], "A", 1, None, "p", None), (None, PAGES[1], "B", 0, 2, "p", None)])
+@example([("1", None, "A", 1, None, "p", None), ("1", None, "A", None, 2, "q", None)])
+def test_companies_and_people_equal_a_brute_force(cells: list[tuple[Any, ...]]) -> None:
+    """A company is an id or a profile URL, with one row's headcounts and distinct people."""
+    rows = [(*row, number) for number, row in enumerate(cells)]
+
+    def is_one_company(row: Any, other: Any) -> bool:
+        ids, pages = ({one[0] for one in (row, other)}, {page(one[1]) for one in (row, other)})
+        if len(ids - {None, " "}) == len(ids) == 1 or len(pages - {None}) == len(pages) == 1:
+            return True
+        alone = all(not (one[0] or "").strip() and not one[1] and one[2] for one in (row, other))
+        return alone and row[2][0] == other[2][0]
+
+    def is_one_person(row: Any, other: Any) -> bool:
+        urls = {(one[6] or "").lower().rstrip("/") for one in (row, other)}
+        is_weak = any("view" in url for url in urls) and (row[5] or other[5])
+        return (row[5] is not None and row[5] == other[5]) or (
+            len(urls) == 1 and urls != {""} and not is_weak
+        )
+
+    def page(url: str | None) -> str | None:
+        return url and url.rstrip("/").split("/")[-1].lower()
+
+    known = [row for row in rows if (row[0] or "").strip() or row[1] or row[2]]
+    groups = linked(known, is_one_company)
+    persons = linked(rows, is_one_person)
+    columns = [
+        "company_id",
+        "company_profnet_url",
+        "company_name",
+        *HEADCOUNTS,
+        "id",
+        "profnet_url",
+    ]
+    frame = pd.DataFrame(cells, columns=columns).astype(dict.fromkeys(HEADCOUNTS, "Int64"))
+    table = frame.outreach.companies()
+    counts = [sum(any(row in own for row in group) for own in persons) for group in groups]
+    assert table["people_in_frame"].tolist() == counts
+    expected = [
+        max(group, key=lambda row: (row[3:5].count(None) * -1, -row[-1])) for group in groups
+    ]
+    found = table[[name.removeprefix("company_") for name in HEADCOUNTS]].astype(object)
+    assert found.where(found.notna(), None).to_numpy().tolist() == [[*row[3:5]] for row in expected]
+    segments = frame.assign(all="x").outreach.segments("all")
+    assert segments["companies"].tolist() == [len(groups)] * bool(rows)
+    assert segments["people"].tolist() == [len(persons)] * bool(rows)
 
 
 @pytest.mark.parametrize(("level", "rows"), [("department", 14), ("job_function", 194)])
@@ -176,6 +253,19 @@ def test_companies_with_the_same_name_are_distinguished() -> None:
     assert labels == ["Twin (https://x.example)", "Twin (https://y.example)", "Lone"]
 
 
+def test_every_company_has_its_own_label() -> None:
+    """Companies without website and id get a number that no other company's name has."""
+    people = [
+        {"id": str(number), "company": {"profnet_url": f"x.example/{number}", "name": name}}
+        for number, name in enumerate(["Acme", "Acme", "Acme (2)"])
+    ]
+    table = search(people).outreach.headcount()
+    assert table["company"].unique().tolist() == ["Acme", "Acme (3)", "Acme (2)"]
+    axes = of.plots.companies(table.assign(people=[1, 2, 3] * 14), "legal")
+    assert len({label.get_text() for label in axes.get_yticklabels()}) == 3
+    plt.close(axes.figure)
+
+
 def test_missing_headcounts_stay_missing() -> None:
     """A company without headcounts has missing numbers; one with only zeros has no shares."""
     frame = search(
@@ -188,6 +278,37 @@ def test_missing_headcounts_stay_missing() -> None:
     assert tidy.loc[tidy["company"] == "X", "people"].isna().all()
     assert tidy.loc[tidy["company"] == "Y", "people"].dropna().tolist() == [0]
     assert tidy["share"].isna().all()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, 0, 1, 20, 21, 5000]),
+            st.lists(st.sampled_from([None, 0, 3, 10]), min_size=2, max_size=2),
+        ),
+        max_size=5,
+    )
+)
+@example([(5000, [10, None]), (20, [10, None]), (21, [10, None]), (None, [10, 0]), (20, [10, 0])])
+def test_a_share_needs_the_headcounts_of_half_the_employees(rows: list[Any]) -> None:
+    """Shares of known headcounts exist if these cover half of the employees; zero is known."""
+    columns = ["finance", "legal"]
+    counts = pd.DataFrame([counts for _, counts in rows], columns=columns, dtype="Int64")
+    frame = pd.DataFrame({"name": [str(number) for number in range(len(rows))]}).assign(
+        estimated_number_of_employees=pd.array([one for one, _ in rows], "Int64"),
+        **{f"department_headcount_{name}": pd.NA for name in spec.DEPARTMENTS},
+    )
+    frame = frame.assign(**counts.add_prefix("department_headcount_"))
+    tidy = frame.outreach.headcount()
+    shares = tidy[tidy["department"].isin(columns)]["share"].tolist()
+    expected = []
+    for employees, own in rows:
+        total = sum(filter(None, own))
+        is_covered = total > 0 and employees is not None and 2 * total >= employees
+        expected += [count / total if is_covered and count is not None else None for count in own]
+    assert [None if pd.isna(share) else share for share in shares] == expected
+    bare = frame.drop(columns="estimated_number_of_employees")
+    assert bare.outreach.headcount()["share"].isna().all()
 
 
 @pytest.mark.parametrize("name", PERSON_TABLES)

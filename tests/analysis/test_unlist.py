@@ -54,6 +54,29 @@ def test_entries_of_any_type_are_text(lists: list[Any], texts: list[Any]) -> Non
         assert [None if pd.isna(text) else text for text in told] == texts
 
 
+DATES = {"start_date": "2018-01-01", "end_date": "2020-06-30"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "position", "education"),
+    [
+        ([], "A, 2018-01-01 to 2020-06-30", "A, 2018-01-01 to 2020-06-30"),
+        (["start_date"], "A, to 2020-06-30", "A, to 2020-06-30"),
+        (["end_date"], "A, 2018-01-01 to now", "A, 2018-01-01"),
+        ([*DATES], "A", "A"),
+    ],
+)
+def test_a_current_and_an_ended_position_differ(
+    missing: list[str], position: str, education: str
+) -> None:
+    """Start and end are a period; a position without an end is current, an education is not."""
+    dates = DATES | dict.fromkeys(missing)
+    for name, text in (("company_name", position), ("school_name", education)):
+        frame = pd.DataFrame({"a": [[{name: "A"} | dates, {name: None} | dict.fromkeys(DATES)]]})
+        (joined,) = frame.outreach.unlist()["a"]
+        assert joined.split("; ")[0] == text
+
+
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_other_columns_do_not_change(people: pd.DataFrame, backend: Any) -> None:
     """Columns without lists, the index, the names and the attrs do not change."""

@@ -411,3 +411,20 @@ def with_rows(path: Path, rows: str, size: str = "A1") -> Path:
         return head + f"<sheetData>{rows}".encode() + xml[end:]
 
     return rewritten(path, "xl/worksheets/sheet1.xml", change)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+def test_two_instants_of_a_repeated_hour_stay_two(tmp_path: Path, zone: str) -> None:
+    """Times in the hour that a clock repeats have their offset, and come back unchanged."""
+    hours = pd.date_range("2026-01-01", "2027-01-01", freq="30min", tz="UTC").to_series()
+    local = hours.dt.tz_convert(zone).dt.tz_localize(None)
+    repeated = hours[local.duplicated(keep=False).to_numpy()]
+    times = pd.concat([repeated, hours.iloc[[0, 9_000]]]).reset_index(drop=True)
+    frame = pd.DataFrame({"id": "1", "last_contacted_at": times})
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx", tz=zone)
+    again = read_prospects(path)["last_contacted_at"]
+    assert again.tolist() == times.tolist()
+    sheet = openpyxl.load_workbook(path).active
+    shown = [sheet.cell(row, 2).value for row in range(2, len(times) + 2)]
+    assert len(set(shown)) == len(times)
+    assert [isinstance(cell, str) for cell in shown] == [True] * len(repeated) + [False] * 2

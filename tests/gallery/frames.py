@@ -139,9 +139,9 @@ def sending_days(number: int) -> pd.DataFrame:
         ],
         columns=["date", "email", "emails"],
     )
-    table["leads_reached"] = table["emails"].cumsum()
+    table["leads_finished"] = table["emails"].cumsum()
     # The last lead starts on the middle day.
-    table["leads_started"] = (2 * table["leads_reached"]).clip(upper=table["leads_reached"].max())
+    table["leads_started"] = (2 * table["leads_finished"]).clip(upper=table["leads_finished"].max())
     return table
 
 

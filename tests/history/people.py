@@ -144,17 +144,34 @@ def plain(value: Any) -> Any:
 
 def moves(before: list[Record], after: list[Record]) -> list[str]:
     """Return the people whose employers differ."""
+    everybody = [person.get("company") or {} for person in before + after]
     found = []
     for one, other in matched(before, after).pairs:
         old, new = (person.get("company") or {} for person in (before[one], after[other]))
         keys = [key for key in ("id", "profnet_url", "name") if old.get(key) and new.get(key)]
-        same = len(keys) > 1 and all(old[key] == new[key] for key in keys if key != "id")
-        if keys and old[keys[0]] != new[keys[0]] and not (same and keys[-2:] == [*PAGE_AND_NAME]):
+        is_other = keys and old[keys[0]] != new[keys[0]]
+        if is_other and certain(new).isdisjoint(linked(old, everybody)):
             found.append(identity_of(before[one], after[other]))
     return found
 
 
-PAGE_AND_NAME = ("profnet_url", "name")
+def certain(company: Record) -> set[str]:
+    """Return a company's id and profile URL."""
+    return {company[key] for key in ("id", "profnet_url") if company.get(key)}
+
+
+def linked(company: Record, everybody: list[Record]) -> set[str]:
+    """Return all ids and profile URLs of a company in the rows of both tables."""
+    known = certain(company)
+    for _ in everybody:
+        for other in everybody:
+            known |= set() if known.isdisjoint(certain(other)) else certain(other)
+    return known
+
+
+def known_values(counts: Record) -> int:
+    """Count the known headcounts."""
+    return sum(count is not None for count in counts.values())
 
 
 def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str], list[Any]]:
@@ -164,9 +181,13 @@ def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str
         for person in people:
             company = person.get("company") or {}
             if company.get("id"):
-                known = side.setdefault(company["id"], dict.fromkeys(DEPARTMENTS))
-                for name, count in (company.get("department_headcount") or {}).items():
-                    known[name] = count if known[name] is None else known[name]
+                counts = {
+                    name: (company.get("department_headcount") or {}).get(name)
+                    for name in DEPARTMENTS
+                }
+                best = side.setdefault(company["id"], counts)
+                if known_values(counts) > known_values(best):
+                    side[company["id"]] = counts
     pairs = {}
     for company in sides[0] | sides[1]:
         counts = [side.get(company, {}) for side in sides]

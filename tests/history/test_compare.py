@@ -146,44 +146,45 @@ def test_an_employer_with_another_spelling_is_the_same(after: Record) -> None:
         assert comparison.headcount["change"].dropna().tolist() == [change]
 
 
-@pytest.mark.filterwarnings(QUIET)
-def test_companies_with_different_ids_are_different() -> None:
-    """Unlike people, companies with the same profile URL but different ids are not matched."""
-    company = {
-        "profnet_url": "https://profnet.example/company/x",
-        "department_headcount": {"finance": 1},
-    }
-    before, after = (
-        frame_of([{"company": company | {"id": name}}, {"company": {"name": name}}])
-        for name in ("one", "other")
-    )
-    assert of.compare_people(before, after).headcount["change"].isna().all()
-
-
 PAGE = {"profnet_url": "https://profnet.example/company/x", "name": "X"}
 
 
-def test_a_company_with_a_new_id_and_the_same_name_is_the_same() -> None:
-    """A new id with the same URL and name is not a new employer, and has one headcount row."""
+def test_a_company_with_a_new_id_and_name_is_the_same() -> None:
+    """A new id and name with the same URL is no new employer, and has one headcount row."""
     before = frame_of([{"id": "1", "company": count_of(PAGE | {"id": "old"}, finance=1)}])
     people = [
-        {"id": "1", "company": count_of(PAGE | {"id": "new"}, finance=4)},
-        {"id": "2", "company": count_of(PAGE | {"id": "newer"}, finance=9)},
-        {"id": "3", "company": count_of(PAGE | {"id": "other", "name": "Y"}, finance=2)},
+        {"id": "1", "company": count_of(PAGE | {"id": "new", "name": "Y"}, finance=4)},
+        {"id": "2", "company": count_of(PAGE | {"id": "newer"}, finance=9, legal=1)},
+        {"id": "3", "company": count_of({"id": "other", "name": "X"}, finance=2)},
     ]
     with pytest.warns(OutreachWarning) as warned:
         comparison = of.compare_people(before, frame_of(people))
-    words = "(matched by profile URL and name): 'new'."
     notes = [
-        f"1 company has a different id in 'after' {words}",
-        "1 company in 'after' has the profile URL and name of a row with another id; duplicates "
-        "are counted once: 'newer'.",
+        "1 company has a different id in 'after' (matched by profile URL): 'new'.",
+        "1 company in 'after' has the profile URL of a row with another id; duplicates are counted "
+        "once: 'newer'.",
     ]
     assert comparison.employer_changes.empty
     assert set(notes) <= {str(one.message) for one in warned} & set(comparison.notes)
     table = comparison.headcount.dropna(subset="after")
-    assert table[["company_id", "after"]].to_numpy().tolist() == [["new", 4], ["other", 2]]
-    assert table["change"].iloc[0] == 3
+    shown = ["company_id", "department", "before", "after"]
+    assert table[shown].astype(object).where(table[shown].notna(), None).to_numpy().tolist() == [
+        ["new", "finance", 1, 9],
+        ["new", "legal", 0, 1],
+        ["other", "finance", None, 2],
+    ]
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_a_row_with_only_the_url_belongs_to_the_company() -> None:
+    """Rows with an id and rows with only the same URL are one employer in both tables."""
+    with_id, bare = {"id": "x", **PAGE}, {"profnet_url": f"{PAGE['profnet_url']}/".upper()}
+    before = frame_of([{"id": "1", "company": {"id": "x"}}, {"id": "2", "company": with_id}])
+    after = frame_of([{"id": "1", "company": count_of(bare, legal=1)}])
+    comparison = of.compare_people(before, after)
+    assert comparison.employer_changes.empty
+    assert not [note for note in comparison.notes if "employer" in note]
+    assert comparison.headcount["company_id"].unique().tolist() == ["x"]
 
 
 def count_of(company: Record, **counts: int | None) -> Record:

@@ -17,6 +17,7 @@ from outreach_frames.identity.keys import (
     SIMPLE_EMAIL,
     are_placeholder_urls,
     certain_keys,
+    company_name_keys,
     email_key,
     email_keys,
     emails_in,
@@ -32,6 +33,7 @@ from outreach_frames.leads.planning.syntax import (
     is_simple_url,
     url_problem,
 )
+from outreach_frames.sandbox.vocabulary import COUNTRIES
 
 SAME_EMAILS = {
     "a domain that is an address": ["bo@[192.0.2.1]", "BO@[192.0.2.1]", " bo@[192.0.2.1]"],
@@ -349,6 +351,16 @@ def test_placeholders_of_a_column(texts: list[str | None]) -> None:
     """A URL with a placeholder is a placeholder; a missing one is not."""
     expected = [text in NO_PROFILE for text in texts]
     assert are_placeholder_urls(pa.array(texts, pa.large_string())).to_pylist() == expected
+
+
+def test_a_company_has_one_name_with_every_legal_form() -> None:
+    """Case, punctuation and the legal forms of many countries do not change a company's key."""
+    forms = {form for country in COUNTRIES.values() for form in country.legal_forms if form}
+    names = [f"Blue-Works{mark}{form}" for form in forms for mark in (" ", ", ")]
+    assert set(company_name_keys(pa.array([*names, "BLUE WORKS"])).to_pylist()) == {"blue works"}
+    others = ["Co", "AG Works", "Works", "Incorporated Works", None]
+    keys = ["co", "ag works", "works", "incorporated works", None]
+    assert company_name_keys(pa.array(others)).to_pylist() == keys
 
 
 def test_placeholders_in_cells_are_not_broken() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
+from tests.examples import share_of_examples
 from tests.gallery import frames
 from tests.plots.artists import bars, numbers, plain_axes
 
@@ -193,6 +197,17 @@ def test_the_largest_changes_are_shown() -> None:
     assert "1 other companies, together +1" in axes.get_xlabel()
     decline, growth = (patch.get_facecolor() for patch in axes.patches)
     assert decline != growth
+
+
+@share_of_examples(0.5)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=9, unique_by=abs), st.integers(1, 9))
+def test_the_shown_changes_equal_a_brute_force(changes: list[int], top: int) -> None:
+    """The `top` changes of the largest size are shown, growth above decline."""
+    companies = [f"company {number}" for number in range(len(changes))]
+    table = pd.DataFrame({"company": companies, "change": changes, "before": 100})
+    axes = of.plots.headcount_change(table.assign(department="legal"), by="company", top=top)
+    assert list(bars(axes).values()) == sorted(sorted(changes, key=abs, reverse=True)[:top])
+    plt.close(axes.figure)
 
 
 BAD_OPTIONS = [

@@ -171,7 +171,7 @@ def test_outcomes_count_rows_in_every_form() -> None:
 def sending(number: int, **columns: Any) -> pd.DataFrame:
     """Return one mailbox's table of sending days."""
     days = pd.bdate_range("2026-11-23", periods=number)
-    table = pd.DataFrame({"date": days, "email": "a", "emails": 5, "leads_reached": 5})
+    table = pd.DataFrame({"date": days, "email": "a", "emails": 5, "leads_finished": 5})
     return table.assign(**columns)
 
 
@@ -218,7 +218,7 @@ def test_many_mailboxes_are_shown_by_domain() -> None:
 
 
 SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
-DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_reached": [3]}
+DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_finished": [3]}
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_reached": 
     [
         ("capacity", DAYS, "date"),
         ("capacity", DAYS, "emails"),
-        ("capacity", DAYS, "leads_reached"),
+        ("capacity", DAYS, "leads_finished"),
         ("outcomes", {"status": ["added"], "rows": [1]}, "rows"),
         ("segments", SEGMENT, "people"),
         ("tenure", {"years": [1.0]}, "years"),

@@ -45,8 +45,8 @@ def test_every_example_can_be_searched(client: Client) -> None:
     assert all(map(set.issuperset, map(set, known["values"]), map(set, known["example"])))
 
 
-def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:
-    """Each row counts the search without one filter or value, as count_people does."""
+def test_each_filter_and_value_is_left_out_and_alone_in_turn(client: Client) -> None:
+    """Each row counts the search without one filter or value, and with it alone."""
     search: dict[str, Any] = {
         "person_seniorities": ["vp", "directr"],
         "person_name": "a",
@@ -55,33 +55,68 @@ def test_each_filter_and_value_is_left_out_in_turn(client: Client) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
         table = of.explain_search(search)
-        expected = [
-            of.count_people(person_name="a"),
-            of.count_people(person_seniorities=["directr"], person_name="a"),
-            of.count_people(person_seniorities=["vp"], person_name="a"),
-            of.count_people(person_seniorities=["vp"]),
-            of.count_people(person_seniorities=["vp"], person_name="a"),
-        ]
+        named, vp, odd = {"person_name": "a"}, ["vp"], ["directr"]
+        both, exact = {"person_seniorities": [*vp, *odd]}, {"person_title_exact_match": False}
+        expected: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {
+            ("person_seniorities", None): (named, both),
+            ("person_seniorities", "vp"): (
+                named | {"person_seniorities": odd},
+                {"person_seniorities": vp},
+            ),
+            ("person_seniorities", "directr"): (
+                named | {"person_seniorities": vp},
+                {"person_seniorities": odd},
+            ),
+            ("person_name", "a"): (both, named),
+            ("person_title_exact_match", "False"): (named | both, exact),
+        }
+        counts = {
+            row: tuple(of.count_people(one) for one in pair) for row, pair in expected.items()
+        }
+        total = of.count_people(search)
     by_row = {
-        (row.filter, None if row.value != row.value else row.value): row.people_without
-        for row in table.itertuples()
+        (row.filter, None if row.value != row.value else row.value): row[-2:]
+        for row in table.itertuples(index=False)
     }
-    assert by_row == {
-        ("person_seniorities", None): expected[0],
-        ("person_seniorities", "vp"): expected[1],
-        ("person_seniorities", "directr"): expected[2],
-        ("person_name", "a"): expected[3],
-        ("person_title_exact_match", "False"): expected[4],
-    }
-    assert table.attrs["total"] == expected[4]
-    assert str(table["people_without"].dtype) == "Int64"
+    assert by_row == counts
+    assert table.attrs["total"] == total
+    assert table.dtypes.astype(str).tolist() == ["str", "str", "Int64", "Int64"]
 
 
 def test_a_search_without_filters_explains_nothing(client: Client) -> None:
     """Without filters the table is empty with its columns, and attrs has the total."""
     table = of.explain_search()
-    assert table.shape == (0, 3)
+    assert table.shape == (0, 4)
     assert table.attrs["total"] == of.count_people()
+
+
+def test_two_filters_that_exclude_everybody_are_explained(client: Client) -> None:
+    """If no single filter is to blame, people_alone shows the filters that nobody matches."""
+    table = of.explain_search(
+        company_names=["Nobody & Sons"], person_titles=["Zzz"], person_seniorities=["vp"]
+    )
+    assert table["people_without"].tolist() == [0, 0, 0]
+    alone = of.count_people(person_seniorities=["vp"])
+    assert dict(zip(table["filter"], table["people_alone"], strict=True)) == {
+        "company_names": 0,
+        "person_titles": 0,
+        "person_seniorities": alone,
+    }
+
+
+@pytest.mark.parametrize(
+    ("search", "requests"),
+    [({}, 1), ({"person_name": "a"}, 2), ({"person_name": "a", "person_titles": ["b", "c"]}, 7)],
+)
+def test_each_search_of_an_explanation_is_one_request(
+    search: dict[str, Any], requests: int
+) -> None:
+    """An explanation sends at most two requests per row and one for all, each only once."""
+    with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutreachWarning)
+            assert len(of.explain_search(search)) * 2 + 1 >= requests
+    assert len(service.requests) == requests
 
 
 def nobody(_: Received) -> Reply:
