@@ -49,8 +49,8 @@ def checked_base_url(base_url: str) -> str:
     if not re.fullmatch(_HOST, host) or not re.fullmatch(_BASE_URL, text):
         raise ConfigurationError(
             "The service's address is invalid: it must look like https://api.example.com or "
-            "https://api.example.com/api/v1, without user name, password, query or blanks. "
-            "Check base_url or OUTREACH_BASE_URL."
+            "https://api.example.com/api/v1, without user name, password, query or blanks, or be "
+            "'sandbox'. Check base_url or OUTREACH_BASE_URL."
         )
     return text
 

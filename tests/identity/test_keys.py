@@ -355,7 +355,7 @@ def test_placeholders_of_a_column(texts: list[str | None]) -> None:
 
 def test_a_company_has_one_name_with_every_legal_form() -> None:
     """Case, punctuation and the legal forms of many countries do not change a company's key."""
-    forms = {form for country in COUNTRIES.values() for form in country.legal_forms if form}
+    forms = {form for country in COUNTRIES for form in country["legal_forms"] if form}
     names = [f"Blue-Works{mark}{form}" for form in forms for mark in (" ", ", ")]
     assert set(company_name_keys(pa.array([*names, "BLUE WORKS"])).to_pylist()) == {"blue works"}
     others = ["Co", "AG Works", "Works", "Incorporated Works", None]

@@ -1,0 +1,1 @@
+"""What an analyst does in a day, as code."""
