@@ -166,6 +166,14 @@ def test_figures_of_readme_are_those_of_the_benchmarks() -> None:
     shown = f"takes {float(seconds[:-2]):.0f} seconds, is {float(ratio):.0f} times as fast"
     assert shown in readme
     assert f"needs {memory}" in readme
+    seconds = [
+        float(cell.removesuffix(" s"))
+        for line in (ROOT / "docs/explanation/benchmarks.md").read_text().splitlines()
+        if line.startswith("| search 10,000 people into a frame, no cache")
+        for cell in line.split(" | ")[2:4]
+    ]
+    loop, own = f"{seconds[1]:.1f} seconds", f"{seconds[0]:.1f} seconds"
+    assert f"| 10,000 people into a frame | {loop} | {own} |" in readme
 
 
 def run(blocks: list[str], folder: Path) -> list[object]:
