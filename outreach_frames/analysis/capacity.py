@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date
+from functools import wraps
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,8 @@ from outreach_frames.identity.keys import email_keys
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Spread = Literal["by_limit", "evenly"]
 LimitByDate = Mapping[str, int] | Mapping[date, int]
 # Maps each mailbox row to its limits by start day.
@@ -47,12 +50,29 @@ CAPACITY: Final = (
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
 _MAX_DAYS: Final = 36_525
 _MAX_MAILBOXES: Final = 1_000
+_NUMBERS_BY_NAME: Final = (
+    f"Pass a number of mailboxes from 1 to {_MAX_MAILBOXES:,} by name and with daily_email_limit: "
+    "mailboxes=12, leads=5000, daily_email_limit=40. A frame of mailboxes has their limits."
+)
 _MAX_NAMED: Final = 20
 # This maximum keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
 _DAYS_AT_ONCE: Final = 75
 
 
+def _numbers_by_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse a positional number of mailboxes, which could be mistaken for the number of leads."""
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and pd.api.types.is_integer(args[0]):
+            raise InvalidInputError(_NUMBERS_BY_NAME)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+@_numbers_by_name
 def sending_capacity(
     mailboxes: FrameLike | int,
     leads: int | Sized,
@@ -72,7 +92,7 @@ def sending_capacity(
     ----------
     mailboxes : DataFrame, also of Polars, DuckDB or Arrow; or int
         A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
-        Or the number of mailboxes, as in ``mailboxes=12``, together with `daily_email_limit`.
+        Or the number of mailboxes, only by name, as in ``mailboxes=12``, with `daily_email_limit`.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
     daily_email_limit : int, optional
@@ -218,11 +238,7 @@ def _as_mailboxes(mailboxes: FrameLike | int, limit: int | None) -> pd.DataFrame
         return as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     number, each = (one if pd.api.types.is_integer(one) else 0 for one in (mailboxes, limit))
     if not 1 <= number <= _MAX_MAILBOXES or each < 1:
-        raise InvalidInputError(
-            f"Pass a number of mailboxes from 1 to {_MAX_MAILBOXES:,} and daily_email_limit "
-            "together, as in mailboxes=12, leads=5000, daily_email_limit=40. A frame of mailboxes "
-            "has their limits."
-        )
+        raise InvalidInputError(_NUMBERS_BY_NAME)
     names = [f"mailbox {one}" for one in range(1, number + 1)]
     values = (names, names, spec.ACTIVE_MAILBOX_STATUS, each)
     return pd.DataFrame(dict(zip(_REQUIRED_COLUMNS, values, strict=True)))

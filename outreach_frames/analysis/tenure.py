@@ -123,7 +123,8 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     is_open = is_position & ~(starts > day) & ~(ends <= day) & ~has_unknown_end
     numbers = starts.astype("int64")
     current = _latest(is_open & is_own, rows, (numbers, starts == stated[rows]), len(frame))
-    since = _take_dates(starts, current)
+    # The index of a missing position selects the appended missing date.
+    since = np.append(starts, np.array("NaT", starts.dtype))[current]
     since = np.where(np.isnat(since) & (stated <= day), stated, since)
     previous = _latest(ends <= since[rows], rows, (numbers, ends.astype("int64")), len(frame))
     values = [
@@ -200,11 +201,6 @@ def _latest(
     # Assignment keeps the last value if a row occurs several times.
     latest[rows[places]] = places
     return latest
-
-
-def _take_dates(dates: np.ndarray[Any, Any], places: Numbers) -> np.ndarray[Any, Any]:
-    """Return the dates at `places`; for _NO_POSITION, return a missing date."""
-    return np.append(dates, np.array("NaT", dates.dtype))[places]
 
 
 def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:

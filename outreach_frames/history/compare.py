@@ -268,9 +268,7 @@ def _employers_differ(pairs: _Pairs, old: Rows, new: Rows) -> tuple[pa.Array, pa
 def _company_numbers(before: Source, after: Source) -> tuple[Rows, Rows]:
     """Return each row's company number in both tables, -1 without id and profile URL."""
     ids, urls = (
-        pa.concat_arrays([texts(side.column(key)) for side in (before, after)])
-        if key in before.columns and key in after.columns
-        else pa.nulls(before.rows + after.rows, TEXT)
+        pa.concat_arrays([texts(_column(side, key)) for side in (before, after)])
         for key in COMPANY_KEYS[:2]
     )
     numbers = first_company_rows(ids, urls, pa.nulls(len(ids), TEXT))
@@ -301,10 +299,7 @@ def _match_companies(
 
 def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
     """Return the distinct ids of `others` that differ from `ids`."""
-    ids_differ: list[str] = (
-        others.filter(pc.not_equal(ids, others)).unique().drop_null().to_pylist()
-    )
-    return ids_differ
+    return [*others.filter(pc.not_equal(ids, others)).unique().drop_null().to_pylist()]
 
 
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:

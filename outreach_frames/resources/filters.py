@@ -144,8 +144,7 @@ def explain_search(
         return frame
 
     frame = count_searches(client, searches.values(), framed, refresh=refresh, progress=progress)
-    is_empty = frame.attrs["total"] == 0
-    report_unknown_values(client, body, is_empty=is_empty, is_explained=True)
+    report_unknown_values(client, body, is_empty=frame.attrs["total"] == 0, is_explained=True)
     return frame
 
 

@@ -217,6 +217,8 @@ def test_a_number_of_mailboxes_needs_a_limit(arguments: dict[str, Any]) -> None:
     """A number of mailboxes without a limit, and a limit without a number, are errors."""
     with pytest.raises(InvalidInputError, match=r"mailboxes.*daily_email_limit"):
         of.sending_capacity(leads=10, **arguments)
+    with pytest.raises(InvalidInputError, match="by name"):
+        of.sending_capacity(12, 5_000, daily_email_limit=40)
 
 
 def test_email_days_count_the_sending_days_of_any_frequency() -> None:
