@@ -69,18 +69,25 @@ def read(path: Path) -> pd.DataFrame:
     return frame
 
 
+def a_sequence() -> str:
+    """Return the id of an active sequence."""
+    return str(of.sequences(status="active")["id"].iloc[0])
+
+
 def empty_journal(folder: Path) -> Path:
     """Return the journal of a submission without rows."""
     path = folder / "empty.journal"
-    pd.DataFrame({"email": pd.Series(dtype="str")}).outreach.add_to_sequence("s1", journal=path)
+    pd.DataFrame({"email": pd.Series(dtype="str")}).outreach.add_to_sequence(
+        a_sequence(), journal=path
+    )
     return path
 
 
 # The arguments of each method, and the part of its result to compare.
 METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
-    "plan": lambda call, _, __: pd.DataFrame(call("s1", data=DATA).payloads()),
+    "plan": lambda call, _, __: pd.DataFrame(call(a_sequence(), data=DATA).payloads()),
     "validate": lambda call, _, __: call(email="headline", data=["about"]),
-    "add_to_sequence": lambda call, _, __: call("s1", data=DATA, dry_run=True).frame,
+    "add_to_sequence": lambda call, _, __: call(a_sequence(), data=DATA, dry_run=True).frame,
     "report": lambda call, _, folder: call(journal=empty_journal(folder)).frame,
     "to_csv": lambda call, _, folder: read(call(folder / "people.csv")),
     "to_excel": lambda call, _, folder: read(call(folder / "people.xlsx")),

@@ -25,8 +25,8 @@ people = accounts.outreach.find_people(per_company=3, person_seniorities=best).p
     ),
     "CRM and journal excluded": Task(
         """
-leads.outreach.add_to_sequence(sequence_id, journal="spring.journal")
-new = leads.outreach.without(crm, "spring.journal")
+leads.outreach.add_to_sequence(sequence_id, journal="known.journal")
+new = leads.outreach.without(crm, "known.journal")
 """,
         "len(new) < len(leads) and not set(new['email'].dropna()) & set(crm['email'])",
     ),
@@ -45,9 +45,9 @@ axes = of.plots.companies(people, department="engineering_technical", share=True
     ),
     "job changers written to": Task(
         """
-of.snapshot_people("movers", date=client.sandbox.today)
-of.snapshot_people("movers", date=client.sandbox.advance(days=90))
-report = of.compare_people("movers").employer_changes.outreach.add_to_sequence(any_id)
+of.snapshot_people("jobs", date=client.sandbox.today)
+of.snapshot_people("jobs", date=client.sandbox.advance(days=90))
+report = of.compare_people("jobs").employer_changes.outreach.add_to_sequence(any_id)
 """,
         "(report.rows['status'] == 'added').any()",
     ),
@@ -118,8 +118,8 @@ report.to_csv("results")
     ),
     "a report a month later": Task(
         """
-leads.outreach.add_to_sequence(sequence_id, journal="month.journal")
-totals = of.read_journal("month.journal")["status"].value_counts()
+leads.outreach.add_to_sequence(sequence_id, journal="last_month.journal")
+totals = of.read_journal("last_month.journal")["status"].value_counts()
 """,
         "totals['added'] > 0",
     ),
@@ -176,7 +176,7 @@ code = widget.code
         """
 people = of.search_people(person_seniorities=["vp"], limit=None)
 new = people.outreach.without("crm.csv", profnet_url=("profnet_url", "Profile"))
-report = new.outreach.add_to_sequence(any_id, journal="weekly.journal")
+report = new.outreach.add_to_sequence(any_id, journal="every_week.journal")
 report.to_csv("results")
 report.raise_for_error()
 """,
