@@ -100,7 +100,8 @@ def _option_of(
     is_positional = default is Parameter.empty or changed.get("nargs") in {"?", "*"}
     settings: dict[str, Any] = {"help": text}
     if kind == "bool":
-        settings["action"] = argparse.BooleanOptionalAction if default else "store_true"
+        settings |= {"action": argparse.BooleanOptionalAction if default else "store_true"}
+        settings |= {"default": default}
     else:
         is_number = kind.startswith(("int", "list of int"))
         is_list = bool(re.search(r"\b(list|iterable)\b", kind))

@@ -196,7 +196,7 @@ def read_frame(
     with keeping_partial(frame_so_far):
         for table in search.tables():
             if not tables:  # later pages would add few values
-                remember_values(table)
+                remember_values(table, search.client.account)
             tables.append(table)
             show(table.num_rows)
             del table

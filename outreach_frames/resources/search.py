@@ -372,7 +372,7 @@ def report_unknown_values(
     value causes a warning only once per process, unless the whole search is empty.
     """
     named, unchecked, requests = [], [], 0
-    for name, text, close in unknown_values(filters, is_empty=is_empty):
+    for name, text, close in unknown_values(filters, client.account, is_empty=is_empty):
         # A misspelt value in an excluding filter excludes nobody: count it in the negated filter.
         searched = spec.FILTERS_BY_NAME[name].excludes or name
         key = (client.account, searched, text)

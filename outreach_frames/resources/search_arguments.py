@@ -70,8 +70,8 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "company_industries": ("company_industry",),
     "company_shares_investors_with": ("company_name",),
 }
-# Values of these columns in people that this process read, per filter.
-seen_values: Final[defaultdict[str, set[str]]] = defaultdict(set)
+# Values of these columns in people that this process read, per account and filter.
+seen_values: Final[defaultdict[tuple[str, str], set[str]]] = defaultdict(set)
 _MAX_SEEN_VALUES: Final = 2_000
 
 
@@ -219,26 +219,31 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
     return hint
 
 
-def remember_values(people: pa.Table) -> None:
-    """Keep some values of people, to suggest them instead of misspelt filter values."""
+def remember_values(people: pa.Table, account: str) -> None:
+    """Keep some values of an account's people, to suggest them instead of misspelt values."""
     for name, columns in COLUMNS.items():
-        if has_free_text({name: ""}) and len(seen_values[name]) < _MAX_SEEN_VALUES:
+        seen = seen_values[account, name]
+        if has_free_text({name: ""}) and len(seen) < _MAX_SEEN_VALUES:
             for column in set(columns).intersection(people.column_names):
-                seen_values[name].update(people.column(column).drop_null().unique().to_pylist())
+                seen.update(people.column(column).drop_null().unique().to_pylist())
 
 
-def unknown_values(body: Mapping[str, Any], *, is_empty: bool) -> list[tuple[str, str, str]]:
+def unknown_values(
+    body: Mapping[str, Any], account: str, *, is_empty: bool
+) -> list[tuple[str, str, str]]:
     """Return the unknown filter values: filter, value and a hint at similar known values.
 
-    In an empty search, values of filters without known values are compared with seen values.
+    In an empty search, values of filters without known values are compared with values of people
+    that this process read from the account.
 
-    >>> unknown_values({"person_seniorities": ["vp", "directors"]}, is_empty=False)
+    >>> unknown_values({"person_seniorities": ["vp", "directors"]}, "", is_empty=False)
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
     found = []
     for name, value in body.items():
         one = spec.FILTERS_BY_NAME[name]
-        choices = one.suggestions or (sorted(seen_values[one.excludes or name]) if is_empty else ())
+        seen = sorted(seen_values[account, one.excludes or name]) if is_empty else ()
+        choices = one.suggestions or seen
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
             parts = [part.strip() for part in text.split(",")]

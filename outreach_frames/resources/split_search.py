@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import warn
@@ -32,6 +33,7 @@ class SplittableSearch:
 
     def __init__(self, search: Search, split_by: str | None = None) -> None:
         self._whole = search
+        self.client: Client = search.client
         self.filters: dict[str, Any] = search.filters
         self.limit: int | None = search.limit
         self.columns: Sequence[str] | None = search.columns
@@ -140,7 +142,7 @@ class SplittableSearch:
         report_errors(self.errors, in_frame=in_frame)
         report_dropped_values(self.columns, self.others)
         is_empty = not rows and not self.total
-        report_unknown_values(self._whole.client, self.filters, is_empty=is_empty)
+        report_unknown_values(self.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:

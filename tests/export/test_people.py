@@ -748,6 +748,30 @@ def test_the_command_line_explains_how_to_resume(
     assert all(line.startswith("outreach-frames: ") for line in lines)
 
 
+@pytest.mark.parametrize(("options", "again"), [([], 0), (["--resume"], 0), (["--no-resume"], 1)])
+def test_the_command_line_resumes_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], again: int
+) -> None:
+    """A repeated `export` does not begin again, unless --no-resume is passed."""
+    command = ["export", str(tmp_path / "people.csv"), "--page-size", "1", "--refresh"]
+    pages: list[int] = []
+    is_broken = True
+
+    def reply(request: Received) -> Reply:
+        pages.append(request.json["page"])
+        return json({}, 401) if is_broken and pages[-1] > 20 else service_of(30)(request)
+
+    with scripted(reply) as service:
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token")
+        assert main(command) == 1
+        pages.clear()
+        is_broken = False
+        assert main([*command, *options]) == 0
+    assert pages.count(1) == again
+    assert len(of.read_prospects(tmp_path / "people.csv")) == 30
+
+
 def test_every_known_column_is_there(client: Client, tmp_path: Path) -> None:
     """The header of a CSV export has all documented columns in their order."""
     with pytest.warns(OutreachWarning, match="Nobody matches"):

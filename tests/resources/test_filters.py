@@ -188,6 +188,15 @@ def test_free_text_is_compared_with_the_people_read_before(
         assert "Sons" not in str(caught[0].message)
 
 
+def test_values_of_another_account_are_not_suggested(client: Client) -> None:
+    """Values of people that one account returned are not in another account's warnings."""
+    of.search_people(limit=500, client=client)
+    with scripted(nobody) as service, of.connect(service.url, "token", cache=None) as other:
+        with pytest.warns(OutreachWarning) as caught:
+            of.search_people(person_locations=["Germny"], client=other)
+    assert "Germany" not in str(caught[0].message)
+
+
 def exact(request: Received) -> Reply:
     """Reply with three people if each list filter has a known value or 'novel'."""
     values = {

@@ -36,7 +36,13 @@ SIMPLE_URL: Final = (
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 # A word before or after an identifier is certainly no part of it if one of these is between them.
-_DELIMITERS: Final = "<>()[]{}|;:\"'"
+# A bracket that closes before it or opens after it may be inside: `ana [dot] maria@x.example`.
+_BEFORE: Final = "<([{|;:"
+_AFTER: Final = ">)]}|;:\"'"
+# A remark at the start or end of a text, without an identifier.
+_REMARK: Final = re.compile(
+    r"""\A(?:"[^"@/]*"|'[^'@/]*'|[(\[{<][^@/]*?[)\]}>])\s+|\s+[(\[{<][^@/()\[\]{}<>]*[)\]}>]\Z"""
+)
 _BRACKET: Final = re.compile(r"[<>()\[\]{}]")
 _PUNCTUATION: Final = "\"'.,;:!?|"
 _MAILTO: Final = re.compile(r"(?i)\Amailto:([^?]*).*")
@@ -188,12 +194,13 @@ def _only_key(text: str, reading: Reading, key_of: Callable[[str], str]) -> str:
     keys, is_broken = reading
     if len(keys) != 1 or is_broken:
         return ""
-    words = ["<", *_BRACKET.sub(r" \g<0> ", plain_text(text)).split(), ">"]
+    plain = _REMARK.sub("", plain_text(text))
+    words = ["<", *_BRACKET.sub(r" \g<0> ", plain).split(), ">"]
     bare = [_MAILTO.sub(r"\1", word.strip(_PUNCTUATION)) for word in words]
     places = [at for at, text in enumerate(bare) if key_of(text) == keys[0]]
     is_apart = all(
-        (words[at - 1][-1] in _DELIMITERS or _URL_START.match(words[at]))
-        and (words[at][-1] in _DELIMITERS or words[at + 1][0] in _DELIMITERS)
+        (words[at - 1][-1] in _BEFORE or _URL_START.match(words[at]))
+        and (words[at][-1] in _AFTER or words[at + 1][0] in _AFTER or at + 2 in places)
         for at in places
     )
     return keys[0] if places and is_apart else ""
