@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DELAY_SECONDS = 0.5
+
+# The function that gets the done and total numbers of the current thread's work, instead of a bar.
+current_listener: ContextVar[Callable[[float, float | None, str], None] | None] = ContextVar(
+    "current_listener", default=None
+)
 
 
 def progress_bar(
@@ -22,6 +30,9 @@ def progress_bar(
     done: int = 0,
 ) -> tqdm[NoReturn]:
     """Return a tqdm bar, shown by default for long runs in terminals and notebooks."""
+    listener = current_listener.get()
+    if listener is not None:
+        return _reporting_bar(total, done, description, listener)
     shown = _is_interactive() if progress is None else progress
     try:
         return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))
@@ -45,6 +56,23 @@ def _bar(
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
     )
+
+
+def _reporting_bar(
+    total: int | None,
+    done: int,
+    description: str,
+    listener: Callable[[float, float | None, str], None],
+) -> tqdm[NoReturn]:
+    """Return an invisible bar that reports its numbers to a listener."""
+    from tqdm import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
+
+    class ReportingBar(tqdm):  # type: ignore[type-arg] - tqdm is generic only for type checkers
+        def display(self, *_arguments: object, **_options: object) -> None:
+            listener(self.n, self.total, description)
+
+    unseen = io.StringIO()
+    return ReportingBar(total=total, initial=done, mininterval=0, leave=False, file=unseen)
 
 
 class _BestEffortStream:
