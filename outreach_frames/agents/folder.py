@@ -2,156 +2,100 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import pandas as pd
 
-from outreach_frames.common.atomic_files import (
-    check_portable_name,
-    check_suffix,
-    delete,
-    expanded,
-    resolve_links,
-    unreadable,
-    unwritable,
-)
+from outreach_frames.common.atomic_files import check_suffix, unreadable, unwritable
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.csv_notes import METADATA_SUFFIX
 from outreach_frames.files.parquet import write_parquet
-from outreach_frames.files.read import read_as_text
 
 T = TypeVar("T")
+# A file's content by its name, and that of the metadata file of a CSV file.
+Contents = Mapping[str, bytes]
 
-_WRITERS: Final[Mapping[str, Callable[[pd.DataFrame, Path], Path]]] = {
-    ".parquet": write_parquet,
-    ".csv": write_csv,
-}
-# Do not follow a link that replaces a checked file, and do not wait for the writer of a pipe.
-_READ_ONCE: Final = sum(getattr(os, f"O_{name}", 0) for name in ("NOFOLLOW", "NONBLOCK", "BINARY"))
-
-
-class Snapshot(NamedTuple):
-    """The content of a file and of its metadata file, by name, each read once."""
-
-    name: str
-    contents: Mapping[str, bytes]
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """The SHA-256 digest of each file."""
-        return {
-            name: hashlib.sha256(content).hexdigest() for name, content in self.contents.items()
-        }
-
-    def parse(self, read: Callable[[Path], T]) -> T:
-        """Call a function that reads a path on a private copy of the files."""
-        with tempfile.TemporaryDirectory() as private:
-            for name, content in self.contents.items():
-                Path(private, name).write_bytes(content)
-            try:
-                return read(Path(private, self.name))
-            except InvalidInputError as error:
-                raise InvalidInputError(str(error).replace(f"{private}{os.sep}", "")) from None
-
-    def frame(self) -> pd.DataFrame:
-        """Read the table."""
-        return self.parse(read_as_text)
+# Do not follow a link, or wait for a pipe's writer, if the file was replaced after its check.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class Folder:
-    """A folder whose files can be read, and in which new files can be created.
-
-    Names of other folders' files, and links to them, are refused.
-    """
+    """A folder: only its own files are read, and no file in it is changed."""
 
     def __init__(self, path: Path) -> None:
-        self.path: Final = resolve_links(expanded(path))
+        self.path: Final = path.expanduser().resolve()
         if not self.path.is_dir():
             raise InvalidInputError(f"{path} is not a folder. Create it, or choose another one.")
 
-    def read(self, name: str) -> Snapshot:
-        """Read a file, and its metadata file if it is a CSV file."""
+    def read(self, name: str) -> Contents:
+        """Read a file once, and its metadata file if it has one."""
         place = self._place(name)
-        contents = {place.name: _read(place, name)}
-        if os.path.lexists(notes := self.path / f"{place.name}{METADATA_SUFFIX}"):
-            contents[notes.name] = _read(notes, notes.name)
-        return Snapshot(place.name, contents)
+        notes = self.path / f"{place.name}{METADATA_SUFFIX}"
+        contents = {}
+        for path in [place, notes] if os.path.lexists(notes) else [place]:
+            try:
+                with open(os.open(path, _FLAGS), "rb") as file:  # noqa: PTH123 - needs the flags
+                    contents[path.name] = file.read()
+            except OSError as error:
+                raise unreadable(quoted(path.name), error) from error
+        return contents
 
-    def new_table(self, name: str | None, default: str) -> str:
-        """Return the name of a new table; without a name, the first free one of `default`."""
+    def new_name(self, name: str | None, stem: str) -> str:
+        """Return the name of a new table; without a name, the first free name with the stem."""
         if name is None:
-            names = (f"{default}-{number}.parquet" for number in count(1))
+            names = (f"{stem}-{number}.parquet" for number in count(1))
             return next(one for one in names if not os.path.lexists(self.path / one))
-        name = self._new(name)
-        check_suffix(name, tuple(_WRITERS), "tables")
+        check_suffix(name, (".parquet", ".csv"), "tables")
+        self._check_new(name)
         return name
 
     def write_table(self, frame: pd.DataFrame, name: str) -> None:
         """Write a table to a new file."""
-        self.create(name, lambda path: _WRITERS[path.suffix.lower()](frame, path))
+        write = write_csv if name.lower().endswith(".csv") else write_parquet
+        self.create(name, lambda path: write(frame, path))
 
     def create(self, name: str, write: Callable[[Path], object]) -> None:
-        """Create the file, and its metadata file, that a function writes; never replace a file."""
-        name = self._new(name)
-        created: list[Path] = []
+        """Create the file, and its metadata file, that a function writes."""
+        self._check_new(name)
         with tempfile.TemporaryDirectory() as private:
             write(Path(private, name))
-            try:
-                for source in sorted(Path(private).iterdir()):
-                    target = self.path / source.name
-                    with source.open("rb") as content, target.open("xb") as file:
-                        created.append(target)
-                        shutil.copyfileobj(content, file)
-            except OSError as error:
-                for target in created:
-                    delete(target)
-                if isinstance(error, FileExistsError):
-                    raise _exists(name) from error
-                raise unwritable(Path(name), error) from error
+            for made in Path(private).iterdir():
+                try:
+                    with (self.path / made.name).open("xb") as file:
+                        file.write(made.read_bytes())
+                except OSError as error:
+                    raise unwritable(Path(made.name), error) from error
 
-    def _new(self, name: str) -> str:
-        """Check and return the name of a new file."""
-        place = self._place(name)
-        check_portable_name(place.name)
-        if place != self.path / name or os.path.lexists(place):
-            raise _exists(name)
-        return place.name
+    def _check_new(self, name: str) -> None:
+        if self._place(name) != self.path / name or os.path.lexists(self.path / name):
+            raise InvalidInputError(f"{quoted(name)} exists and is kept. Choose another name.")
 
     def _place(self, name: str) -> Path:
-        """Return the path of a file, with links resolved; raise if it is not in the folder."""
+        """Return a file's path with links resolved; raise if it is not in the folder."""
         try:
             place = (self.path / name).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{quoted(name)} is not the name of a file.") from error
         if place.parent != self.path:
             raise InvalidInputError(
-                f"{quoted(name)} is not a file of the agent's folder. Pass the name of a file that "
-                "is directly in that folder."
+                f"{quoted(name)} is not in the agent's folder. Pass the name of a file there."
             )
         return place
 
 
-def _exists(name: str) -> InvalidInputError:
-    return InvalidInputError(f"{quoted(name)} exists and is not replaced. Choose another name.")
-
-
-def _read(place: Path, name: str) -> bytes:
-    """Read a regular file, without following links."""
-    try:
-        descriptor = os.open(place, os.O_RDONLY | _READ_ONCE)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a path could be replaced by a link
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInputError(f"{quoted(name)} is not a file. Pass the name of a file.")
-            return file.read()
-    except OSError as error:
-        raise unreadable(quoted(name), error) from error
+def parse(contents: Contents, read: Callable[[Path], T]) -> T:
+    """Call a function that reads a path with a private copy of the file."""
+    with tempfile.TemporaryDirectory() as private:
+        for name, content in contents.items():
+            Path(private, name).write_bytes(content)
+        try:
+            return read(Path(private, next(iter(contents))))
+        except InvalidInputError as error:
+            raise InvalidInputError(str(error).replace(f"{private}{os.sep}", "")) from None

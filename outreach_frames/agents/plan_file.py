@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections import Counter
 from datetime import UTC, datetime
+from hashlib import sha256
 from inspect import signature
 from pathlib import Path
 from typing import Any, Final
@@ -12,127 +12,112 @@ from typing import Any, Final
 import msgspec
 import platformdirs
 
-from outreach_frames.agents.folder import Folder, Snapshot
+from outreach_frames.agents.folder import Contents, Folder, parse
 from outreach_frames.client.client import Client
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import printable, quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import SubmissionPlan, make_plan, report
 
 FORMAT: Final = "outreach_frames plan 1"
-# Parameters of a plan that only Python code can pass.
-HIDDEN: Final = frozenset({"client", "earlier_keys"})
-_ARGUMENTS: Final = signature(make_plan).parameters.keys() - HIDDEN - {"frame"}
+# Parameters of `make_plan` that are not in a plan.
+HIDDEN: Final = frozenset({"frame", "client", "earlier_keys"})
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan: the leads' file, how to send it, and what was found when the plan was made."""
+    """The leads' file, how to send it, and the rows' counts when the plan was made."""
 
-    format: str
+    format: str = FORMAT
     created_at: datetime
-    service: str
     account: str
     file: str
     sha256: dict[str, str]
     arguments: dict[str, Any]
-    sequence: dict[str, str | None]
+    sequence: str
     counts: dict[str, int]
-    problems: dict[str, int]
-    # The digest of all other fields.
+    # The digest of all other values.
     digest: str = ""
 
-    def computed_digest(self) -> str:
-        """Compute the digest, which depends on the values but not on the file's layout."""
-        bare = msgspec.structs.replace(self, digest="")
-        return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()
-
-    def journal(self) -> Path:
-        """Return the path of the plan's journal, in the user's data folder."""
-        return journals_folder() / f"{self.computed_digest()}.journal"
-
-    def prepare(self, snapshot: Snapshot, client: Client) -> SubmissionPlan:
-        """Build the requests from the leads' file; nothing is sent."""
-        return make_plan(snapshot.frame(), client=client, **self.arguments)
+    def prepare(self, contents: Contents, client: Client) -> SubmissionPlan:
+        """Build the requests from the content of the leads' file."""
+        return make_plan(parse(contents, read_as_text), client=client, **self.arguments)
 
 
-def journals_folder() -> Path:
-    """Return the folder of the journals of approved plans."""
-    return Path(platformdirs.user_data_dir("outreach_frames")) / "approved"
-
-
-def plan_leads(folder: Folder, file: str, arguments: Mapping[str, Any], client: Client) -> Any:
-    """Write a plan to a new file, and return its name and content."""
-    snapshot = folder.read(file)
-    prepared = make_plan(snapshot.frame(), client=client, **arguments)
-    unsent = prepared.unsent["status"].value_counts()
-    problems = prepared.problems["code"].value_counts()
+def plan_leads(folder: Folder, client: Client, file: str, **arguments: Any) -> dict[str, Any]:
+    """Write a plan to a new file, and return its name, sequence and counts."""
+    contents = folder.read(file)
+    made = make_plan(parse(contents, read_as_text), client=client, **arguments)
+    unsent, problems = made.unsent["status"], made.problems["code"]
     plan = Plan(
-        format=FORMAT,
-        created_at=datetime.now(UTC).replace(microsecond=0),
-        service=client.base_url,
+        created_at=datetime.now(UTC),
         account=client.account,
-        file=snapshot.name,
-        sha256=snapshot.digests,
-        arguments=dict(arguments),
-        sequence={"name": prepared.sequence.name, "status": prepared.sequence.status},
-        counts={
-            "rows": len(prepared.frame),
-            "leads": len(prepared.positions),
-            "requests": len(prepared.chunks()),
-            **{str(status): int(rows) for status, rows in unsent.items()},
-        },
-        problems={str(code): int(rows) for code, rows in problems.items()},
+        file=next(iter(contents)),
+        sha256=_digests(contents),
+        arguments=arguments,
+        sequence=printable(f"{made.sequence.name}, {made.sequence.status}"),
+        counts={"leads": len(made.positions), **Counter(unsent), **Counter(problems)},
     )
-    plan = msgspec.structs.replace(plan, digest=plan.computed_digest())
-    content = msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    plan = msgspec.structs.replace(plan, digest=_digest(plan))
     name = f"plan-{plan.digest[:12]}.json"
-    folder.create(name, lambda path: path.write_bytes(content))
-    return {"plan": name, **msgspec.to_builtins(plan)}
+    folder.create(name, lambda path: path.write_bytes(msgspec.json.encode(plan)))
+    return {"plan": name, "sequence": plan.sequence, "counts": plan.counts}
 
 
-def read_plan(folder: Folder, name: str) -> tuple[Plan, Snapshot]:
+def read_plan(folder: Folder, name: str) -> tuple[Plan, Contents]:
     """Read a plan and its leads' file; raise if either was changed."""
-    (content, *_) = folder.read(name).contents.values()
     try:
-        plan = msgspec.json.decode(content, type=Plan)
-        is_plan = plan.format == FORMAT and plan.arguments.keys() <= _ARGUMENTS
+        plan = msgspec.json.decode(next(iter(folder.read(name).values())), type=Plan)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{quoted(name)} is not a plan: {error}. Plan again.") from error
-    if not is_plan or plan.digest != plan.computed_digest():
-        raise InvalidInputError(
-            f"{quoted(name)} was edited, or was written by another version. Plan again."
-        )
-    snapshot = folder.read(plan.file)
-    if snapshot.digests != plan.sha256:
-        raise InvalidInputError(
-            f"{quoted(plan.file)} was changed after it was planned. Plan again."
-        )
-    return plan, snapshot
+    known = signature(make_plan).parameters.keys() - HIDDEN
+    if (plan.format, plan.digest) != (FORMAT, _digest(plan)) or plan.arguments.keys() - known:
+        raise InvalidInputError(f"{quoted(name)} was edited after it was planned. Plan again.")
+    contents = folder.read(plan.file)
+    if _digests(contents) != plan.sha256:
+        raise InvalidInputError(f"{quoted(plan.file)} has changed since the plan. Plan again.")
+    return plan, contents
 
 
-def plan_status(plan: str, *, folder: Folder) -> dict[str, Any]:
-    """Count the rows of a plan per outcome.
+def plan_status(folder: Folder, plan: str) -> dict[str, Any]:
+    """Count the rows of a plan by outcome, after a person has approved the plan.
 
     Parameters
     ----------
     plan : str
-        The name of a plan's file.
+        The name of the plan's file.
 
     Returns
     -------
     dict
-        approved: whether a person has approved the plan and its sending has begun; outcomes: the
-        number of rows per status.
+        Whether sending has begun, and the number of rows per status.
 
     Raises
     ------
     InvalidInputError
-        The plan or the leads' file was changed or is missing, or the plan is being sent.
+        The plan or the leads' file is missing or was changed, or the plan is being sent.
     """
-    planned, snapshot = read_plan(folder, plan)
-    journal = planned.journal()
+    approved, contents = read_plan(folder, plan)
+    journal = journal_of(approved)
     if not journal.exists():
         return {"approved": False, "outcomes": {}}
     known = signature(report).parameters
-    columns = {name: value for name, value in planned.arguments.items() if name in known}
-    counts = report(snapshot.frame(), journal=journal, **columns).rows["status"].value_counts()
-    return {"approved": True, "outcomes": {str(one): int(rows) for one, rows in counts.items()}}
+    columns = {name: value for name, value in approved.arguments.items() if name in known}
+    sent = report(parse(contents, read_as_text), journal=journal, **columns)
+    return {"approved": True, "outcomes": Counter(sent.rows["status"])}
+
+
+def journal_of(plan: Plan) -> Path:
+    """Return the path of a plan's journal, outside the agent's folder."""
+    return (
+        Path(platformdirs.user_data_dir("outreach_frames")) / "approved" / f"{plan.digest}.journal"
+    )
+
+
+def _digests(contents: Contents) -> dict[str, str]:
+    return {name: sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def _digest(plan: Plan) -> str:
+    """Return the digest of a plan's values, whatever the file's layout."""
+    bare = msgspec.structs.replace(plan, digest="")
+    return sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()

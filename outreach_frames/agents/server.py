@@ -1,123 +1,214 @@
-"""Serve the tools to an agent's program by the Model Context Protocol, over stdin and stdout."""
+"""Serve tools to an agent by the Model Context Protocol, over standard input and output."""
 
 from __future__ import annotations
 
-import logging
+import io
+import re
+import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Final
+from inspect import Parameter, getdoc, signature
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, NoReturn, Optional, get_type_hints
 
 import anyio
 import anyio.to_thread
 import orjson
+import pandas as pd
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from pydantic import ConfigDict, create_model
+from tqdm.std import tqdm
 
-from outreach_frames.agents.tools import TOOLS, Agent
+import outreach_frames as of
+from outreach_frames.accounts.find_people import find_people
+from outreach_frames.accounts.result import AccountPeople
+from outreach_frames.agents import plan_file
+from outreach_frames.agents.folder import Folder, parse
+from outreach_frames.analysis.brief import brief
+from outreach_frames.client.client import Client
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
-from outreach_frames.common.progress import current_listener
-from outreach_frames.common.text import printable, quoted
+from outreach_frames.common.progress import current_bar
+from outreach_frames.common.text import printable, shorten
 from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import OutreachError
+from outreach_frames.files.read import read_as_text
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.tables.value_text import column_texts
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LISTS: Final = (of.sequences, of.mailboxes, of.contacts, of.lead_list, of.columns, of.filters)
+_PEOPLE: Final = (of.search_people, of.count_people, of.explain_search, find_people)
+# The functions whose signatures and docstrings make the tools.
+TOOLS: Final[Mapping[str, Callable[..., Any]]] = {
+    **{one.__name__: one for one in (of.check, *_LISTS, *_PEOPLE, of.sending_capacity)},
+    "plan_leads": make_plan,
+    "plan_status": plan_file.plan_status,
+}
+_HIDDEN: Final = {"folder", "client", "earlier_keys", "progress", "dtype_backend", "cache"}
+# The functions that read the file of an argument, by a word of its type.
+_READERS: Final[Mapping[str, Callable[[Path], object]]] = {
+    "DataFrame": read_as_text,
+    "FrameLike": read_as_text,
+    "PathLike": of.load_filters,
+}
+# What JSON has in place of Python's types.
+_JSON_TYPES: Final = {
+    **dict.fromkeys(["Iterable", "Sequence", "Container"], list),
+    **dict.fromkeys(["Hashable", "FrameLike", "date"], str),
+    **{"ListOfText": list[str], "PathLike": Optional, "Sized": int},
+    "pd": SimpleNamespace(DataFrame=str, offsets=SimpleNamespace(BaseOffset=str)),
+}
 _SECONDS_BETWEEN_REPORTS: Final = 0.5
-# The tools create files, and change nothing else.
-_ANNOTATIONS: Final = types.ToolAnnotations(read_only_hint=False, destructive_hint=False)
+_PARALLEL_CALLS: Final = 4
 
 
-class _Work:
-    """One call of a tool in a thread, with its progress and its cancellation."""
+class Agent(NamedTuple):
+    """What an agent may use: an account, a folder, and a number of rows per reply."""
 
-    def __init__(self) -> None:
-        self.token: Final = CancellationToken()
-        self._done, self._total, self._what, self._status = 0.0, None, "", ""
+    client: Client
+    folder: Folder
+    rows: int
 
-    def run(self, agent: Agent, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         """Call a tool, and return its reply or its error."""
-        bind_thread(self.token, self._set_status)
-        current_listener.set(self._set_progress)
-        with collect_warnings() as warnings:
-            try:
-                reply = agent.call(name, arguments)
-            except OutreachError as error:
-                return _error("\n".join([str(error), *getattr(error, "__notes__", ())]))
-            except Exception as error:  # one failed call must not end the server
-                _LOGGER.exception("the tool %s failed", name)
-                return _error(f"{name} failed ({type(error).__name__}). Check the arguments.")
-        if warnings:
-            reply["warnings"] = warnings
-        text = types.TextContent(type="text", text=orjson.dumps(reply).decode())
-        return types.CallToolResult(content=[text], structured_content=reply)
-
-    async def watch(self, ctx: ServerRequestContext[Any]) -> None:
-        """Report progress until the call ends or is cancelled; then cancel the thread's work."""
-        reported, sent = -1.0, None
         try:
-            while True:
-                await anyio.sleep(_SECONDS_BETWEEN_REPORTS)
-                now = self._done, self._total, self._status or self._what
-                if now != sent:
-                    # The protocol requires that the number grows.
-                    reported, sent = max(self._done, reported + 0.001), now
-                    await ctx.session.report_progress(reported, self._total, now[2])
-        finally:
-            self.token.set()
+            with collect_warnings() as messages:
+                reply = self._call(name, dict(arguments))
+        except OutreachError as error:
+            lines = [str(error), *getattr(error, "__notes__", ())]
+            return _content(printable("\n".join(lines), keep="\n"), is_error=True)
+        except Exception as error:  # noqa: BLE001 - a wrong argument must not end the server
+            why = str(error) if isinstance(error, TypeError | KeyError) else type(error).__name__
+            return _content(f"{name} failed: {shorten(why)}. Check the arguments.", is_error=True)
+        reply |= {"warnings": messages} if messages else {}
+        return _content(orjson.dumps(reply).decode(), structured_content=reply)
 
-    def _set_progress(self, done: float, total: float | None, what: str) -> None:
-        self._done, self._total, self._what = done, total, what
+    def _call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        if name == "plan_leads":
+            return plan_file.plan_leads(self.folder, self.client, **given)
+        if name == "plan_status":
+            return plan_file.plan_status(self.folder, **given)
+        parameters = signature(TOOLS[name]).parameters
+        file = self.folder.new_name(given.pop("save_as", None), name)
+        for one in given.keys() & parameters.keys():
+            for word, read in _READERS.items():
+                if word in parameters[one].annotation and isinstance(given[one], str):
+                    given[one] = parse(self.folder.read(given[one]), read)
+        first = [given.pop("accounts")] if name == find_people.__name__ else []
+        client = {"client": self.client} if "client" in parameters else {}
+        result = TOOLS[name](*first, **given | client)
+        if isinstance(result, AccountPeople):
+            accounts = f"{Path(file).stem}-accounts{Path(file).suffix}"
+            return {
+                "people": self._table(result.people, file),
+                "accounts": self._table(result.accounts, accounts),
+            }
+        return self._table(result, file) if isinstance(result, pd.DataFrame) else {"result": result}
 
-    def _set_status(self, status: str) -> None:
-        self._status = printable(status)
+    def _table(self, frame: pd.DataFrame, file: str) -> dict[str, Any]:
+        """Write a table to a file, and return its name, shape, columns and first rows."""
+        self.folder.write_table(frame, file)
+        rows: list[dict[str, str | None]] = [{} for _ in range(min(self.rows, len(frame)))]
+        for name, cells in brief(frame.head(self.rows)).items():
+            for row, text in zip(rows, column_texts(cells).texts.to_pylist(), strict=True):
+                row[shorten(str(name))] = text and shorten(text)
+        columns = [shorten(str(name)) for name in frame.columns]
+        return {"file": file, "shape": frame.shape, "columns": columns, "rows": rows}
 
 
-def _error(message: str) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=printable(message, keep="\n"))
-    return types.CallToolResult(content=[text], is_error=True)
+def _content(text: str, **options: Any) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], **options)
 
 
-async def _list_tools(
-    _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    return types.ListToolsResult(
-        tools=[
-            types.Tool(
-                name=name,
-                description=tool.description,
-                input_schema=dict(tool.schema),
-                annotations=_ANNOTATIONS,
-            )
-            for name, tool in TOOLS.items()
-        ]
+def describe(name: str) -> types.Tool:
+    """Describe a tool by the signature and the docstring of its function."""
+    function = TOOLS[name]
+    parameters = {
+        "file" if argument == "frame" else argument: parameter
+        for argument, parameter in signature(function).parameters.items()
+        if argument not in _HIDDEN and parameter.kind is not Parameter.VAR_KEYWORD
+    }
+    annotations = {argument: one.annotation for argument, one in parameters.items()}
+    if not name.startswith("plan_"):
+        annotations["save_as"] = "str | None"
+    holder = type(name, (), {"__annotations__": annotations, "__module__": function.__module__})
+    fields: dict[str, Any] = {"save_as": None}
+    fields |= {
+        one: ... if each.default is each.empty else each.default for one, each in parameters.items()
+    }
+    hints = get_type_hints(holder, None, _JSON_TYPES)
+    fields = {argument: (hint, fields[argument]) for argument, hint in hints.items()}
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    with warnings.catch_warnings(action="ignore"):  # some defaults are not JSON
+        schema = model.model_json_schema()
+    text = str(getdoc(function)).partition("\n\nExamples\n---")[0]
+    hidden = rf"^(?:{'|'.join(sorted(_HIDDEN))}) : .*\n(?: +.*\n)*"
+    return types.Tool(
+        name=name,
+        description=re.sub(hidden, "", text, flags=re.MULTILINE).replace("\nframe : ", "\nfile : "),
+        input_schema=schema,
+        annotations=types.ToolAnnotations(read_only_hint=False, destructive_hint=False),
     )
 
 
 async def _call_tool(
-    agent: Agent, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    agent: Agent,
+    threads: anyio.CapacityLimiter,
+    ctx: ServerRequestContext[Any],
+    params: types.CallToolRequestParams,
 ) -> types.CallToolResult:
-    if params.name not in TOOLS:
-        return _error(f"There is no tool {quoted(params.name)}. The tools are {', '.join(TOOLS)}.")
-    work = _Work()
+    """Call a tool in a thread; report its progress, and cancel its requests if it is cancelled."""
+    token = CancellationToken()
+    bars: list[tqdm[NoReturn]] = []
+
+    def invisible_bar(**options: Any) -> tqdm[NoReturn]:
+        bars.append(tqdm(**options | {"file": io.StringIO()}))
+        return bars[-1]
+
+    def work() -> types.CallToolResult:
+        bind_thread(token)
+        current_bar.set(invisible_bar)
+        return agent.answer(params.name, params.arguments or {})
+
+    async def watch() -> None:
+        reported = 0.0
+        try:
+            while True:
+                await anyio.sleep(_SECONDS_BETWEEN_REPORTS)
+                # The protocol requires that the number grows.
+                if bars and bars[-1].n > reported:
+                    reported = bars[-1].n
+                    await ctx.session.report_progress(reported, bars[-1].total, bars[-1].desc)
+        finally:
+            token.set()
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(work.watch, ctx)
-        # A cancelled call waits for its thread, which the token interrupts.
-        reply = await anyio.to_thread.run_sync(work.run, agent, params.name, params.arguments or {})
+        tasks.start_soon(watch)
+        result = await anyio.to_thread.run_sync(work, limiter=threads)
         tasks.cancel_scope.cancel()
-    return reply
+    return result
+
+
+async def _list_tools(*_: object) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[describe(name) for name in TOOLS])
 
 
 async def _serve(agent: Agent) -> None:
+    # The protocol's own reading and writing needs other threads.
+    threads = anyio.CapacityLimiter(_PARALLEL_CALLS)
     server: Server[Any] = Server(
         "outreach-frames",
         version=version("outreach-frames"),
         on_list_tools=_list_tools,
-        on_call_tool=partial(_call_tool, agent),
+        on_call_tool=partial(_call_tool, agent, threads),
     )
     async with stdio_server() as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
 
 
-def serve(agent: Agent) -> None:
+def serve(client: Client, folder: Folder, rows: int) -> None:
     """Serve the tools until the agent's program closes the connection."""
-    anyio.run(_serve, agent)
+    anyio.run(_serve, Agent(client, folder, rows))

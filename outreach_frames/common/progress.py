@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
 
 _DELAY_SECONDS = 0.5
 
-# The function that gets the done and total numbers of the current thread's work, instead of a bar.
-current_listener: ContextVar[Callable[[float, float | None, str], None] | None] = ContextVar(
-    "current_listener", default=None
+# Makes the current thread's bars, if they do not appear in a terminal or notebook.
+current_bar: ContextVar[Callable[..., tqdm[NoReturn]] | None] = ContextVar(
+    "current_bar", default=None
 )
 
 
@@ -30,9 +29,6 @@ def progress_bar(
     done: int = 0,
 ) -> tqdm[NoReturn]:
     """Return a tqdm bar, shown by default for long runs in terminals and notebooks."""
-    listener = current_listener.get()
-    if listener is not None:
-        return _reporting_bar(total, done, description, listener)
     shown = _is_interactive() if progress is None else progress
     try:
         return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))
@@ -46,33 +42,17 @@ def _bar(
     with warnings.catch_warnings(action="ignore"):
         from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
 
-    return tqdm(
+    custom = current_bar.get()
+    return (custom or tqdm)(
         total=total,
         initial=done,
         desc=description,
         unit=f" {unit}",
         file=None if _in_notebook() else _BestEffortStream(sys.stderr),
-        disable=not shown or sys.stderr is None,
+        disable=not (shown or custom) or sys.stderr is None,
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
     )
-
-
-def _reporting_bar(
-    total: int | None,
-    done: int,
-    description: str,
-    listener: Callable[[float, float | None, str], None],
-) -> tqdm[NoReturn]:
-    """Return an invisible bar that reports its numbers to a listener."""
-    from tqdm import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
-
-    class ReportingBar(tqdm):  # type: ignore[type-arg] - tqdm is generic only for type checkers
-        def display(self, *_arguments: object, **_options: object) -> None:
-            listener(self.n, self.total, description)
-
-    unseen = io.StringIO()
-    return ReportingBar(total=total, initial=done, mininterval=0, leave=False, file=unseen)
 
 
 class _BestEffortStream:
