@@ -25,6 +25,7 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
+    in_shell_terms,
     print_if_open,
     print_result,
     print_text,
@@ -86,12 +87,15 @@ def _run_approve(options: argparse.Namespace) -> int:
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
         if journal.exists():
+            print_text("An earlier approval of this plan has sent leads:")
             print_result(prepared.submit(journal=journal, dry_run=True))
         _show(plan, prepared, f"{name}, {status}")
         if " ".join(input("To send, type the sequence's name: ").split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         report = prepared.submit(journal=journal)
-        print_if_open(fit_lines(printable(str(report), keep="\n")))
+        print_if_open(fit_lines(printable(in_shell_terms(str(report)), keep="\n")))
+        if options.results is not None:
+            report.to_csv(options.results)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
 
 
@@ -135,6 +139,9 @@ _APPROVE: Final = Command(
     (
         option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
         option("--profile", metavar="NAME", help="a stored profile"),
+        option(
+            "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
+        ),
     ),
     _run_approve,
 )

@@ -21,40 +21,46 @@ from outreach_frames.leads.plan import SubmissionPlan, make_plan, report
 
 FORMAT: Final = "outreach_frames plan 1"
 # Parameters of `make_plan` that are not in a plan.
-HIDDEN: Final = frozenset({"frame", "client", "earlier_keys"})
+HIDDEN: Final = frozenset({"frame", "sequence_id", "client", "earlier_keys"})
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The leads' file, how to send it, and the rows' counts when the plan was made."""
 
-    format: str = FORMAT
+    format: str
     created_at: datetime
     account: str
     file: str
     sha256: dict[str, str]
-    arguments: dict[str, Any]
+    sequence_id: str
     sequence: str
+    arguments: dict[str, Any]
     counts: dict[str, int]
     # The digest of all other values.
     digest: str = ""
 
     def prepare(self, contents: Contents, client: Client) -> SubmissionPlan:
         """Build the requests from the content of the leads' file."""
-        return make_plan(parse(contents, read_as_text), client=client, **self.arguments)
+        frame = parse(contents, read_as_text)
+        return make_plan(frame, self.sequence_id, client=client, **self.arguments)
 
 
-def plan_leads(folder: Folder, client: Client, file: str, **arguments: Any) -> dict[str, Any]:
+def plan_leads(
+    folder: Folder, client: Client, file: str, sequence_id: str, **arguments: Any
+) -> dict[str, Any]:
     """Write a plan to a new file, and return its name, sequence and counts."""
     contents = folder.read(file)
-    made = make_plan(parse(contents, read_as_text), client=client, **arguments)
+    made = make_plan(parse(contents, read_as_text), sequence_id, client=client, **arguments)
     unsent, problems = made.unsent["status"], made.problems["code"]
     plan = Plan(
+        format=FORMAT,
         created_at=datetime.now(UTC),
         account=client.account,
         file=next(iter(contents)),
         sha256=_digests(contents),
-        arguments=arguments,
+        sequence_id=sequence_id,
         sequence=printable(f"{made.sequence.name}, {made.sequence.status}"),
+        arguments=arguments,
         counts={"leads": len(made.positions), **Counter(unsent), **Counter(problems)},
     )
     plan = msgspec.structs.replace(plan, digest=_digest(plan))

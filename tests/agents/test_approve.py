@@ -96,7 +96,7 @@ def account(tmp_path: Path) -> Iterator[Account]:
 def test_an_agent_plans_and_a_person_approves(
     agent: Agent, env: dict[str, str], sandbox: Sandbox
 ) -> None:
-    """A plan is shown, sent once, resumed by another approval, and its outcome told to the agent."""
+    """A plan is shown and sent once, and the agent reads its outcome."""
     sequence = sandbox.sequence_ids["accepts_any"]
     emails = ["one@approve.example", "two@approve.example", "n/a"]
     table = pd.DataFrame({"email": emails, "First Name": ["Ann", "Bo", "Cy"]})
@@ -125,7 +125,7 @@ def test_an_agent_plans_and_a_person_approves(
     assert len(added(sandbox, sequence)) == 2
     again = Terminal("approve", path, env=env).read_until(PROMPT).type(name)
     assert again.end() == 4
-    assert "no row was sent" in again.shown
+    assert "An earlier approval of this plan has sent leads" in again.shown
     assert len(added(sandbox, sequence)) == 2
     outcome = {"approved": True, "outcomes": {"added": 2, "invalid": 1}}
     assert agent.reply("plan_status", plan=made["plan"]) == outcome
@@ -138,7 +138,7 @@ def added(sandbox: Sandbox, sequence: str) -> list[Any]:
 
 
 def test_the_name_must_be_typed(account: Account) -> None:
-    """Control characters of the name are escaped, and another name or the end of input sends nothing."""
+    """Control characters of the name are escaped; another name sends nothing."""
     plan = account.plan()
     shown = account.refusal(plan, "Autumn")
     assert "Another name was typed. Nothing was sent." in shown
@@ -169,7 +169,8 @@ EDITS: dict[str, Any] = {
     "account": "0" * 16,
     "file": "other.csv",
     "sha256": {"leads.csv": "0" * 64},
-    "arguments": {"sequence_id": "s2"},
+    "sequence_id": "s2",
+    "arguments": {"data": ["title"]},
     "sequence": "another",
     "counts": {"leads": 1},
     "digest": "0" * 64,
@@ -239,8 +240,7 @@ def test_a_changed_file_is_refused(account: Account) -> None:
 def test_an_unknown_sequence_is_refused(account: Account) -> None:
     """The sequence must exist in the account."""
     plan = account.plan()
-    arguments = {"sequence_id": "s9"}
-    assert "has no sequence 's9'" in account.refusal(forged(plan, arguments=arguments))
+    assert "has no sequence 's9'" in account.refusal(forged(plan, sequence_id="s9"))
 
 
 @pytest.mark.parametrize(
@@ -248,16 +248,17 @@ def test_an_unknown_sequence_is_refused(account: Account) -> None:
     [
         {"file": "../secret.csv"},
         {"file": "/etc/passwd"},
-        {"arguments": {"sequence_id": "s1", "client": None}},
-        {"arguments": {"sequence_id": "s1", "earlier_keys": []}},
-        {"arguments": {}},
-        {"arguments": {"sequence_id": ["s1"]}},
-        {"arguments": {"sequence_id": "s1", "email": ["email"]}},
-        {"arguments": {"sequence_id": "s1", "data": {"a": ["title"]}}},
-        {"arguments": {"sequence_id": "s1", "data": 5}},
-        {"arguments": {"sequence_id": "s1", "overrides": [1]}},
-        {"arguments": {"sequence_id": "s1", "mailboxes": {"a": 1}}},
-        {"arguments": {"sequence_id": "s1", "chunk_size": 1e99}},
+        {"arguments": {"client": None}},
+        {"arguments": {"earlier_keys": []}},
+        {"sequence_id": ""},
+        {"sequence_id": "../s1"},
+        {"arguments": {"sequence_id": "s1"}},
+        {"arguments": {"email": ["email"]}},
+        {"arguments": {"data": {"a": ["title"]}}},
+        {"arguments": {"data": 5}},
+        {"arguments": {"overrides": [1]}},
+        {"arguments": {"mailboxes": {"a": 1}}},
+        {"arguments": {"chunk_size": 1e99}},
     ],
     ids=str,
 )
@@ -312,7 +313,7 @@ def test_a_killed_approval_is_resumed(account: Account) -> None:
     wait_until(lambda: len(account.sent()) == 30)
     killed.kill()
     resumed = account.approve(plan).read_until(PROMPT)
-    assert "added         20" in resumed.shown
+    assert "added          20" in resumed.shown
     assert resumed.type(SHOWN).end() == 4  # the request that was killed has no known outcome
     assert set(account.sent().values()) == {1}
     assert len(account.sent()) == 50
