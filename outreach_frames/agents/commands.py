@@ -25,8 +25,6 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
-    in_shell_terms,
-    print_if_open,
     print_result,
     print_text,
     signals_as_ctrl_c,
@@ -93,9 +91,9 @@ def _run_approve(options: argparse.Namespace) -> int:
         if " ".join(input("To send, type the sequence's name: ").split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         report = prepared.submit(journal=journal)
-        print_if_open(fit_lines(printable(in_shell_terms(str(report)), keep="\n")))
         if options.results is not None:
             report.to_csv(options.results)
+        print_result(report)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import pandas as pd
 
-from outreach_frames.common.atomic_files import check_suffix, unreadable, unwritable
+from outreach_frames.common.atomic_files import check_suffix, delete, unreadable, unwritable
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
@@ -22,8 +22,8 @@ T = TypeVar("T")
 # A file's content by its name, and that of the metadata file of a CSV file.
 Contents = Mapping[str, bytes]
 
-# Do not follow a link, or wait for a pipe's writer, if the file was replaced after its check.
-_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# Do not follow a link, or wait for a pipe's writer; Windows has only the last flag.
+_FLAGS: Final = sum(getattr(os, f"O_{name}", 0) for name in ("NOFOLLOW", "NONBLOCK", "BINARY"))
 
 
 class Folder:
@@ -31,6 +31,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path: Final = path.expanduser().resolve()
+        self._numbers = count(1)
         if not self.path.is_dir():
             raise InvalidInputError(f"{path} is not a folder. Create it, or choose another one.")
 
@@ -48,9 +49,9 @@ class Folder:
         return contents
 
     def new_name(self, name: str | None, stem: str) -> str:
-        """Return the name of a new table; without a name, the first free name with the stem."""
+        """Return the name of a new table; without a name, one that parallel calls do not get."""
         if name is None:
-            names = (f"{stem}-{number}.parquet" for number in count(1))
+            names = (f"{stem}-{number}.parquet" for number in self._numbers)
             return next(one for one in names if not os.path.lexists(self.path / one))
         check_suffix(name, (".parquet", ".csv"), "tables")
         self._check_new(name)
@@ -64,14 +65,18 @@ class Folder:
     def create(self, name: str, write: Callable[[Path], object]) -> None:
         """Create the file, and its metadata file, that a function writes."""
         self._check_new(name)
+        created: list[Path] = []
         with tempfile.TemporaryDirectory() as private:
             write(Path(private, name))
-            for made in Path(private).iterdir():
-                try:
+            try:
+                for made in Path(private).iterdir():
                     with (self.path / made.name).open("xb") as file:
+                        created.append(self.path / made.name)
                         file.write(made.read_bytes())
-                except OSError as error:
-                    raise unwritable(Path(made.name), error) from error
+            except OSError as error:
+                for path in created:
+                    delete(path)
+                raise unwritable(Path(name), error) from error
 
     def _check_new(self, name: str) -> None:
         if self._place(name) != self.path / name or os.path.lexists(self.path / name):
@@ -83,7 +88,7 @@ class Folder:
             place = (self.path / name).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{quoted(name)} is not the name of a file.") from error
-        if place.parent != self.path:
+        if place.parent != self.path or not place.name.isprintable():
             raise InvalidInputError(
                 f"{quoted(name)} is not in the agent's folder. Pass the name of a file there."
             )

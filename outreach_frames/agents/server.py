@@ -32,9 +32,9 @@ from outreach_frames.analysis.brief import brief
 from outreach_frames.client.client import Client
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.progress import current_bar
-from outreach_frames.common.text import printable, shorten
+from outreach_frames.common.text import printable, quoted, shorten
 from outreach_frames.common.warnings import collect_warnings
-from outreach_frames.errors import OutreachError
+from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.tables.value_text import column_texts
@@ -61,6 +61,9 @@ _JSON_TYPES: Final = {
     **{"ListOfText": list[str], "PathLike": Optional, "Sized": int},
     "pd": SimpleNamespace(DataFrame=str, offsets=SimpleNamespace(BaseOffset=str)),
 }
+_SAVE_AS: Final = Parameter(
+    "save_as", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"
+)
 _SECONDS_BETWEEN_REPORTS: Final = 0.5
 _PARALLEL_CALLS: Final = 4
 
@@ -81,31 +84,34 @@ class Agent(NamedTuple):
             lines = [str(error), *getattr(error, "__notes__", ())]
             return _content(printable("\n".join(lines), keep="\n"), is_error=True)
         except Exception as error:  # noqa: BLE001 - a wrong argument must not end the server
-            why = str(error) if isinstance(error, TypeError | KeyError) else type(error).__name__
+            why = str(error) if isinstance(error, TypeError) else type(error).__name__
             return _content(f"{name} failed: {shorten(why)}. Check the arguments.", is_error=True)
         reply |= {"warnings": messages} if messages else {}
         return _content(orjson.dumps(reply).decode(), structured_content=reply)
 
     def _call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        if name not in TOOLS or given.keys() & _HIDDEN:
+            known = ", ".join(TOOLS)
+            raise InvalidInputError(
+                f"There is no tool {quoted(name)} with {quoted(sorted(given))}. The tools: {known}."
+            )
         if name == "plan_leads":
             return plan_file.plan_leads(self.folder, self.client, **given)
         if name == "plan_status":
             return plan_file.plan_status(self.folder, **given)
-        parameters = signature(TOOLS[name]).parameters
         file = self.folder.new_name(given.pop("save_as", None), name)
+        parameters = signature(TOOLS[name]).parameters
         for one in given.keys() & parameters.keys():
             for word, read in _READERS.items():
                 if word in parameters[one].annotation and isinstance(given[one], str):
                     given[one] = parse(self.folder.read(given[one]), read)
-        first = [given.pop("accounts")] if name == find_people.__name__ else []
+        first = [given.pop("accounts")] if "accounts" in parameters else []
         client = {"client": self.client} if "client" in parameters else {}
         result = TOOLS[name](*first, **given | client)
         if isinstance(result, AccountPeople):
-            accounts = f"{Path(file).stem}-accounts{Path(file).suffix}"
-            return {
-                "people": self._table(result.people, file),
-                "accounts": self._table(result.accounts, accounts),
-            }
+            others = f"{Path(file).stem}-accounts{Path(file).suffix}"
+            tables = {"people": (result.people, file), "accounts": (result.accounts, others)}
+            return {kind: self._table(*table) for kind, table in tables.items()}
         return self._table(result, file) if isinstance(result, pd.DataFrame) else {"result": result}
 
     def _table(self, frame: pd.DataFrame, file: str) -> dict[str, Any]:
@@ -131,16 +137,15 @@ def describe(name: str) -> types.Tool:
         for argument, parameter in signature(function).parameters.items()
         if argument not in _HIDDEN and parameter.kind is not Parameter.VAR_KEYWORD
     }
-    annotations = {argument: one.annotation for argument, one in parameters.items()}
     if not name.startswith("plan_"):
-        annotations["save_as"] = "str | None"
+        parameters["save_as"] = _SAVE_AS
+    annotations = {argument: one.annotation for argument, one in parameters.items()}
     holder = type(name, (), {"__annotations__": annotations, "__module__": function.__module__})
-    fields: dict[str, Any] = {"save_as": None}
-    fields |= {
+    hints = get_type_hints(holder, None, _JSON_TYPES)
+    defaults = {
         one: ... if each.default is each.empty else each.default for one, each in parameters.items()
     }
-    hints = get_type_hints(holder, None, _JSON_TYPES)
-    fields = {argument: (hint, fields[argument]) for argument, hint in hints.items()}
+    fields: Any = {argument: (hint, defaults[argument]) for argument, hint in hints.items()}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     with warnings.catch_warnings(action="ignore"):  # some defaults are not JSON
         schema = model.model_json_schema()
@@ -211,4 +216,4 @@ async def _serve(agent: Agent) -> None:
 
 def serve(client: Client, folder: Folder, rows: int) -> None:
     """Serve the tools until the agent's program closes the connection."""
-    anyio.run(_serve, Agent(client, folder, rows))
+    anyio.run(_serve, Agent(client, folder, max(rows, 0)))

@@ -129,7 +129,9 @@ def test_errors_are_those_of_the_package(agent: Agent) -> None:
     assert "whole number" in agent.error(
         "sending_capacity", mailboxes="accounts.csv", leads="a.csv"
     )
-    assert "send_leads failed" in agent.error("send_leads", file="x")
+    assert "no tool 'send_leads'" in agent.error("send_leads", file="x")
+    assert "no tool 'contacts'" in agent.error("contacts", client="x")
+    assert "no tool 'plan_leads'" in agent.error("plan_leads", file="x", earlier_keys=[])
     assert "sequence_id" in agent.error("plan_leads", file="accounts.csv")
 
 
@@ -230,6 +232,7 @@ def test_a_metadata_file_is_not_replaced(agent: Agent) -> None:
     """A table is refused if its metadata file would replace a file."""
     (agent.folder / "m.csv-metadata.json").write_text("kept")
     agent.error("columns", save_as="m.csv")
+    assert not (agent.folder / "m.csv").exists()
     assert (agent.folder / "m.csv-metadata.json").read_text() == "kept"
 
 
@@ -270,6 +273,23 @@ def test_a_cancelled_call_stops_its_requests(agent: Agent, sandbox: Sandbox) -> 
     finally:
         sandbox.faults = None
     assert not agent.call("columns").is_error
+
+
+def test_parallel_calls_get_files_of_their_own(agent: Agent) -> None:
+    """Calls at the same time write different files."""
+    files: list[str] = []
+
+    async def call() -> None:
+        result = await agent.client.call_tool("columns", {})
+        files.append(result.structured_content["file"])
+
+    async def call_all() -> None:
+        async with anyio.create_task_group() as calls:
+            for _ in range(12):
+                calls.start_soon(call)
+
+    agent.portal.call(call_all)
+    assert len(set(files)) == 12
 
 
 def test_the_token_is_in_no_reply_or_file(
