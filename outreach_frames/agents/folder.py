@@ -86,7 +86,7 @@ class Folder:
         """Return a file's path with links resolved; raise if it is not in the folder."""
         try:
             place = (self.path / name).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{quoted(name)} is not the name of a file.") from error
         if place.parent != self.path or not place.name.isprintable():
             raise InvalidInputError(

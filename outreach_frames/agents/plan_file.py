@@ -34,15 +34,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sha256: dict[str, str]
     sequence_id: str
     sequence: str
-    arguments: dict[str, Any]
+    arguments: dict[str, str | bool | int | list[str] | dict[str, str | bool] | None]
     counts: dict[str, int]
     # The digest of all other values.
     digest: str = ""
 
     def prepare(self, contents: Contents, client: Client) -> SubmissionPlan:
         """Build the requests from the content of the leads' file."""
+        arguments: dict[str, Any] = {**self.arguments}
         frame = parse(contents, read_as_text)
-        return make_plan(frame, self.sequence_id, client=client, **self.arguments)
+        return make_plan(frame, self.sequence_id, client=client, **arguments)
 
 
 def plan_leads(
@@ -107,7 +108,9 @@ def plan_status(folder: Folder, plan: str) -> dict[str, Any]:
     if not journal.exists():
         return {"approved": False, "outcomes": {}}
     known = signature(report).parameters
-    columns = {name: value for name, value in approved.arguments.items() if name in known}
+    columns: dict[str, Any] = {
+        name: value for name, value in approved.arguments.items() if name in known
+    }
     sent = report(parse(contents, read_as_text), journal=journal, **columns)
     return {"approved": True, "outcomes": Counter(sent.rows["status"])}
 

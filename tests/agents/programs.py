@@ -28,18 +28,18 @@ class Agent:
     def __init__(self, folder: Path, client: Client, portal: BlockingPortal, log: Path) -> None:
         self.folder, self.client, self.portal, self.log = folder, client, portal, log
 
-    def call(self, name: str, **arguments: Any) -> CallToolResult:
+    def call(self, name: str, /, **arguments: Any) -> CallToolResult:
         """Call a tool and return its result, an error or not."""
         return self.portal.call(self.client.call_tool, name, arguments)
 
-    def reply(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def reply(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its reply."""
         result = self.call(name, **arguments)
         assert not result.is_error, result.content
         reply: dict[str, Any] = result.structured_content
         return reply
 
-    def error(self, name: str, **arguments: Any) -> str:
+    def error(self, name: str, /, **arguments: Any) -> str:
         """Call a tool and return its error."""
         result = self.call(name, **arguments)
         assert result.is_error, result.content

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +21,7 @@ from outreach_frames.agents.folder import Folder
 from outreach_frames.agents.plan_file import Plan, _digest, plan_leads, plan_status
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
-from tests import forked, scripted
+from tests import scripted
 from tests.agents.programs import Agent, Terminal, wait_until
 from tests.scripted import Received, Reply
 
@@ -151,15 +154,22 @@ def test_the_name_must_be_typed(account: Account) -> None:
     assert set(account.sent().values()) == {1}
 
 
-@pytest.mark.parametrize("stream", ["stdin", "stdout"])
-def test_only_a_terminal_can_approve(account: Account, stream: str) -> None:
-    """With a redirected stream, nothing is read or sent."""
+def test_only_a_terminal_can_approve(account: Account) -> None:
+    """If the input or the output is not a terminal, nothing is requested or sent."""
     plan = account.plan()
     before = len(account.service.requests)
     env = {**os.environ, **account.env}
-    done = forked.run_command("approve", plan, stdin=f"{SHOWN}\n", env=env)
-    assert done.returncode == 2
-    assert "run it in a terminal" in done.stderr
+    screen, inside = pty.openpty()
+    pipe = subprocess.PIPE
+    for streams in ({"stdin": pipe, "stdout": inside}, {"stdin": inside, "stdout": pipe}):
+        command = [sys.executable, "-m", "outreach_frames", "approve", str(plan)]
+        with subprocess.Popen(command, stderr=pipe, env=env, **streams) as process:
+            os.write(screen, f"{SHOWN}\n".encode())
+            _, error = process.communicate(f"{SHOWN}\n".encode() if process.stdin else None)
+        assert process.returncode == 2
+        assert b"run it in a terminal" in error
+    os.close(screen)
+    os.close(inside)
     assert len(account.service.requests) == before
 
 
@@ -256,6 +266,7 @@ def test_an_unknown_sequence_is_refused(account: Account) -> None:
         {"arguments": {"email": ["email"]}},
         {"arguments": {"data": {"a": ["title"]}}},
         {"arguments": {"data": 5}},
+        {"arguments": {"data": [["a"]]}},
         {"arguments": {"overrides": [1]}},
         {"arguments": {"mailboxes": {"a": 1}}},
         {"arguments": {"chunk_size": 1e99}},
