@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from outreach_frames.accounts.result import AccountPeople
+from outreach_frames.agents.commands import AGENT_COMMANDS
 from outreach_frames.commands.options import (
     EXIT_FAILURE,
     EXIT_NOT_ALL_ADDED,
@@ -116,6 +117,6 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
     )
-    for command in COMMANDS:
+    for command in (*COMMANDS, *AGENT_COMMANDS):
         command.define(commands)
     return parser

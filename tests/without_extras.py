@@ -29,6 +29,7 @@ OPTIONAL = (
     "httptools",
     "jupyterlab",
     "keyring",
+    "mcp",
     "polars",
     "openpyxl",
     "starlette",
@@ -67,6 +68,7 @@ COMMANDS = {
     "search --sandbox": "sandbox",
     "lab": "lab",
     "login": "login",
+    "mcp --sandbox": "mcp",
 }
 
 

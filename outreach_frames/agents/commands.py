@@ -1,0 +1,146 @@
+"""The commands `mcp`, which serves tools to an agent, and `approve`, which sends its plans."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import outreach_frames as of
+from outreach_frames.agents.folder import Folder
+from outreach_frames.agents.plan_file import Plan, journal_of, read_plan
+from outreach_frames.commands.options import (
+    EXIT_NOT_ALL_ADDED,
+    EXIT_OK,
+    SANDBOX_OPTION,
+    Command,
+    connected,
+    option,
+)
+from outreach_frames.commands.terminal import (
+    fit_lines,
+    print_result,
+    print_text,
+    signals_as_ctrl_c,
+)
+from outreach_frames.common.card import Card, Fact, as_text
+from outreach_frames.common.text import plural, printable, quoted, shorten
+from outreach_frames.errors import ConfigurationError, InvalidInputError
+from outreach_frames.leads.cards import plan_facts
+from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.statuses import IN_SEQUENCE
+
+_MAX_AGE: Final = timedelta(hours=24)
+_LEADS_SHOWN: Final = 3
+_MAX_LEAD_LENGTH: Final = 2000
+
+
+def _run_mcp(options: argparse.Namespace) -> None:
+    if find_spec("mcp") is None:
+        raise ConfigurationError(
+            "mcp needs the library mcp, which is not installed. Install it: "
+            'pip install "outreach-frames[mcp]"'
+        )
+    from outreach_frames.agents.server import serve  # noqa: PLC0415 - an optional extra
+
+    folder = Folder(options.folder)
+    with connected(options) as client:
+        serve(client, folder, options.rows)
+
+
+def _run_approve(options: argparse.Namespace) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInputError(
+            "approve asks a person: run it in a terminal, and do not redirect its input or output. "
+            "Nothing was sent."
+        )
+    plan, contents = read_plan(Folder(options.plan.parent), options.plan.name)
+    if not timedelta(0) <= datetime.now(UTC) - plan.created_at <= _MAX_AGE:
+        raise InvalidInputError(
+            f"The plan is of {plan.created_at}, which is not in the last 24 hours. Plan again. "
+            "Nothing was sent."
+        )
+    with of.connect(profile=options.profile) as client, signals_as_ctrl_c():
+        if plan.account != client.account:
+            raise InvalidInputError(
+                f"The plan is for another account or token than that of {client.base_url}. Pass "
+                "--profile NAME, or plan again. Nothing was sent."
+            )
+        prepared = plan.prepare(contents, client)
+        every = of.sequences(refresh=True).set_index("id")
+        if prepared.sequence_id not in every.index:
+            raise InvalidInputError(
+                f"The account has no sequence {quoted(prepared.sequence_id)}. Nothing was sent."
+            )
+        name, status = every.loc[prepared.sequence_id, ["name", "status"]]
+        name = " ".join(printable(name).split()) if isinstance(name, str) else ""
+        name = name or prepared.sequence_id
+        journal = journal_of(plan)
+        with suppress(OSError):  # `submit` raises an error if the folder is missing
+            journal.parent.mkdir(0o700, parents=True, exist_ok=True)
+        if journal.exists():
+            print_text("An earlier approval of this plan has sent leads:")
+            print_result(prepared.submit(journal=journal, dry_run=True))
+        _show(plan, prepared, f"{name}, {status}")
+        if " ".join(input("To send, type the sequence's name: ").split()) != name:
+            raise InvalidInputError("Another name was typed. Nothing was sent.")
+        report = prepared.submit(journal=journal)
+        if options.results is not None:
+            report.to_csv(options.results)
+        print_result(report)
+    return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
+
+
+def _show(plan: Plan, prepared: SubmissionPlan, sequence: str) -> None:
+    """Print the first leads as they are sent, and facts about all leads."""
+    for lead in prepared.leads(prepared.positions[:_LEADS_SHOWN]):
+        text = shorten(json.dumps(lead, ensure_ascii=False), _MAX_LEAD_LENGTH)
+        # The marks show that a line belongs to a lead, whatever its text resembles.
+        print_text(textwrap.fill(text, 78, initial_indent="* ", subsequent_indent="| "))
+    leads, rows = len(prepared.positions), plural(len(prepared.frame), "row")
+    data = plan.arguments.get("data")
+    columns = data if isinstance(data, dict) else {}
+    fields = [f"{one} from {quoted(columns.get(one, one))}" for one in prepared.checked.data]
+    facts = [
+        Fact("Service", str(prepared.client and prepared.client.base_url)),
+        Fact("Sequence", f"{sequence} ({prepared.sequence_id})"),
+        Fact("Data", ", ".join(fields) or "none"),
+        *plan_facts(prepared)[1:],
+    ]
+    headline = f"{leads:,} of {rows} of {plan.file} will be sent; the first leads are above."
+    print_text(fit_lines(as_text(Card(headline, facts))))
+
+
+_MCP: Final = Command(
+    "mcp",
+    "serve tools that read and plan to an agent",
+    "Serve the reading functions, and plans of leads, to an agent's program by the Model Context "
+    "Protocol. No tool sends leads: a person does, with `outreach-frames approve`.",
+    (
+        option("--folder", type=Path, default=Path(), help="the agent's folder (default: current)"),
+        option("--rows", type=int, default=5, help="rows that a reply shows (default: 5)"),
+        SANDBOX_OPTION,
+    ),
+    _run_mcp,
+)
+_APPROVE: Final = Command(
+    "approve",
+    "show a plan that an agent made, and send it",
+    "Show a plan that an agent made, ask for the sequence's name, and send the plan. Repeat the "
+    "command after an interruption. The exit code is 4 if some rows were not added.",
+    (
+        option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
+        option("--profile", metavar="NAME", help="a stored profile"),
+        option(
+            "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
+        ),
+    ),
+    _run_approve,
+)
+AGENT_COMMANDS: Final = (_MCP, _APPROVE)

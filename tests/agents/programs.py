@@ -1,0 +1,124 @@
+"""An agent's program, which starts `outreach-frames mcp`, and a person's terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import CallToolResult
+
+# Longer than any process on a busy machine, in seconds.
+PATIENCE = 120.0
+
+
+class Agent:
+    """An agent's program: the official client, connected to the server by its streams."""
+
+    def __init__(self, folder: Path, client: Client, portal: BlockingPortal, log: Path) -> None:
+        self.folder, self.client, self.portal, self.log = folder, client, portal, log
+
+    def call(self, name: str, /, **arguments: Any) -> CallToolResult:
+        """Call a tool and return its result, an error or not."""
+        return self.portal.call(self.client.call_tool, name, arguments)
+
+    def reply(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return its reply."""
+        result = self.call(name, **arguments)
+        assert not result.is_error, result.content
+        reply: dict[str, Any] = result.structured_content
+        return reply
+
+    def error(self, name: str, /, **arguments: Any) -> str:
+        """Call a tool and return its error."""
+        result = self.call(name, **arguments)
+        assert result.is_error, result.content
+        return text_of(result)
+
+
+def text_of(result: CallToolResult) -> str:
+    """Return the text of a result."""
+    (content,) = result.content
+    assert content.type == "text"
+    return content.text
+
+
+@contextmanager
+def agent(folder: Path, *options: object, env: Mapping[str, str]) -> Iterator[Agent]:
+    """Start the server and connect to it, with the environment's own cache and data folders."""
+    command = ["-m", "outreach_frames", "mcp", "--folder", str(folder), *map(str, options)]
+    server = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, **env})
+    log = folder.with_name(f"{folder.name}.log")
+    with log.open("w") as errors, start_blocking_portal() as portal:
+        client = Client(stdio_client(server, errors))
+        with portal.wrap_async_context_manager(client):
+            yield Agent(folder, client, portal, log)
+
+
+class Terminal:
+    """A terminal in which a person runs a command of the package."""
+
+    def __init__(self, *arguments: object, env: Mapping[str, str]) -> None:
+        self._screen, inside = pty.openpty()
+        command = [sys.executable, "-m", "outreach_frames", *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command,
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            env={**os.environ, "COLUMNS": "400", **env},
+            start_new_session=True,
+        )
+        os.close(inside)
+        self.shown = ""
+
+    def read_until(self, words: str) -> Self:
+        """Wait until the terminal shows these words."""
+        end = time.monotonic() + PATIENCE
+        while words not in self.shown and time.monotonic() < end and self._read():
+            pass
+        assert words in self.shown, self.shown
+        return self
+
+    def type(self, line: str) -> Self:
+        """Type a line."""
+        os.write(self._screen, f"{line}\n".encode())
+        return self
+
+    def kill(self) -> None:
+        """Kill the process, as a power failure does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def end(self) -> int:
+        """Wait for the end of the command and return its exit code."""
+        while self._read():
+            pass
+        os.close(self._screen)
+        return self.process.wait(PATIENCE)
+
+    def _read(self) -> bool:
+        try:
+            part = os.read(self._screen, 65536)
+        except OSError:  # This is how a terminal signals that it is closed.
+            return False
+        self.shown += part.decode(errors="replace").replace("\r\n", "\n")
+        return bool(part)
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    """Wait until a condition holds."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

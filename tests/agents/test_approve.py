@@ -1,0 +1,349 @@
+"""The command approve: a person sees an agent's plan in a terminal, and sends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+
+from outreach_frames.agents.folder import Folder
+from outreach_frames.agents.plan_file import Plan, _digest, plan_leads, plan_status
+from outreach_frames.client.client import Client
+from outreach_frames.sandbox import Sandbox
+from tests import scripted
+from tests.agents.programs import Agent, Terminal, wait_until
+from tests.scripted import Received, Reply
+
+pytestmark = pytest.mark.long
+
+NAME = "Spring \x1b[2Jcampaign"
+SHOWN = r"Spring \x1b[2Jcampaign"
+PROMPT = "type the sequence's name: "
+
+
+def write_leads(folder: Path, number: int, name: str = "leads.csv") -> None:
+    """Write a file of leads."""
+    rows = [f"lead{row}@x.example,Title {row}" for row in range(number)]
+    (folder / name).write_text("\n".join(["email,title", *rows]) + "\n")
+
+
+class Account:
+    """A scripted account with one sequence, and an agent's folder with a plan for it."""
+
+    def __init__(self, service: scripted.Service, folder: Path) -> None:
+        self.service, self.folder = service, folder
+        self.env = {
+            "OUTREACH_BASE_URL": service.url,
+            "OUTREACH_API_KEY": "secret-token-of-the-account",
+            "XDG_DATA_HOME": str(folder.with_name("data")),
+            "XDG_CACHE_HOME": str(folder.with_name("cache")),
+        }
+
+    def plan(self, file: str = "leads.csv", **arguments: Any) -> Path:
+        """Write a plan as the tool does and return its path."""
+        with Client(self.service.url, self.env["OUTREACH_API_KEY"], cache=None) as client:
+            made = plan_leads(Folder(self.folder), client, file, sequence_id="s1", **arguments)
+        return self.folder / made["plan"]
+
+    def approve(self, plan: Path) -> Terminal:
+        """Run approve in a terminal."""
+        return Terminal("approve", plan, env=self.env)
+
+    def refusal(self, plan: Path, typed: str | None = None) -> str:
+        """Run approve, which fails without sending anything, and return what it shows."""
+        terminal = self.approve(plan)
+        if typed is not None:
+            terminal.read_until(PROMPT).type(typed)
+        assert terminal.end() != 0
+        assert self.sent() == Counter()
+        return terminal.shown
+
+    def sent(self) -> Counter[str]:
+        """Return how often each address was sent."""
+        posts = [one for one in self.service.requests if one.method == "POST"]
+        return Counter(lead["email"] for post in posts for lead in post.json["leads"])
+
+
+def respond(received: Received) -> Reply:
+    """List the sequence, or add all leads; the third request of a run never ends."""
+    if received.method == "GET":
+        listed = [{"id": "s1", "name": NAME, "status": "active"}]
+        return scripted.json({"sequences": listed, "_links": {}})
+    leads = received.json["leads"]
+    if any(lead["email"] == "lead25@x.example" for lead in leads):
+        return Reply((scripted.FOREVER,))
+    return scripted.json({"total": len(leads), "total_added_to_sequence": len(leads)})
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    """Start a scripted account."""
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    write_leads(folder, 5)
+    with scripted.scripted(respond) as service:
+        yield Account(service, folder)
+
+
+def test_an_agent_plans_and_a_person_approves(
+    agent: Agent, env: dict[str, str], sandbox: Sandbox
+) -> None:
+    """A plan is shown and sent once, and the agent reads its outcome."""
+    sequence = sandbox.sequence_ids["accepts_any"]
+    emails = ["one@approve.example", "two@approve.example", "n/a"]
+    table = pd.DataFrame({"email": emails, "First Name": ["Ann", "Bo", "Cy"]})
+    table.to_csv(agent.folder / "spring.csv", index=False)
+    made = agent.reply(
+        "plan_leads",
+        file="spring.csv",
+        sequence_id=sequence,
+        data={"first_name": "First Name"},
+        overrides={"ignore_recently_contacted": True},
+    )
+    assert made["counts"]["leads"] == 2
+    name = made["sequence"].rpartition(", ")[0]
+    path = agent.folder / made["plan"]
+    terminal = Terminal("approve", path, env=env).read_until(PROMPT).type(name)
+    assert terminal.end() == 4  # one row is invalid
+    for words in (
+        '* {"email": "one@approve.example", "data": {"first_name": "Ann"}',
+        "2 of 3 rows of spring.csv will be sent",
+        f"{name}, active ({sequence})",
+        "first_name from 'First Name'",
+        "ignore_recently_contacted for 2",
+        "added          2",
+    ):
+        assert words in terminal.shown
+    assert len(added(sandbox, sequence)) == 2
+    again = Terminal("approve", path, env=env).read_until(PROMPT).type(name)
+    assert again.end() == 4
+    assert "An earlier approval of this plan has sent leads" in again.shown
+    assert len(added(sandbox, sequence)) == 2
+    outcome = {"approved": True, "outcomes": {"added": 2, "invalid": 1}}
+    assert agent.reply("plan_status", plan=made["plan"]) == outcome
+    assert env["OUTREACH_API_KEY"] not in terminal.shown + again.shown
+
+
+def added(sandbox: Sandbox, sequence: str) -> list[Any]:
+    """Return the sequence's leads of this test."""
+    return [one for one in sandbox.leads(sequence) if "@approve.example" in str(one["email"])]
+
+
+def test_the_name_must_be_typed(account: Account) -> None:
+    """Control characters of the name are escaped; another name sends nothing."""
+    plan = account.plan()
+    shown = account.refusal(plan, "Autumn")
+    assert "Another name was typed. Nothing was sent." in shown
+    assert SHOWN in shown
+    assert "\x1b" not in shown
+    assert account.refusal(plan, "")
+    account.approve(plan).read_until(PROMPT).type("\x04").end()
+    assert account.sent() == Counter()
+    assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
+    assert set(account.sent().values()) == {1}
+
+
+def test_only_a_terminal_can_approve(account: Account) -> None:
+    """If the input or the output is not a terminal, nothing is requested or sent."""
+    plan = account.plan()
+    before = len(account.service.requests)
+    env = {**os.environ, **account.env}
+    screen, inside = pty.openpty()
+    pipe = subprocess.PIPE
+    for streams in ({"stdin": pipe, "stdout": inside}, {"stdin": inside, "stdout": pipe}):
+        command = [sys.executable, "-m", "outreach_frames", "approve", str(plan)]
+        with subprocess.Popen(command, stderr=pipe, env=env, **streams) as process:
+            os.write(screen, f"{SHOWN}\n".encode())
+            _, error = process.communicate(f"{SHOWN}\n".encode() if process.stdin else None)
+        assert process.returncode == 2
+        assert b"run it in a terminal" in error
+    os.close(screen)
+    os.close(inside)
+    assert len(account.service.requests) == before
+
+
+EDITS: dict[str, Any] = {
+    "format": "outreach_frames plan 2",
+    "created_at": "2099-01-01T00:00:00Z",
+    "account": "0" * 16,
+    "file": "other.csv",
+    "sha256": {"leads.csv": "0" * 64},
+    "sequence_id": "s2",
+    "arguments": {"data": ["title"]},
+    "sequence": "another",
+    "counts": {"leads": 1},
+    "digest": "0" * 64,
+}
+
+
+def test_every_field_can_be_edited() -> None:
+    """The test below has each field of a plan."""
+    assert EDITS.keys() == set(Plan.__struct_fields__)
+
+
+@pytest.mark.parametrize("field", [*EDITS, "more"])
+def test_an_edited_plan_is_refused(account: Account, field: str) -> None:
+    """A plan with any edited, missing or additional field is refused."""
+    plan = account.plan()
+    write_leads(account.folder, 5, "other.csv")
+    content = json.loads(plan.read_bytes())
+    plan.write_text(json.dumps({**content, field: EDITS.get(field, 1)}))
+    assert_refused(account, plan)
+    if field in content:
+        del content[field]
+        plan.write_text(json.dumps(content))
+        assert_refused(account, plan)
+
+
+def assert_refused(account: Account, plan: Path) -> None:
+    """Check that neither approve nor plan_status reads a plan."""
+    with pytest.raises(ValueError, match="Plan again"):
+        plan_status(Folder(account.folder), plan.name)
+
+
+def test_approve_refuses_an_edited_plan(account: Account) -> None:
+    """In a terminal, an edited plan is refused with the reason."""
+    plan = account.plan()
+    plan.write_bytes(plan.read_bytes().replace(b'"leads":5', b'"leads":6'))
+    assert "was edited" in account.refusal(plan)
+
+
+def forged(plan: Path, **values: Any) -> Path:
+    """Rewrite a plan with other values and a digest that fits them."""
+    made = msgspec.structs.replace(msgspec.json.decode(plan.read_bytes(), type=Plan), **values)
+    made = msgspec.structs.replace(made, digest=_digest(made))
+    plan.write_bytes(msgspec.json.encode(made))
+    return plan
+
+
+def test_an_old_plan_is_refused(account: Account) -> None:
+    """A plan of more than 24 hours ago, or of the future, is refused."""
+    for age in (timedelta(hours=25), -timedelta(hours=1)):
+        plan = forged(account.plan(), created_at=datetime.now(UTC) - age)
+        assert "not in the last 24 hours" in account.refusal(plan)
+        plan.unlink()
+
+
+def test_a_plan_of_another_account_is_refused(account: Account) -> None:
+    """The account is that of address and token."""
+    assert "another account" in account.refusal(forged(account.plan(), account="x"))
+
+
+def test_a_changed_file_is_refused(account: Account) -> None:
+    """The leads' file must be unchanged."""
+    plan = account.plan()
+    write_leads(account.folder, 6)
+    assert "has changed since the plan" in account.refusal(plan)
+
+
+def test_an_unknown_sequence_is_refused(account: Account) -> None:
+    """The sequence must exist in the account."""
+    plan = account.plan()
+    assert "has no sequence 's9'" in account.refusal(forged(plan, sequence_id="s9"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"file": "../secret.csv"},
+        {"file": "/etc/passwd"},
+        {"arguments": {"client": None}},
+        {"arguments": {"earlier_keys": []}},
+        {"sequence_id": ""},
+        {"sequence_id": "../s1"},
+        {"arguments": {"sequence_id": "s1"}},
+        {"arguments": {"email": ["email"]}},
+        {"arguments": {"data": {"a": ["title"]}}},
+        {"arguments": {"data": 5}},
+        {"arguments": {"data": [["a"]]}},
+        {"arguments": {"overrides": [1]}},
+        {"arguments": {"mailboxes": {"a": 1}}},
+        {"arguments": {"chunk_size": 1e99}},
+    ],
+    ids=str,
+)
+def test_a_forged_plan_sends_nothing(account: Account, values: dict[str, Any]) -> None:
+    """A plan with a fitting digest and wrong values is an error without a traceback."""
+    shown = account.refusal(forged(account.plan(), **values))
+    assert "outreach-frames: " in shown
+    assert "Traceback" not in shown
+
+
+def test_a_forged_plan_is_shown_as_it_is_sent(account: Account) -> None:
+    """What a person sees comes from the rebuilt requests, not from the plan's own words."""
+    plan = forged(account.plan(data=["title"]), sequence="Harmless", counts={"leads": 0})
+    terminal = account.approve(plan).read_until(PROMPT)
+    assert "5 of 5 rows" in terminal.shown
+    assert "Harmless" not in terminal.shown
+    assert "title from 'title'" in terminal.shown
+    terminal.type("Harmless").end()
+    assert account.sent() == Counter()
+
+
+def test_hostile_leads_cannot_forge_facts(account: Account) -> None:
+    """Text of leads is on marked lines, without control characters, and facts come last."""
+    fake = "x" * 70 + " \x1b[1A Sequence  Other, active\r\n  Sequence  Other"
+    frame = pd.DataFrame({"email": ["a@x.example"], "note": [fake * 9]})
+    frame.to_parquet(account.folder / "hostile.parquet")
+    plan = account.plan("hostile.parquet", data=["note"])
+    shown = account.refusal(plan, "Other")
+    assert "\x1b" not in shown
+    assert [
+        line for line in shown.splitlines() if "Sequence  " in line and line[0] not in "*|"
+    ] == [f"  Sequence   {SHOWN}, active (s1)"]
+
+
+def test_two_terminals_send_a_plan_once(account: Account) -> None:
+    """Two approvals of a plan at the same time send each lead once."""
+    plan = account.plan(chunk_size=1)
+    both = [account.approve(plan).read_until(PROMPT) for _ in range(2)]
+    for terminal in both:
+        terminal.type(SHOWN)
+    codes = [terminal.end() for terminal in both]
+    assert 0 in codes
+    assert set(account.sent().values()) == {1}
+    assert len(account.sent()) == 5
+
+
+def test_a_killed_approval_is_resumed(account: Account) -> None:
+    """After SIGKILL in the middle, the next approval sends the rest and nobody twice."""
+    write_leads(account.folder, 50, "many.csv")
+    plan = account.plan("many.csv", chunk_size=10)
+    killed = account.approve(plan).read_until(PROMPT).type(SHOWN)
+    wait_until(lambda: len(account.sent()) == 30)
+    killed.kill()
+    resumed = account.approve(plan).read_until(PROMPT)
+    assert "added          20" in resumed.shown
+    assert resumed.type(SHOWN).end() == 4  # the request that was killed has no known outcome
+    assert set(account.sent().values()) == {1}
+    assert len(account.sent()) == 50
+    outcomes = plan_status_of(account, plan)["outcomes"]
+    assert outcomes == {"added": 40, "unknown": 10}
+
+
+def plan_status_of(account: Account, plan: Path) -> dict[str, Any]:
+    """Return what the agent is told of a plan."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", account.env["XDG_DATA_HOME"])
+        return plan_status(Folder(account.folder), plan.name)
+
+
+def test_journals_are_private_and_outside_of_the_folder(account: Account) -> None:
+    """The journal has the plan's digest as its name and is in the user's data folder."""
+    plan = account.plan()
+    assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
+    (journal,) = Path(account.env["XDG_DATA_HOME"]).rglob("*.journal")
+    assert journal.stem == json.loads(plan.read_bytes())["digest"]
+    assert journal.stat().st_mode & 0o777 == 0o600
+    assert journal.parent.stat().st_mode & 0o777 == 0o700
