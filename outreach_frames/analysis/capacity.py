@@ -76,12 +76,13 @@ def sending_capacity(
     start : str or date, optional
         The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
-        The sending days as a pandas frequency: "B" (Monday to Friday), "D", or
+        The sending days as a pandas frequency, such as "B" (Monday to Friday) or "D". Other days:
         ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
     spread : {"by_limit", "evenly"}
-        by_limit: each mailbox sends in proportion to its limit; if limits are constant, all
-        mailboxes finish on the same day. evenly: all mailboxes send the same number of emails (with
-        email_days, to the same number of leads), so mailboxes with low limits take longer.
+        The division of the emails among the mailboxes. With by_limit, each mailbox sends in
+        proportion to its limit; if limits are constant, all mailboxes finish on the same day. With
+        evenly, all mailboxes send the same number of emails (with email_days, to the same number
+        of leads), so mailboxes with low limits take longer.
     email_days : list of int, optional
         The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
         sending days after the lead's first email, such as [0, 3, 7]. One mailbox sends all emails

@@ -10,15 +10,13 @@ from typing import Final
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.options import (
-    ENCODING,
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
-    SANDBOX_OPTION,
-    SHEET_NAME,
-    TABLE_FILE,
     Command,
+    arguments_of,
     connected,
     option,
+    read_table,
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
@@ -30,30 +28,21 @@ from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
 
 
 def _run(options: argparse.Namespace) -> int:
     data = _data_mapping(options.data)
+    overrides = dict.fromkeys(options.overrides, True) if options.overrides else None
     if options.results is not None:
-        _check_results(options.results, options.file, options.journal)
-    frame = read_as_text(options.file, sheet_name=options.sheet_name, encoding=options.encoding)
-    columns = {"email": options.email, "profnet_url": options.profnet_url}
+        _check_results(options.results, options.path, options.journal)
+    leads = read_table(options).outreach
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
         try:
-            report = frame.outreach.add_to_sequence(
-                options.sequence,
-                **{name: column for name, column in columns.items() if column is not None},
-                data=data,
-                overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
-                mailbox=options.mailbox,
-                leads_distribution=options.leads_distribution,
-                mailboxes=options.mailboxes,
-                chunk_size=options.chunk_size,
-                journal=options.journal,
-                dry_run=options.dry_run,
+            report = leads.add_to_sequence(
+                **arguments_of(leads.add_to_sequence, options)
+                | {"data": data, "overrides": overrides}
             )
         except KeyboardInterrupt:
             report = of.last_report()
@@ -114,20 +103,13 @@ _OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
-    "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
-    "each row's outcome. The exit code is 4 if some rows were not added.",
-    (
-        TABLE_FILE,
-        SHEET_NAME,
-        ENCODING,
-        option("--sequence", required=True, metavar="ID", help="the sequence's id"),
+    _run,
+    [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
+    arguments=["path"],
+    without=["data", "overrides"],
+    options=[
         option(
-            "--email", metavar="COLUMN", help="the column with email addresses (default: email)"
-        ),
-        option(
-            "--profnet-url",
-            metavar="COLUMN",
-            help="the column with profile URLs (default: profnet_url)",
+            "--sequence", dest="sequence_id", required=True, metavar="ID", help="the sequence's id"
         ),
         option(
             "--data",
@@ -146,37 +128,9 @@ ADD_LEADS: Final = Command(
             help=", ".join(_OVERRIDES),
         ),
         option(
-            "--mailbox",
-            metavar="COLUMN",
-            help="the column with each row's mailbox: the address of a mailbox or of a user",
-        ),
-        option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
-        option(
-            "--mailboxes",
-            nargs="+",
-            action="extend",
-            metavar="EMAIL",
-            help="mailboxes for the distribution custom_mailboxes or, with --mailbox, for rows "
-            "without a mailbox",
-        ),
-        option(
-            "--chunk-size",
-            type=int,
-            default=spec.MAX_LEADS_PER_REQUEST,
-            metavar="N",
-            help="leads per request, at most %(default)s (%(default)s)",
-        ),
-        option(
-            "--journal",
-            type=Path,
-            metavar="FILE",
-            help="a file that records the sent leads, so that a repeated command resumes",
-        ),
-        option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),
-        option("--dry-run", action="store_true", help="check the rows and send nothing"),
-        SANDBOX_OPTION,
-    ),
-    _run,
+    ],
+    description="Check the rows of a CSV, Excel or Parquet file, add the valid ones to a "
+    "sequence, and report each row's outcome. The exit code is 4 if some rows were not added.",
 )

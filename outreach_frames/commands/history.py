@@ -6,25 +6,15 @@ import argparse
 from pathlib import Path
 
 import outreach_frames as of
-from outreach_frames.commands.options import (
-    COLUMNS,
-    ENCODING,
-    SANDBOX_OPTION,
-    SHEET_NAME,
-    SPLIT_BY,
-    Command,
-    add_filters,
-    call,
-    option,
-    output_path,
-)
+from outreach_frames.commands.options import Command, call, option, output_path
 from outreach_frames.commands.terminal import print_result, print_text
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.history.snapshots import count_people
 
 
 def _run_snapshot(options: argparse.Namespace) -> None:
+    from outreach_frames.history.snapshots import count_people  # noqa: PLC0415 - slow to import
+
     path = call(of.snapshot_people, options)
     if not options.quiet:
         print_text(f"{plural(count_people(path), 'person', 'people')} written to {path}")
@@ -55,34 +45,22 @@ _QUIET = option(
 SNAPSHOT = Command(
     "snapshot",
     "save the people that a search finds today",
-    "Write all matching people to FOLDER/snapshot=<date> as Parquet. After an interruption, the "
-    "same command on the same day resumes.",
-    (
-        option("folder", type=Path, help="the folder for this search's snapshots"),
-        option(
-            "--date",
-            metavar="DATE",
-            help="the snapshot's date, YYYY-MM-DD (default: today on this machine)",
-        ),
-        _QUIET,
-        COLUMNS,
-        SPLIT_BY,
-        SANDBOX_OPTION,
-        add_filters,
-    ),
     _run_snapshot,
-    usage="%(prog)s FOLDER [FILTERS] [--date DATE] [--quiet] [--sandbox]",
+    [":snapshot_people"],
+    arguments=["folder"],
+    options=[_QUIET],
+    description="Write all matching people to FOLDER/snapshot=<date> as Parquet. After an "
+    "interruption, the same command on the same day resumes.",
 )
 COMPARE = Command(
     "compare",
     "show what changed between two snapshots",
-    "Compare the last two snapshots of a folder, or two files or folders of people. Show people "
-    "who appeared or disappeared, and changes of values, employers and headcounts.",
-    (
+    _run_compare,
+    [":compare_people", ".files.read:read_prospects"],
+    without=["before", "after"],
+    options=[
         option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
         option("after", type=Path, nargs="?", help="a later file or folder of people"),
-        SHEET_NAME,
-        ENCODING,
         option(
             "--out",
             type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),
@@ -90,6 +68,7 @@ COMPARE = Command(
             help="an .xlsx file with a sheet for each table, or a folder for .csv files",
         ),
         _QUIET,
-    ),
-    _run_compare,
+    ],
+    description="Compare the last two snapshots of a folder, or two files or folders of people. "
+    "Show people who appeared or disappeared, and changes of values, employers and headcounts.",
 )

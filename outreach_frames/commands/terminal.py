@@ -12,7 +12,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 import pandas as pd
 import wcwidth
@@ -27,7 +27,7 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailbox|mailboxes"
     "|chunk_size|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
+    "|attrs|headcount|ignore|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
@@ -79,7 +79,7 @@ _MAX_ROWS: Final = 40
 _MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
-_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
+SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
@@ -119,23 +119,19 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-@contextlib.contextmanager
-def discarding_unread_output() -> Iterator[None]:
-    """End without an error if the reader of the output has ended, as in ``| head -1``."""
+def flush_output() -> None:
+    """Write the output, or discard it if its reader has ended, as in ``| head -1``."""
     try:
-        try:
-            yield
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
+        _discard_output(sys.stdout)
 
 
-def _discard_output() -> None:
-    """Discard the remaining output, so that no later flush fails."""
+def _discard_output(stream: TextIO) -> None:
+    """Discard a stream's remaining output, so that no later flush fails."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
@@ -149,17 +145,18 @@ def print_text(text: str) -> None:
     try:
         print(printable(text, keep="\n"), flush=True)
     except OSError as error:
-        _discard_output()
+        _discard_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise OutreachError(f"The output cannot be written: {error}.") from error
 
 
-def print_if_open(text: str) -> None:
-    """Print a text; if the terminal is closed, discard this and all later output."""
+def print_if_open(text: str, stream: TextIO | None = None) -> None:
+    """Print a text; if the stream is closed, discard this and all later output."""
+    stream = sys.stdout if stream is None else stream
     try:
-        print(text, flush=True)
+        print(text, file=stream, flush=True)
     except OSError:
-        _discard_output()
+        _discard_output(stream)
 
 
 def fit_lines(text: str) -> str:
@@ -178,54 +175,53 @@ def fit_lines(text: str) -> str:
 
 def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
     """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+    from tabulate import tabulate  # noqa: PLC0415 - only tables need it
+
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
-    columns, least = [], []
+    are_numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
+    columns, limits = [], []
     for position, name in enumerate(map(str, shown.columns)):
-        values = shown.iloc[:, position]
-        cells = [printable(text or "") for text in column_texts(values).texts.to_pylist()]
-        is_number = pd.api.types.is_numeric_dtype(values)
-        if is_number or name == "id" or name.endswith("_id"):
+        texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
+        cells = [printable(text or "") for text in texts]
+        if are_numbers[position] or name == "id" or name.endswith("_id"):
             shortest = _MAX_CELL
         else:
             shortest = _MIN_PROSE if any(" " in text for text in cells) else _MIN_WORD
         longest = max(map(wcwidth.width, cells), default=0)
-        least.append(max(min(longest, shortest), min(wcwidth.width(name), _MIN_PROSE)))
-        columns.append([printable(name), *cells])
-        if is_cut:
-            columns[-1].insert(half + 1, "…")
-    widths = _column_widths(columns, least)
-    are_numbers = map(pd.api.types.is_numeric_dtype, shown.dtypes)
-    padded = [
-        [_padded(cell, width, to_right=to_right) for cell in cells]
-        for cells, width, to_right in zip(columns, widths, are_numbers, strict=False)
+        header = printable(name)
+        least = max(min(longest, shortest), min(wcwidth.width(header), _MIN_PROSE))
+        limits.append((least, min(max(longest, wcwidth.width(header)), _MAX_CELL)))
+        columns.append([header, *cells[:half], "…", *cells[half:]] if is_cut else [header, *cells])
+    widths = _column_widths(limits)
+    clipped = [
+        [_clipped(cell, width) for cell in cells]
+        for cells, width in zip(columns, widths, strict=False)
     ]
-    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+    sides = ["right" if is_number else "left" for is_number in are_numbers[: len(widths)]]
+    rows = list(zip(*clipped, strict=True))
+    return tabulate(rows, tablefmt="plain", colalign=sides, disable_numparse=True)
 
 
-def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
+def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
-    longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
-    for count in range(len(columns), 1, -1):
-        for most in range(_MAX_CELL, _MIN_PROSE - 1, -1):
-            pairs = zip(least[:count], longest[:count], strict=True)
-            widths = [max(low, min(high, most)) for low, high in pairs]
+    for count in range(len(limits), 1, -1):
+        for widest in range(_MAX_CELL, _MIN_PROSE - 1, -1):
+            widths = [max(least, min(most, widest)) for least, most in limits[:count]]
             if sum(widths) + 2 * (count - 1) <= available:
                 return widths
-    return [min(width, available) for width in longest[:1]]
+    return [min(most, available) for _, most in limits[:1]]
 
 
-def _padded(text: str, width: int, *, to_right: bool) -> str:
-    """Pad a text to a width, or cut it.
+def _clipped(text: str, width: int) -> str:
+    """Cut a text that is wider than a column.
 
-    >>> _padded("Ada", 5, to_right=True), _padded("陈雨欣", 5, to_right=False)
-    ('  Ada', '陈雨…')
+    >>> _clipped("陈雨欣", 5)
+    '陈雨…'
     """
-    if wcwidth.width(text) > width:
-        text = f"{wcwidth.clip(text, 0, width - 1)}…"
-    return wcwidth.rjust(text, width) if to_right else wcwidth.ljust(text, width)
+    return text if wcwidth.width(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
 
 
 def _terminal_width() -> int:
@@ -281,7 +277,7 @@ def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     shown = re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text, has_all=has_all))
     lines = []
     for line in shown.split("\n"):
-        first, *others = _SENTENCE_END.split(line)
+        first, *others = SENTENCE_END.split(line)
         kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
         lines.append(" ".join([first, *kept]))
     return "\n".join(lines)

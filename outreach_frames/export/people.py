@@ -64,9 +64,9 @@ def export_people(
     columns : list of str, optional
         As for `search_people`.
     limit : int or None
-        Maximum number of people to write; None writes all.
+        Maximum number of people to write; by default all.
     resume : bool
-        Resume an interrupted call with the same arguments; False starts over.
+        Resume an interrupted call with the same arguments; resume=False starts over.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional

@@ -321,8 +321,8 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email, profnet_url : str or None
-        The columns that identify a lead. The frame may lack one of the default columns, but a
-        column with a similar name instead, such as E-Mail, is an error.
+        The columns with email addresses and with profile URLs. The frame may lack one of the
+        default columns, but a column with a similar name instead, such as E-Mail, is an error.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid
