@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import sys
 import warnings
 from collections.abc import Callable, Container, Sequence
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.public import COMMANDS, save_table
 from outreach_frames.commands.terminal import (
-    escaping_unencodable,
     flush_output,
     message_in_shell_terms,
     print_if_open,
@@ -54,10 +53,12 @@ def _run(arguments: Sequence[str]) -> int:
     has_all = "all" in options
     try:
         with contextlib.ExitStack() as stack:
-            for stream in (sys.stdout, sys.stderr):
-                stack.enter_context(escaping_unencodable(stream))
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(errors="backslashreplace")
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = partial(_format_warning, has_all=has_all)
+            warnings.formatwarning = lambda message, *_: (
+                f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
+            )
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
         _print_error(error, str(error), has_all)
@@ -95,19 +96,6 @@ def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
         except OutreachError as fault:
             words = f"The partial result could not be written: {fault}"
         print_if_open(printable(f"outreach-frames: {words}"), sys.stderr)
-
-
-def _format_warning(
-    message: Warning | str,
-    category: type[Warning],  # noqa: ARG001 - Python's own signature
-    filename: str,  # noqa: ARG001
-    lineno: int,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-    *,
-    has_all: bool,
-) -> str:
-    """Format a warning as one line, without the file name and line number."""
-    return f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
 
 
 def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:

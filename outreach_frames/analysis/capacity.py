@@ -70,7 +70,7 @@ def sending_capacity(
     mailboxes : DataFrame, also of Polars, DuckDB or Arrow
         A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
-        The number of leads, or a frame with one row per lead.
+        The number of leads. A frame has one row per lead.
     emails_per_lead : int
         The number of emails per lead, sent without waiting times. Any mailbox may send each email.
     start : str or date, optional
@@ -84,16 +84,16 @@ def sending_capacity(
         evenly, all mailboxes send the same number of emails (with email_days, to the same number
         of leads), so mailboxes with low limits take longer.
     email_days : list of int, optional
-        The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
-        sending days after the lead's first email, such as [0, 3, 7]. One mailbox sends all emails
+        The steps of the sequence, instead of `emails_per_lead`: the earliest day of each email, in
+        sending days after the lead's first email, such as 0, 3 and 7. One mailbox sends all emails
         to a lead. Due follow-ups are sent before emails to new leads; leads that started earlier
         come first. A late email delays the lead's later emails.
     ramp : dict, optional
         Limits that replace daily_email_limit from a date on, as {date: limit} for all mailboxes, or
         {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
     holidays : list, set or calendar of dates, optional
-        Days without sending: dates, or an object that supports ``date in holidays``, such as a
-        calendar of the package holidays.
+        Days without sending, as dates or text YYYY-MM-DD. An object that supports
+        ``date in holidays`` is accepted too, such as a calendar of the package holidays.
 
     Returns
     -------

@@ -32,7 +32,7 @@ from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
 
 
 def _run(options: argparse.Namespace) -> int:
-    data = _data_mapping(options.data)
+    data = _data_mapping(options.data or [])
     overrides = dict.fromkeys(options.overrides, True) if options.overrides else None
     if options.results is not None:
         _check_results(options.results, options.path, options.journal)
@@ -106,18 +106,10 @@ ADD_LEADS: Final = Command(
     _run,
     [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
     arguments=["path"],
-    without=["data", "overrides"],
+    without=["overrides"],
     options=[
         option(
             "--sequence", dest="sequence_id", required=True, metavar="ID", help="the sequence's id"
-        ),
-        option(
-            "--data",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="FIELD=COLUMN",
-            help='fields for the sequence\'s texts, such as first_name="First Name"',
         ),
         option(
             "--overrides",

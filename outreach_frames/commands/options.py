@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from pkgutil import resolve_name
@@ -58,37 +59,33 @@ def _filter_name(option_name: str) -> str:
     return option_name.replace("-", "_")
 
 
+# Names of values in the help, by type; other values are named after their option's last word.
+_VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N"}
 # Settings of `add_argument` for parameters that are written or described differently in a shell.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "by": {"metavar": "FILTER", "type": _filter_name},
     "columns": {"help": "only these columns, in this order, separated by spaces or commas"},
-    "email_days": {
-        "help": "the earliest day of each email, in sending days after the lead's first email, "
-        "such as 0 3 7; replaces --emails-per-lead"
+    "data": {
+        "metavar": "FIELD=COLUMN",
+        "help": 'fields for the sequence\'s texts, such as first_name="First Name"',
     },
-    "holidays": {"metavar": "DATE", "help": "days without emails, YYYY-MM-DD"},
-    "leads": {"help": "the number of leads"},
+    "holidays": {"metavar": "DATE"},
     "mailboxes": {"metavar": "EMAIL"},
-    "split_by": {
-        "metavar": "FILTER",
-        "type": _filter_name,
-        "help": "one search per value of this filter; a column shows the value that found each "
-        "person",
-    },
+    "split_by": {"metavar": "FILTER", "type": _filter_name},
 }
 
 
 class Command(NamedTuple):
     """A command: its functions, whose parameters become options, and its other options.
 
-    `arguments` are parameters that are passed without an option's name; `without` are parameters
-    that have no option, or one in `options`. Functions are named relative to the package, and
-    imported only if the command is used.
+    Functions are named relative to the package, and imported only if the command is used. Without
+    `run`, the command calls its function. `arguments` are parameters that are passed without an
+    option's name; `without` are parameters that have no option, or one in `options`.
     """
 
     name: str
     help: str
-    run: Callable[[argparse.Namespace], int | None]
+    run: Callable[[argparse.Namespace], int | None] | None = None
     functions: Sequence[str] = ()
     arguments: Sequence[str] = ()
     without: Sequence[str] = ()
@@ -99,17 +96,17 @@ class Command(NamedTuple):
         """Add the command's description and options to its parser."""
         for add in self.options:
             add(parser)
-        parser.set_defaults(run=self.run)
-        parser.description = self.description
-        for name in self.functions:
-            function = resolve_name(f"outreach_frames{name}")
-            parser.description = parser.description or _summary(function)
+        functions = [resolve_name(f"outreach_frames{name}") for name in self.functions]
+        for function in functions:
             self._add_parameters(parser, function)
+        parser.set_defaults(run=self.run or partial(call, functions[0]))
 
     def _add_parameters(
         self, parser: argparse.ArgumentParser, function: Callable[..., object]
     ) -> None:
         parameters = signature(function).parameters
+        summary, _, _ = str(getdoc(function)).partition("\n")
+        parser.description = parser.description or self.description or in_shell_terms(summary)
         help_texts = _help_texts(function, has_all=ALL in self.options)
         for name, parameter in parameters.items():
             if name in self.without or name in _NO_OPTIONS:
@@ -123,11 +120,6 @@ class Command(NamedTuple):
             _add_service(parser)
         if "fields" in parameters:
             _add_filters(parser)
-
-
-def _summary(function: Callable[..., object]) -> str:
-    """Return the first line of a function's docstring, in the terms of the command line."""
-    return in_shell_terms(str(getdoc(function)).partition("\n")[0])
 
 
 def _help_texts(function: Callable[..., object], *, has_all: bool) -> dict[str, str]:
@@ -152,15 +144,17 @@ def _settings(parameter: Parameter, help_text: str, *, is_argument: bool) -> dic
     if isinstance(default, int | str) and not isinstance(default, bool):
         settings = {"default": default, "help": f"{help_text} (default: {default})"}
     types = parameter.annotation
-    if types == "bool":
-        action = argparse.BooleanOptionalAction if default else "store_true"
+    if types.startswith("bool"):
+        action = "store_true" if default is False else argparse.BooleanOptionalAction
         return settings | {"action": action}
     if not is_argument:
-        last_word = parameter.name.rpartition("_")[2].removesuffix("s").upper()
-        settings["metavar"] = "COLUMN" if types.startswith("Hashable") else last_word
+        last_word = parameter.name.rpartition("_")[2].upper()
+        settings["metavar"] = _VALUE_NAMES.get(types.partition(" ")[0], last_word)
     if "int" in re.split(r"\W+", types) and "str" not in types:
-        settings |= {"type": int} if is_argument else {"type": int, "metavar": "N"}
-    if re.search("Sequence|Iterable|Container", types):
+        settings["type"] = int
+    if types == "Path":
+        settings["type"] = Path
+    if re.search("Sequence|Iterable|Container|ListOf", types):
         settings |= {"nargs": "*"} if is_argument else {"nargs": "+", "action": "extend"}
     elif is_argument and default is not Parameter.empty:
         settings["nargs"] = "?"
@@ -210,20 +204,12 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     # An abbreviated option might match a filter.
     parser.allow_abbrev = False
     groups = {group: parser.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS}
+    parameters = signature(of.search_people).parameters
     for known in spec.FILTERS:
-        _add_filter(groups[known.group], known)
-
-
-def _add_filter(group: Any, known: spec.Filter) -> None:
-    option = _option_name(known.name)
-    note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
-    text = (note or known.note or None) and (note or known.note).replace("%", "%%")
-    if known.type == "boolean":
-        group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
-    elif known.type == "array":
-        group.add_argument(option, nargs="+", action="extend", metavar="VALUE", help=text)
-    else:
-        group.add_argument(option, metavar="TEXT", help=text)
+        values = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else ""
+        help_text = (values or known.note).replace("%", "%%")
+        settings = _settings(parameters[known.name], help_text, is_argument=False)
+        groups[known.group].add_argument(_option_name(known.name), **settings)
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:

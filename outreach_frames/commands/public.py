@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,12 +30,6 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
-
-
-def _run_demo(options: argparse.Namespace) -> None:
-    from outreach_frames.demo import run_demo  # noqa: PLC0415 - only this command needs it
-
-    run_demo(options.folder)
 
 
 def _run_login(options: argparse.Namespace) -> None:
@@ -65,8 +60,7 @@ def _run_search(options: argparse.Namespace) -> None:
         print_text(f"{call(of.count_people, options):,}")
         return
     frame = call(of.search_people, options)
-    shown = [*_SEARCH_COLUMNS, *filter(None, [options.split_by])]
-    _print_or_save(frame, _shown(options, frame, shown), options.out)
+    _print_or_save(options, frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])])
 
 
 def _run_count(options: argparse.Namespace) -> None:
@@ -76,39 +70,23 @@ def _run_count(options: argparse.Namespace) -> None:
     if options.by is None:
         print_text(f"{found:,}")
     else:
-        _print_or_save(found, None, options.out)
-
-
-def _run_contacts(options: argparse.Namespace) -> None:
-    frame = call(of.contacts, options)
-    _print_or_save(frame, ["asked", "found", "name", "title", "company_name"], options.out)
-
-
-def _run_lead_list(options: argparse.Namespace) -> None:
-    leads = call(of.lead_list, options)
-    _print_or_save(leads, list(map(str, leads.columns)), options.out)
+        _print_or_save_counts(options, found)
 
 
 def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
     plan = call(of.sending_capacity, options, mailboxes=mailboxes)
     started = ["leads_started"] if options.email_days else []
-    _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
+    _print_or_save(options, plan, ["date", "email", "emails", *started, "leads_reached"])
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_table(options).outreach
     found = call(accounts.find_people, options)
     print_result(f"{found}\n")
-    shown = ["account_row", "account_rank", *_SEARCH_COLUMNS]
-    _print_or_save(found.people, _shown(options, found.people, shown), options.out)
+    _print_or_save(options, found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS])
     if options.accounts is not None:
         print_text(save_table(found.accounts, options.accounts))
-
-
-def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]) -> list[str]:
-    """Return the columns to print: those chosen with --columns, or the default columns."""
-    return default if options.columns is None else list(people.columns)
 
 
 def _run_forget(options: argparse.Namespace) -> None:
@@ -124,19 +102,35 @@ def _run_forget(options: argparse.Namespace) -> None:
         print_text(save_table(found, options.out))
 
 
-def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | None) -> None:
-    """Write a table to a file, or print it; `columns` is None for a table of counts."""
-    if out is not None:
-        print_text(save_table(frame, out))
+def _show(
+    function: Callable[..., pd.DataFrame], columns: list[str] | None = None
+) -> Callable[[argparse.Namespace], None]:
+    """Return a function that calls another one, and prints or saves its table."""
+    return lambda options: _print_or_save(options, call(function, options), columns)
+
+
+def _print_or_save(
+    options: argparse.Namespace, frame: pd.DataFrame, columns: list[str] | None = None
+) -> None:
+    """Write a table to the file of --out, or print some of its columns; by default all."""
+    if options.out is not None:
+        print_text(save_table(frame, options.out))
         return
-    if columns is None:
-        table = format_table(frame, len(frame))
-        note = f"The whole search finds {plural(frame.attrs['total'], 'person', 'people')}."
-    else:
-        table = format_table(frame[columns])
-        size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
-        note = f"{size}; --out FILE writes all rows and columns."
-    print_text(f"{table}\n\n{fit_lines(note)}")
+    if "columns" in options and options.columns is not None:
+        columns = None
+    table = format_table(frame if columns is None else frame[columns])
+    size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
+    print_text(f"{table}\n\n{fit_lines(f'{size}; --out FILE writes all rows and columns.')}")
+
+
+def _print_or_save_counts(options: argparse.Namespace, counts: pd.DataFrame) -> None:
+    """Write a table of counts to the file of --out, or print all its rows."""
+    if options.out is not None:
+        print_text(save_table(counts, options.out))
+        return
+    total = plural(counts.attrs["total"], "person", "people")
+    table = format_table(counts, len(counts))
+    print_text(f"{table}\n\n{fit_lines(f'The whole search finds {total}.')}")
 
 
 def save_table(frame: pd.DataFrame, file: Path) -> str:
@@ -170,11 +164,10 @@ def _list_command(endpoint: spec.Endpoint) -> Command:
         for field in listed.members
         if not field.format and not field.members and not field.name.endswith("_id")
     ]
-    function = getattr(of, listed.name)
     return Command(
         listed.name,
         endpoint.note,
-        lambda options: _print_or_save(call(function, options), shown, options.out),
+        _show(getattr(of, listed.name), shown),
         [f":{listed.name}"],
         options=[_OUT],
     )
@@ -184,17 +177,7 @@ COMMANDS: Final = (
     Command(
         "demo",
         "try the toolkit without an account",
-        _run_demo,
-        options=[
-            option(
-                "--folder",
-                type=Path,
-                default=Path(),
-                help="the folder for these files, created if missing (default: the current folder)",
-            )
-        ],
-        description="Start the embedded service, search people, show the tables, and write "
-        "prospects.csv and headcount.png to a folder.",
+        functions=[".demo:run_demo"],
     ),
     RUN_SANDBOX,
     LAB,
@@ -208,8 +191,7 @@ COMMANDS: Final = (
     Command(
         "logout",
         "remove the address and the token from the system's keyring",
-        lambda options: call(of.logout, options),
-        [":logout"],
+        functions=[":logout"],
     ),
     Command(
         "check",
@@ -245,7 +227,7 @@ COMMANDS: Final = (
     Command(
         "explain",
         "show which filter or value excludes people",
-        lambda options: _print_or_save(call(of.explain_search, options), None, options.out),
+        lambda options: _print_or_save_counts(options, call(of.explain_search, options)),
         [":explain_search"],
         options=[_OUT],
     ),
@@ -253,7 +235,7 @@ COMMANDS: Final = (
         "find-people",
         "find people at the companies of a file",
         _run_find_people,
-        [".files.read:read_prospects", ".accounts.find_people:find_people"],
+        [".accounts.find_people:find_people", ".files.read:read_prospects"],
         arguments=["path"],
         options=[
             ALL,
@@ -265,8 +247,6 @@ COMMANDS: Final = (
             ),
             _OUT,
         ],
-        description="Find the first few people at each company of a file, and report each "
-        "company's status. Choose the people with filters.",
     ),
     Command(
         "export",
@@ -286,7 +266,7 @@ COMMANDS: Final = (
     Command(
         "contacts",
         "read contacts by id or email address",
-        _run_contacts,
+        _show(of.contacts, ["asked", "found", "name", "title", "company_name"]),
         [":contacts"],
         arguments=["ids"],
         options=[_OUT],
@@ -294,7 +274,7 @@ COMMANDS: Final = (
     Command(
         "lead-list",
         "read the leads of a lead list",
-        _run_lead_list,
+        _show(of.lead_list),
         [":lead_list"],
         arguments=["lead_list_id"],
         options=[_OUT],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, NoReturn, TextIO
 
 import pandas as pd
 import wcwidth
@@ -75,38 +74,22 @@ _PYTHON_ONLY: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Maximum width of a cell, and minimum widths of text with spaces and of single words.
-_MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
+# Limits of a cell's width; ids and numbers are never shortened.
+_MAX_CELL, _MIN_CELL = 40, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
 SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
-def escaping_unencodable(stream: Any) -> Iterator[None]:
-    """Print unencodable characters as Python escapes."""
-    if not isinstance(stream, io.TextIOWrapper):
-        yield
-        return
-    saved = stream.errors
-    stream.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            stream.reconfigure(errors=saved)
-
-
-@contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored, as under nohup."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    saved = {number: one for number, one in handlers.items() if one not in {signal.SIG_IGN, None}}
-    for number in saved:
-        signal.signal(number, _interrupt)
+    is_main = threading.current_thread() is threading.main_thread()
+    saved = {
+        number: signal.signal(number, _interrupt)
+        for number in _SIGNALS
+        if is_main and signal.getsignal(number) not in {signal.SIG_IGN, None}
+    }
     try:
         yield
     finally:
@@ -184,16 +167,11 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
     columns, limits = [], []
     for position, name in enumerate(map(str, shown.columns)):
         texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
-        cells = [printable(text or "") for text in texts]
-        if are_numbers[position] or name == "id" or name.endswith("_id"):
-            shortest = _MAX_CELL
-        else:
-            shortest = _MIN_PROSE if any(" " in text for text in cells) else _MIN_WORD
-        longest = max(map(wcwidth.width, cells), default=0)
-        header = printable(name)
-        least = max(min(longest, shortest), min(wcwidth.width(header), _MIN_PROSE))
-        limits.append((least, min(max(longest, wcwidth.width(header)), _MAX_CELL)))
-        columns.append([header, *cells[:half], "…", *cells[half:]] if is_cut else [header, *cells])
+        cells = [printable(name), *(printable(text or "") for text in texts)]
+        is_exact = are_numbers[position] or name == "id" or name.endswith("_id")
+        most = min(max(map(wcwidth.width, cells)), _MAX_CELL)
+        limits.append((most if is_exact else min(most, _MIN_CELL), most))
+        columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
     widths = _column_widths(limits)
     clipped = [
         [_clipped(cell, width) for cell in cells]
@@ -208,7 +186,7 @@ def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
     for count in range(len(limits), 1, -1):
-        for widest in range(_MAX_CELL, _MIN_PROSE - 1, -1):
+        for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
             widths = [max(least, min(most, widest)) for least, most in limits[:count]]
             if sum(widths) + 2 * (count - 1) <= available:
                 return widths
