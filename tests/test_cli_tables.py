@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -97,6 +98,25 @@ def test_text_is_cut_before_ids_and_numbers(width: int, monkeypatch: pytest.Monk
     assert format_table(TABLE).rstrip() == SHOWN[width].strip("\n")
 
 
+HOSTILE = [
+    "\x1b]0;owned\x07",
+    "\x9b31m",
+    "\u202egnp.exe",
+    "\u2066a\u2069",
+    "a\r\nb\tc",
+    "\u2028",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_cells_cannot_control_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Escape sequences, line breaks and bidi controls in cells and column names are escaped."""
+    monkeypatch.setenv("COLUMNS", "80")
+    table = format_table(pd.DataFrame({f"n{text}": pd.Series([text, None], dtype=object), "b": 1}))
+    assert len(table.split("\n")) == 3
+    assert all(letter.isprintable() or letter == "\n" for letter in table)
+
+
 def test_a_long_table_shows_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long table shows its first and last rows."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -135,7 +155,7 @@ def test_every_command_writes_every_format(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("line", ["mailboxes", "search --help"])
+@pytest.mark.parametrize("line", ["mailboxes", "search --all", "count", "search --help"])
 def test_a_closed_pipe_is_not_an_error(line: str) -> None:
     """A closed pipe, as with `| head -1`, ends a command without a traceback."""
     reader, writer = os.pipe()
@@ -144,6 +164,21 @@ def test_a_closed_pipe_is_not_an_error(line: str) -> None:
         process = forked.start_command(*shlex.split(line), stdout=closed, stderr=subprocess.PIPE)
     _, told = process.communicate()
     assert (told, process.wait()) == ("", 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("search --limit 3", 0), ("lead-list none", 1), ("sequences --status activ", 2)],
+)
+def test_closed_pipes_keep_the_exit_code(line: str, code: int) -> None:
+    """If output and messages share a closed pipe, as in `2>&1 | head -1`, the exit code stays."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "outreach_frames", *shlex.split(line)]
+    with os.fdopen(writer, "w") as closed:
+        ended = subprocess.run(command, stdout=closed, stderr=closed, check=False)
+    assert ended.returncode == code
 
 
 @pytest.mark.long
