@@ -65,27 +65,25 @@ def _run(options: argparse.Namespace) -> int:
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
-def _check_results(folder: Path, *others: Path | None) -> None:
+def _check_results(folder: Path, *others: str | None) -> None:
     """Check that the results can be written and would not replace the input file or journal."""
     try:
         folder = expanded(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
-        replaced = [
-            path for path in others if path is not None and expanded(path).resolve() in results
-        ]
     except (OSError, InvalidInputError) as error:
         raise InvalidInputError(
             f"--results {folder}: files cannot be written there ({error}). Choose another folder. "
             "Nothing was sent."
         ) from error
-    if replaced:
-        raise InvalidInputError(
-            f"--results {folder} would replace {replaced[0]}, which this command uses. Choose "
-            "another folder. Nothing was sent."
-        )
+    results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
+    for path in filter(None, others):
+        if expanded(path).resolve() in results:
+            raise InvalidInputError(
+                f"--results {folder} would replace {path}, which this command uses. Choose "
+                "another folder. Nothing was sent."
+            )
 
 
 def _data_mapping(words: list[str]) -> dict[str, str] | None:

@@ -49,8 +49,6 @@ SNAPSHOT = Command(
     [":snapshot_people"],
     arguments=["folder"],
     options=[_QUIET],
-    description="Write all matching people to FOLDER/snapshot=<date> as Parquet. After an "
-    "interruption, the same command on the same day resumes.",
 )
 COMPARE = Command(
     "compare",
@@ -59,7 +57,11 @@ COMPARE = Command(
     [":compare_people", ".files.read:read_prospects"],
     without=["before", "after"],
     options=[
-        option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
+        option(
+            "before",
+            type=Path,
+            help="a folder whose last two snapshots are compared, or a file or folder of people",
+        ),
         option("after", type=Path, nargs="?", help="a later file or folder of people"),
         option(
             "--out",
@@ -69,6 +71,4 @@ COMPARE = Command(
         ),
         _QUIET,
     ],
-    description="Compare the last two snapshots of a folder, or two files or folders of people. "
-    "Show people who appeared or disappeared, and changes of values, employers and headcounts.",
 )

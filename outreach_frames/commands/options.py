@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import partial
 from inspect import Parameter, getdoc, signature
@@ -12,7 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from docstring_parser import DocstringStyle, parse
+from docstring_parser import Docstring, DocstringStyle, parse
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -23,7 +23,7 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
-from outreach_frames.commands.terminal import SENTENCE_END, in_shell_terms
+from outreach_frames.commands.terminal import SENTENCE_END, in_shell_terms, message_in_shell_terms
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
 
@@ -105,9 +105,10 @@ class Command(NamedTuple):
         self, parser: argparse.ArgumentParser, function: Callable[..., object]
     ) -> None:
         parameters = signature(function).parameters
-        summary, _, _ = str(getdoc(function)).partition("\n")
-        parser.description = parser.description or self.description or in_shell_terms(summary)
-        help_texts = _help_texts(function, has_all=ALL in self.options)
+        documented = parse(str(getdoc(function)), DocstringStyle.NUMPYDOC)
+        text = " ".join(str(documented.description).replace("``", "").split())
+        parser.description = parser.description or self.description or message_in_shell_terms(text)
+        help_texts = _help_texts(documented, parameters, has_all=ALL in self.options)
         for name, parameter in parameters.items():
             if name in self.without or name in _NO_OPTIONS:
                 continue
@@ -122,11 +123,13 @@ class Command(NamedTuple):
             _add_filters(parser)
 
 
-def _help_texts(function: Callable[..., object], *, has_all: bool) -> dict[str, str]:
+def _help_texts(
+    documented: Docstring, parameters: Collection[str], *, has_all: bool
+) -> dict[str, str]:
     """Return the help of each parameter: the first sentence of its description."""
-    names = "|".join(signature(function).parameters)
+    names = "|".join(parameters)
     texts: dict[str, str] = {}
-    for described in parse(str(getdoc(function)), DocstringStyle.NUMPYDOC).params:
+    for described in documented.params:
         first, *_ = SENTENCE_END.split(" ".join(str(described.description).split()))
         text = re.sub(rf"`({names})`", lambda name: _option_name(name[1]), first.rstrip("."))
         text = in_shell_terms(text, has_all=has_all).replace("``", "").replace("%", "%%")
@@ -249,17 +252,13 @@ class _StoreOnce(argparse.Action):
     """Store an option's value, and reject the option if it is repeated."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's own signature
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
+        self, _parser: object, options: argparse.Namespace, values: object, name: str | None = None
     ) -> None:
-        given: frozenset[str] = getattr(namespace, "given", frozenset())
-        if option_string is not None and self.dest in given:
+        given: frozenset[str] = getattr(options, "given", frozenset())
+        if name is not None and self.dest in given:
             raise argparse.ArgumentError(self, "given twice; pass it once")
-        namespace.given = given | {self.dest}
-        setattr(namespace, self.dest, values)
+        options.given = given | {self.dest}
+        setattr(options, self.dest, values)
 
 
 class CommandParser(argparse.ArgumentParser):

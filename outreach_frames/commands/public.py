@@ -202,8 +202,6 @@ COMMANDS: Final = (
             option("--strict", action="store_true", help="exit with code 1 also after warnings"),
             _OUT,
         ],
-        description="Check the connection, and whether the service's responses are as documented. "
-        "At most 15 read requests are sent. The output contains no values of people or mailboxes.",
     ),
     *map(_list_command, spec.LISTS),
     Command(
@@ -260,8 +258,6 @@ COMMANDS: Final = (
                 "files",
             )
         ],
-        description="Write all matching people to a file, which appears only when complete. After "
-        "an interruption, the same command resumes.",
     ),
     Command(
         "contacts",

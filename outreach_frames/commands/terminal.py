@@ -56,7 +56,7 @@ _PHRASES: Final = (
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r", or as a date object\b", ""),
     (r" with set_daily_email_limit\(\)", " in the web app"),
-    (r"\b(the|this|that|every) call\b", r"\1 command"),
+    (r"\b(the|this|that|every|same) call\b", r"\1 command"),
     (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
         "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",

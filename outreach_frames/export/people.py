@@ -66,7 +66,7 @@ def export_people(
     limit : int or None
         Maximum number of people to write; by default all.
     resume : bool
-        Resume an interrupted call with the same arguments; resume=False starts over.
+        Resume an interrupted export with the same arguments; resume=False starts over.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
