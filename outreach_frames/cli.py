@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from outreach_frames.accounts.result import AccountPeople
+import pandas as pd
+
 from outreach_frames.agents.commands import AGENT_COMMANDS
 from outreach_frames.commands.options import (
     EXIT_FAILURE,
@@ -22,9 +23,9 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.public import COMMANDS, save_table
 from outreach_frames.commands.terminal import (
-    discarding_unread_output,
-    escaping_unencodable,
+    flush_output,
     message_in_shell_terms,
+    print_if_open,
 )
 from outreach_frames.common.text import printable
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
@@ -39,21 +40,26 @@ EXIT_CODES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, one of `EXIT_CODES`."""
-    with discarding_unread_output():
-        return _run(arguments)
-    return EXIT_OK
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except BrokenPipeError:
+        return EXIT_OK
+    finally:
+        flush_output()
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    options = make_parser().parse_args(arguments)
+def _run(arguments: Sequence[str]) -> int:
+    options = make_parser(arguments).parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = options.run
     has_all = "all" in options
     try:
         with contextlib.ExitStack() as stack:
-            for stream in (sys.stdout, sys.stderr):
-                stack.enter_context(escaping_unencodable(stream))
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(errors="backslashreplace")
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = partial(_format_warning, has_all=has_all)
+            warnings.formatwarning = lambda message, *_: (
+                f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
+            )
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
         _print_error(error, str(error), has_all)
@@ -69,7 +75,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
         shown = message_in_shell_terms(line, has_all=has_all)
-        print(printable(f"outreach-frames: {shown}", keep="\n"), file=sys.stderr)
+        print_if_open(printable(f"outreach-frames: {shown}", keep="\n"), sys.stderr)
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
@@ -77,8 +83,9 @@ def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
     partial = getattr(error, "partial", None)
     if partial is None:
         return
-    tables = {"out": partial}
-    if isinstance(partial, AccountPeople):
+    if isinstance(partial, pd.DataFrame):
+        tables = {"out": partial}
+    else:
         tables = {"out": partial.people, "accounts": partial.accounts}
     for name, table in tables.items():
         file: Path | None = getattr(options, name, None)
@@ -89,24 +96,11 @@ def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
             words = save_table(table, place)
         except OutreachError as fault:
             words = f"The partial result could not be written: {fault}"
-        print(printable(f"outreach-frames: {words}"), file=sys.stderr)
+        print_if_open(printable(f"outreach-frames: {words}"), sys.stderr)
 
 
-def _format_warning(
-    message: Warning | str,
-    category: type[Warning],  # noqa: ARG001 - Python's own signature
-    filename: str,  # noqa: ARG001
-    lineno: int,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-    *,
-    has_all: bool,
-) -> str:
-    """Format a warning as one line, without the file name and line number."""
-    return f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
+def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:
+    """Build the parser of all commands, with the options of those in `arguments`, or of all."""
     codes = ", ".join(f"{code} {means}" for code, means in EXIT_CODES.items())
     parser = argparse.ArgumentParser(
         prog="outreach-frames",
@@ -118,5 +112,7 @@ def make_parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
     )
     for command in (*COMMANDS, *AGENT_COMMANDS):
-        command.define(commands)
+        parser_of_command = commands.add_parser(command.name, help=command.help)
+        if arguments is None or command.name in arguments:
+            command.add_options(parser_of_command)
     return parser

@@ -94,8 +94,14 @@ STEPS = (
 )
 
 
-def run_demo(folder: Path) -> None:
-    """Run the main job on the embedded service and write a CSV file and a plot to a folder."""
+def run_demo(*, folder: Path = Path()) -> None:
+    """Search people on the embedded service, show the tables, and write a CSV file and a plot.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder for these files, created if missing; by default the current folder.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -152,8 +152,10 @@ def forget(
 
     Parameters
     ----------
-    email, profnet_url : str or iterable of str, optional
-        The people's email addresses and profile URLs, at least one in total.
+    email : str or iterable of str, optional
+        The people's email addresses.
+    profnet_url : str or iterable of str, optional
+        The people's profile URLs. Pass at least one email address or URL.
     folder : str or Path, optional
         The folder with your files. Its files that contain the people are listed: journals, exports,
         snapshots, checkpoints, other clients' caches, and CSV, Parquet and Excel tables. All other

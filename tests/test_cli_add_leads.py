@@ -413,6 +413,19 @@ def test_a_closed_pipe_loses_nothing(tmp_path: Path, sequence: str) -> None:
     assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
 
 
+@pytest.mark.parametrize("messages", [subprocess.PIPE, subprocess.STDOUT])
+def test_a_closed_pipe_keeps_exit_code_4(tmp_path: Path, sandbox: Sandbox, messages: int) -> None:
+    """If rows are not added the exit code is 4, although nobody reads report and warnings."""
+    path = leads_file(tmp_path, "cli.pipe@brightforge.example")
+    draft = str(sandbox.sequence_ids["invalid_sequence_status"])
+    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path), "--sequence", draft]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        ended = subprocess.run(command, stdout=closed, stderr=messages, check=False)
+    assert ended.returncode == 4
+
+
 @pytest.mark.parametrize("background", [False, True])
 def test_sigterm_still_writes_results(tmp_path: Path, background: bool) -> None:
     """After SIGTERM the files have every row's outcome, also for a process in the background."""

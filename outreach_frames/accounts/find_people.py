@@ -97,10 +97,11 @@ def find_people(
         The column with web addresses, domains, or email addresses; only the registered domain is
         sent. A row is invalid if its cell holds several domains, or an email address of a free mail
         provider, such as gmail.com.
-    company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs. Ids are sent in
-        lower case. Each URL is sent in three variants: unchanged; and as https without tracking
-        parameters and trailing slash, once with www and once without.
+    company_id : str, optional
+        The column with the service's company ids, which are sent in lower case.
+    company_profnet_url : str, optional
+        The column with companies' profile URLs. Each URL is sent in three variants: unchanged; and
+        as https without tracking parameters and trailing slash, once with www and once without.
     name : str, optional
         The column with company names. Each name takes a separate request per seniority. The result
         includes every company that the service matches to the name.
@@ -111,7 +112,7 @@ def find_people(
         Columns of the table to add to `.people`, such as the owner of the account. A name that
         people already have gets the prefix `account_`.
     per_company : int or None
-        The maximum number of people per company; None returns all.
+        The maximum number of people per company, or None for all.
     split_by : str, optional
         A filter with several values, such as "person_departments": each company's people are
         ordered by these values instead of by `person_seniorities`. Without either, people are in

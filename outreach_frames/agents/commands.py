@@ -18,8 +18,8 @@ from outreach_frames.agents.plan_file import Plan, journal_of, read_plan
 from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
-    SANDBOX_OPTION,
     Command,
+    add_service,
     connected,
     option,
 )
@@ -120,27 +120,27 @@ def _show(plan: Plan, prepared: SubmissionPlan, sequence: str) -> None:
 _MCP: Final = Command(
     "mcp",
     "serve tools that read and plan to an agent",
-    "Serve the reading functions, and plans of leads, to an agent's program by the Model Context "
-    "Protocol. No tool sends leads: a person does, with `outreach-frames approve`.",
-    (
+    _run_mcp,
+    options=[
         option("--folder", type=Path, default=Path(), help="the agent's folder (default: current)"),
         option("--rows", type=int, default=5, help="rows that a reply shows (default: 5)"),
-        SANDBOX_OPTION,
-    ),
-    _run_mcp,
+        add_service,
+    ],
+    description="Serve the reading functions, and plans of leads, to an agent's program by the "
+    "Model Context Protocol. No tool sends leads: a person does, with `outreach-frames approve`.",
 )
 _APPROVE: Final = Command(
     "approve",
     "show a plan that an agent made, and send it",
-    "Show a plan that an agent made, ask for the sequence's name, and send the plan. Repeat the "
-    "command after an interruption. The exit code is 4 if some rows were not added.",
-    (
+    _run_approve,
+    options=[
         option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
         option("--profile", metavar="NAME", help="a stored profile"),
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),
-    ),
-    _run_approve,
+    ],
+    description="Show a plan that an agent made, ask for the sequence's name, and send the plan. "
+    "Repeat the command after an interruption. The exit code is 4 if some rows were not added.",
 )
 AGENT_COMMANDS: Final = (_MCP, _APPROVE)

@@ -94,7 +94,7 @@ def sending_capacity(
         A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
         Or the number of mailboxes, only by name, as in ``mailboxes=12``, with `daily_email_limit`.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
-        The number of leads, or a frame with one row per lead.
+        The number of leads. A frame has one row per lead.
     daily_email_limit : int, optional
         The daily limit of each mailbox; required if `mailboxes` is a number, and only then.
     emails_per_lead : int
@@ -102,16 +102,16 @@ def sending_capacity(
     start : str or date, optional
         The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
-        The sending days as a pandas frequency: "B" (Monday to Friday), "D", or
+        The sending days as a pandas frequency, such as "B" (Monday to Friday) or "D". Other days:
         ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
     spread : {"by_limit", "evenly"}
-        by_limit: the plan ends on the earliest possible day, and the leads that finish on that day
-        are divided in proportion to what each mailbox can finish on it. evenly: all mailboxes send
-        the same number of emails (with email_days, to the same number of leads), so mailboxes with
-        low limits take longer.
+        The division of the emails among the mailboxes. With by_limit, the plan ends on the earliest
+        possible day, and the leads that finish on that day are divided in proportion to what each
+        mailbox can finish on it. With evenly, all mailboxes send the same number of emails (with
+        email_days, to the same number of leads), so mailboxes with low limits take longer.
     email_days : list of int, optional
-        The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
-        sending days after the lead's first email, such as [0, 3, 7]. Sending days are those of
+        The steps of the sequence, instead of `emails_per_lead`: the earliest day of each email, in
+        sending days after the lead's first email, such as 0, 3 and 7. Sending days are those of
         `freq`: with "W-WED", 3 means three weeks. One mailbox sends all emails to a lead. Due
         follow-ups are sent before emails to new leads; leads that started earlier come first. A
         late email delays the lead's later emails.
@@ -119,8 +119,8 @@ def sending_capacity(
         Limits that replace daily_email_limit from a date on, as {date: limit} for all mailboxes, or
         {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
     holidays : list, set or calendar of dates, optional
-        Days without sending: dates, or an object that supports ``date in holidays``, such as a
-        calendar of the package holidays.
+        Days without sending, as dates or text YYYY-MM-DD. An object that supports
+        ``date in holidays`` is accepted too, such as a calendar of the package holidays.
 
     Returns
     -------

@@ -12,12 +12,11 @@ from outreach_frames import spec
 from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
-    SANDBOX_OPTION,
-    TABLE_FILE,
     Command,
+    arguments_of,
     connected,
     option,
-    options_of,
+    read_table,
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
@@ -29,26 +28,21 @@ from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.files.read import read_as_text
-from outreach_frames.leads.plan import add_to_sequence
 from outreach_frames.leads.statuses import ADDED, DRY_RUN_KINDS, INVALID, PRESENT, WOULD_SEND
 
 
 def _run(options: argparse.Namespace) -> int:
-    data = _data_mapping(options.data)
+    data = _data_mapping(options.data or [])
+    overrides = dict.fromkeys(options.overrides, True) if options.overrides else None
     if options.results is not None:
-        _check_results(options.results, options.file, options.journal)
-    frame = read_as_text(options.file, sheet_name=options.sheet_name, encoding=options.encoding)
-    columns = {"email": options.email, "profnet_url": options.profnet_url}
+        _check_results(options.results, options.path, options.journal)
+    leads = read_table(options).outreach
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
         try:
-            report = frame.outreach.add_to_sequence(
-                options.sequence,
-                **{name: column for name, column in columns.items() if column is not None},
-                data=data,
-                overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
-                **{name: getattr(options, name) for name in _PASSED},
+            report = leads.add_to_sequence(
+                **arguments_of(leads.add_to_sequence, options)
+                | {"data": data, "overrides": overrides}
             )
         except KeyboardInterrupt:
             report = of.last_report()
@@ -71,27 +65,25 @@ def _run(options: argparse.Namespace) -> int:
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
-def _check_results(folder: Path, *others: Path | None) -> None:
+def _check_results(folder: Path, *others: str | None) -> None:
     """Check that the results can be written and would not replace the input file or journal."""
     try:
         folder = expanded(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        results = {(folder / f"{kind}.csv").resolve() for kind in DRY_RUN_KINDS}
-        replaced = [
-            path for path in others if path is not None and expanded(path).resolve() in results
-        ]
     except (OSError, InvalidInputError) as error:
         raise InvalidInputError(
             f"--results {folder}: files cannot be written there ({error}). Choose another folder. "
             "Nothing was sent."
         ) from error
-    if replaced:
-        raise InvalidInputError(
-            f"--results {folder} would replace {replaced[0]}, which this command uses. Choose "
-            "another folder. Nothing was sent."
-        )
+    results = {(folder / f"{kind}.csv").resolve() for kind in DRY_RUN_KINDS}
+    for path in filter(None, others):
+        if expanded(path).resolve() in results:
+            raise InvalidInputError(
+                f"--results {folder} would replace {path}, which this command uses. Choose "
+                "another folder. Nothing was sent."
+            )
 
 
 def _data_mapping(words: list[str]) -> dict[str, str] | None:
@@ -104,48 +96,32 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     return mapping or None
 
 
-_PASSED: Final = (
-    *("mailbox", "leads_distribution", "mailboxes", "chunk_size", "clean", "journal", "dry_run"),
-)
+_OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
 
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
-    "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
-    "each row's outcome. The exit code is 4 if some rows were not added, or in a dry run if some "
-    "valid rows would not be sent.",
-    (
-        *TABLE_FILE,
-        option("--sequence", required=True, metavar="ID", help="the sequence's id"),
-        option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
+    _run,
+    [".files.read:read_prospects", ".leads.plan:add_to_sequence"],
+    arguments=["path"],
+    without=["overrides"],
+    options=[
         option(
-            "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
-        ),
-        option(
-            "--data",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="FIELD=COLUMN",
-            help='fields for the sequence\'s texts, such as first_name="First Name"',
+            "--sequence", dest="sequence_id", required=True, metavar="ID", help="the sequence's id"
         ),
         option(
             "--overrides",
             nargs="+",
             action="extend",
-            choices=[field.name for field in spec.OVERRIDES],
+            choices=_OVERRIDES,
             metavar="NAME",
-            help=", ".join(field.name for field in spec.OVERRIDES),
-        ),
-        *options_of(
-            add_to_sequence,
-            *_PASSED,
-            leads_distribution={"help": ", ".join(spec.LEADS_DISTRIBUTIONS)},
+            help=", ".join(_OVERRIDES),
         ),
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),
-        SANDBOX_OPTION,
-    ),
-    _run,
+    ],
+    description="Check the rows of a CSV, Excel or Parquet file, add the valid ones to a "
+    "sequence, and report each row's outcome. The exit code is 4 if some rows were not added, or "
+    "in a dry run if some valid rows would not be sent.",
 )

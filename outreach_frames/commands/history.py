@@ -6,26 +6,15 @@ import argparse
 from pathlib import Path
 
 import outreach_frames as of
-from outreach_frames.commands.options import (
-    COLUMNS,
-    READING,
-    SANDBOX_OPTION,
-    SPLIT_BY,
-    Command,
-    add_filters,
-    call,
-    first_sentence,
-    option,
-    options_of,
-    output_path,
-)
+from outreach_frames.commands.options import Command, call, option, output_path
 from outreach_frames.commands.terminal import print_result, print_text
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.history.snapshots import count_people
 
 
 def _run_snapshot(options: argparse.Namespace) -> None:
+    from outreach_frames.history.snapshots import count_people  # noqa: PLC0415 - slow to import
+
     path = call(of.snapshot_people, options)
     if not options.quiet:
         print_text(f"{plural(count_people(path), 'person', 'people')} written to {path}")
@@ -56,28 +45,24 @@ _QUIET = option(
 SNAPSHOT = Command(
     "snapshot",
     "save the people that a search finds today",
-    f"{first_sentence(of.snapshot_people)} After an interruption, the same command on the same day "
-    "resumes.",
-    (
-        *options_of(of.snapshot_people, "folder", "date"),
-        _QUIET,
-        COLUMNS,
-        SPLIT_BY,
-        SANDBOX_OPTION,
-        add_filters,
-    ),
     _run_snapshot,
-    "%(prog)s FOLDER [FILTERS] [--date DATE] [--quiet] [--sandbox]",
+    [":snapshot_people"],
+    arguments=["folder"],
+    options=[_QUIET],
 )
 COMPARE = Command(
     "compare",
     "show what changed between two snapshots",
-    "Compare the last two snapshots of a folder, or two files or folders of people. Show people "
-    "who appeared or disappeared, and changes of values, employers and headcounts.",
-    (
-        option("before", type=Path, help="a folder of snapshots, or a file or folder of people"),
+    _run_compare,
+    [":compare_people", ".files.read:read_prospects"],
+    without=["before", "after"],
+    options=[
+        option(
+            "before",
+            type=Path,
+            help="a folder whose last two snapshots are compared, or a file or folder of people",
+        ),
         option("after", type=Path, nargs="?", help="a later file or folder of people"),
-        *READING,
         option(
             "--out",
             type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),
@@ -85,6 +70,5 @@ COMPARE = Command(
             help="an .xlsx file with a sheet for each table, or a folder for .csv files",
         ),
         _QUIET,
-    ),
-    _run_compare,
+    ],
 )

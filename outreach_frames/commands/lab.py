@@ -13,7 +13,7 @@ from typing import Final
 
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, PROFILE_VARIABLE
 from outreach_frames.commands.options import Command, option
-from outreach_frames.commands.sandbox import WORLD_OPTIONS, start
+from outreach_frames.commands.sandbox import start
 from outreach_frames.commands.terminal import signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded, replace_file, unreadable, unwritable
 from outreach_frames.common.text import plural, printable
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> None:
             'JupyterLab is not installed. Install it: pip install "outreach-frames[lab]"'
         )
     folder = expanded(options.folder).absolute()
-    with signals_as_ctrl_c(), start(options) as sandbox:
+    with signals_as_ctrl_c(), start(options, port=0) as sandbox:
         kept = copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
         connection[PROFILE_VARIABLE] = ""  # a profile would override address and token
@@ -134,10 +134,10 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 LAB: Final = Command(
     "lab",
     "open the notebooks in JupyterLab, with the sandbox running",
-    "Copy the notebooks and their data to a folder, start the sandbox, and open JupyterLab there "
-    "until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies that you changed "
-    "are kept.",
-    (
+    _run,
+    [".sandbox:serve"],
+    without=["port", "api_key"],
+    options=[
         option(
             "--folder",
             type=Path,
@@ -148,7 +148,8 @@ LAB: Final = Command(
             "--no-browser", action="store_true", help="print JupyterLab's address; open no browser"
         ),
         option("--port", type=int, help="JupyterLab's port (8888, or the next free one)"),
-        *WORLD_OPTIONS,
-    ),
-    _run,
+    ],
+    description="Copy the notebooks and their data to a folder, start the sandbox, and open "
+    "JupyterLab there until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies "
+    "that you changed are kept.",
 )

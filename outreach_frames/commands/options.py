@@ -1,17 +1,18 @@
-"""Define commands and their options, and pass options to functions as arguments."""
+"""Define commands, and build their options from the signatures and docstrings of functions."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
-from inspect import Parameter, signature
-from itertools import chain
+from functools import partial
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-import docstring_parser
+from docstring_parser import Docstring, DocstringStyle, parse
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -22,9 +23,12 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
-from outreach_frames.commands.terminal import in_shell_terms
+from outreach_frames.commands.terminal import SENTENCE_END, in_shell_terms, message_in_shell_terms
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -35,37 +39,130 @@ EXIT_NOT_ALL_ADDED: Final = 4
 
 AddOption = Callable[[argparse.ArgumentParser], object]
 
-CONNECTION: Final = (
+_CONNECTION: Final = (
     f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
     f"{API_KEY_VARIABLE}, or both from a profile that `outreach-frames login` stored. "
     "--sandbox uses the embedded service instead, without an account and with invented data."
 )
+_FILTERS_NOTE: Final = (
+    "A person must match every filter, with at least one of its values. Quote values that contain "
+    "spaces."
+)
+_NO_OPTIONS: Final = frozenset(
+    {"client", "dtype_backend", "faults", "filters", "network_name", "progress", "proxies", "ramp"}
+    | {"verify"} | spec.FILTERS_BY_NAME.keys()
+)  # fmt: skip
+
+
+def _filter_name(option_name: str) -> str:
+    """Return the filter's name for an option's name: `person-titles` becomes `person_titles`."""
+    return option_name.replace("-", "_")
+
+
+# Names of values in the help, by type; other values are named after their option's last word.
+_VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N"}
+# Settings of `add_argument` for parameters that are written or described differently in a shell.
+_SETTINGS: Final[dict[str, dict[str, Any]]] = {
+    "by": {"metavar": "FILTER", "type": _filter_name},
+    "columns": {"help": "only these columns, in this order, separated by spaces or commas"},
+    "data": {
+        "metavar": "FIELD=COLUMN",
+        "help": 'fields for the sequence\'s texts, such as first_name="First Name"',
+    },
+    "holidays": {"metavar": "DATE"},
+    "mailboxes": {"metavar": "EMAIL"},
+    "split_by": {"metavar": "FILTER", "type": _filter_name},
+}
 
 
 class Command(NamedTuple):
-    """A command's name, help, options and function."""
+    """A command: its functions, whose parameters become options, and its other options.
+
+    Functions are named relative to the package, and imported only if the command is used. Without
+    `run`, the command calls its function. `arguments` are parameters that are passed without an
+    option's name; `without` are parameters that have no option, or one in `options`.
+    """
 
     name: str
     help: str
-    description: str
-    options: Sequence[AddOption]
-    run: Callable[[argparse.Namespace], int | None]
-    usage: str | None = None
+    run: Callable[[argparse.Namespace], int | None] | None = None
+    functions: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+    without: Sequence[str] = ()
+    options: Sequence[AddOption] = ()
+    description: str = ""
 
-    def define(self, commands: Any) -> None:
-        """Add the command's parser to the main parser."""
-        parser = commands.add_parser(
-            self.name,
-            help=self.help,
-            description=self.description,
-            usage=self.usage,
-            epilog=CONNECTION if SANDBOX_OPTION in self.options else None,
-            # An abbreviated option might match a filter.
-            allow_abbrev=add_filters not in self.options,
-        )
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's description and options to its parser."""
+        parser.description = self.description
         for add in self.options:
             add(parser)
-        parser.set_defaults(run=self.run)
+        functions = [resolve_name(f"outreach_frames{name}") for name in self.functions]
+        for function in functions:
+            self._add_parameters(parser, function)
+        parser.set_defaults(run=self.run or partial(call, functions[0]))
+
+    def _add_parameters(
+        self, parser: argparse.ArgumentParser, function: Callable[..., object]
+    ) -> None:
+        parameters = signature(function).parameters
+        documented = parse(str(getdoc(function)), DocstringStyle.NUMPYDOC)
+        text = " ".join(str(documented.description).replace("``", "").split())
+        parser.description = parser.description or message_in_shell_terms(text)
+        help_texts = _help_texts(documented, parameters, has_all=ALL in self.options)
+        for name, parameter in parameters.items():
+            if name in self.without or name in _NO_OPTIONS:
+                continue
+            is_argument = name in self.arguments
+            # The command itself passes other parameters without a default, such as frames.
+            if is_argument or parameter.default is not Parameter.empty:
+                settings = _settings(parameter, help_texts.get(name, ""), is_argument=is_argument)
+                parser.add_argument(name if is_argument else _option_name(name), **settings)
+        if "client" in parameters and "client" not in self.without:
+            add_service(parser)
+        if "fields" in parameters:
+            _add_filters(parser)
+
+
+def _help_texts(
+    documented: Docstring, parameters: Collection[str], *, has_all: bool
+) -> dict[str, str]:
+    """Return the help of each parameter: the first sentence of its description."""
+    names = "|".join(parameters)
+    texts: dict[str, str] = {}
+    for described in documented.params:
+        first, *_ = SENTENCE_END.split(" ".join(str(described.description).split()))
+        text = re.sub(rf"`({names})`", lambda name: _option_name(name[1]), first.rstrip("."))
+        text = in_shell_terms(text, has_all=has_all).replace("``", "").replace("%", "%%")
+        text = text[0].lower() + text[1:]
+        if str(described.type_name).startswith("{"):
+            text += f" ({', '.join(re.findall(r'[a-z_]+', str(described.type_name)))})"
+        texts |= dict.fromkeys(described.arg_name.split(", "), text)
+    return texts
+
+
+def _settings(parameter: Parameter, help_text: str, *, is_argument: bool) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a parameter, from its type and default."""
+    default = parameter.default
+    settings: dict[str, Any] = {"help": help_text}
+    if isinstance(default, int | str) and not isinstance(default, bool):
+        settings = {"default": default, "help": f"{help_text} (default: {default})"}
+    types = parameter.annotation
+    if types.startswith("bool"):
+        action = "store_true" if default is False else argparse.BooleanOptionalAction
+        return settings | {"action": action}
+    if not is_argument:
+        last_word = parameter.name.rpartition("_")[2].upper()
+        settings["metavar"] = _VALUE_NAMES.get(types.partition(" ")[0], last_word)
+    if "int" in re.split(r"\W+", types) and "str" not in types:
+        settings["type"] = int
+    if types == "Path":
+        settings["type"] = Path
+    if re.search("Sequence|Iterable|Container|ListOf", types):
+        settings |= {"nargs": "*"} if is_argument else {"nargs": "+", "action": "extend"}
+    elif is_argument and default is not Parameter.empty:
+        settings["nargs"] = "?"
+    return settings | _SETTINGS.get(parameter.name, {})
 
 
 def option(*names: str, **settings: Any) -> AddOption:
@@ -73,69 +170,11 @@ def option(*names: str, **settings: Any) -> AddOption:
     return lambda parser: parser.add_argument(*names, **settings)
 
 
-def options_of(
-    function: Callable[..., object], *names: str, **changed: dict[str, Any]
-) -> tuple[AddOption, ...]:
-    """Return options for parameters of a function, with its defaults and its docstring's words.
-
-    Parameters without a default, and those that `changed` gives nargs "?" or "*", are positional.
-    """
-    parameters = signature(function).parameters
-    words = {
-        name: one
-        for one in docstring_parser.parse(function.__doc__ or "").params
-        for name in one.arg_name.split(", ")
-    }
-    return tuple(
-        _option_of(name, words[name], parameters[name].default, changed.get(name, {}))
-        for name in names
-    )
+ALL: Final = option("--all", action="store_true", help="read all matching people")
 
 
-def _option_of(
-    name: str, words: docstring_parser.DocstringParam, default: object, changed: dict[str, Any]
-) -> AddOption:
-    kind = words.type_name or ""
-    text = _first_words(words.description or "")
-    is_positional = default is Parameter.empty or changed.get("nargs") in {"?", "*"}
-    settings: dict[str, Any] = {"help": text}
-    if kind == "bool":
-        settings |= {"action": argparse.BooleanOptionalAction if default else "store_true"}
-        settings |= {"default": default}
-    else:
-        is_number = kind.startswith(("int", "list of int"))
-        is_list = bool(re.search(r"\b(list|iterable)\b", kind))
-        word = name if is_positional else name.rpartition("_")[2]
-        word = "N" if is_number else "column" if text.startswith("the column") else word
-        settings["metavar"] = word.upper().removesuffix("S" if is_list else "")
-        settings |= {"type": int} if is_number else {"type": Path} if "Path" in kind else {}
-        settings |= {"nargs": "+", "action": "extend"} if is_list else {}
-        if not is_positional and default is not None:
-            settings |= {"default": default, "help": f"{text} (default: {default})"}
-    if is_positional:
-        settings.pop("action", None)
-    return option(name if is_positional else _option_name(name), **settings | changed)
-
-
-def _first_words(text: str) -> str:
-    """Return the first clause of a description in the terms of the command line.
-
-    >>> _first_words("The day of each email, such as [0, 3, 7]; see `plan`.")
-    'the day of each email, such as 0 3 7'
-    """
-    first = re.split(r"[.;](?:\s|$)", text, maxsplit=1)[0]
-    plain = re.sub(r"\[([^\]]*)\]", lambda listed: listed[1].replace(",", ""), first)
-    text = " ".join(in_shell_terms(plain).replace("`", "").split()).replace("%", "%%")
-    return text[:1].lower() + text[1:]
-
-
-def first_sentence(function: Callable[..., object]) -> str:
-    """Return the first sentence of a function's docstring."""
-    return str(function.__doc__).strip().partition("\n\n")[0]
-
-
-def _option_name(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _option_name(parameter: str) -> str:
+    return f"--{parameter.replace('_', '-')}"
 
 
 def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
@@ -151,81 +190,51 @@ def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-def _add_service(command: argparse.ArgumentParser) -> None:
+def add_service(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the service."""
-    services = command.add_mutually_exclusive_group()
+    services = parser.add_mutually_exclusive_group()
     services.add_argument("--sandbox", action="store_true", help="use the embedded service")
     services.add_argument(
         "--profile", metavar="NAME", help=f"a stored profile (that of {PROFILE_VARIABLE})"
     )
+    parser.epilog = _CONNECTION
 
 
-def filter_name(option_name: str) -> str:
-    """Return the filter's name for an option's name: `person-titles` becomes `person_titles`."""
-    return option_name.replace("-", "_")
-
-
-SANDBOX_OPTION: Final = _add_service
-SPLIT_BY: Final = option(
-    "--split-by",
-    metavar="FILTER",
-    type=filter_name,
-    help="one search per value of this filter; a column shows the value that found each person",
-)
-COLUMNS: Final = option(
-    "--columns",
-    nargs="+",
-    action="extend",
-    metavar="COLUMN",
-    type=lambda text: text.split(","),
-    help="only these columns, in this order, separated by spaces or commas",
-)
-REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
-READING: Final = options_of(of.read_prospects, "sheet_name", "encoding")
-TABLE_FILE: Final = (
-    option(
-        "file",
-        type=Path,
-        help="a .csv file or .xlsx workbook with a header row, or a .parquet file",
-    ),
-    *READING,
-)
-
-
-def add_filters(command: argparse.ArgumentParser) -> None:
+def _add_filters(parser: argparse.ArgumentParser) -> None:
     """Add one option per filter, and an option for a saved search."""
-    command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
-    groups = {
-        group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
-    }
+    parser.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
+    parser.description = f"{parser.description} {_FILTERS_NOTE}"
+    parser.usage = f"{parser.format_usage().removeprefix('usage: ').rstrip()} [FILTERS]"
+    # An abbreviated option might match a filter.
+    parser.allow_abbrev = False
+    groups = {group: parser.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS}
+    parameters = signature(of.search_people).parameters
     for known in spec.FILTERS:
-        _add_filter(groups[known.group], known)
-
-
-def _add_filter(group: Any, known: spec.Filter) -> None:
-    option = _option_name(known.name)
-    note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
-    text = (note or known.note or None) and (note or known.note).replace("%", "%%")
-    if known.type == "boolean":
-        group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
-    elif known.type == "array":
-        group.add_argument(option, nargs="+", action="extend", metavar="VALUE", help=text)
-    else:
-        group.add_argument(option, metavar="TEXT", help=text)
+        values = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else ""
+        help_text = (values or known.note).replace("%", "%%")
+        settings = _settings(parameters[known.name], help_text, is_argument=False)
+        groups[known.group].add_argument(_option_name(known.name), **settings)
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
     """Call a function with arguments taken from the options, and connect if it takes a client."""
+    takes_client = "client" in signature(function).parameters
+    with connected(options) if takes_client and "sandbox" in options else nullcontext():
+        return function(**(arguments_of(function, options) | others))
+
+
+def arguments_of(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of a function that the options give."""
     names = signature(function).parameters
-    given: dict[str, Any] = {"progress": False if getattr(options, "quiet", False) else None}
-    given |= vars(options) | others
-    if given.get("columns") is not None:
-        given["columns"] = [*filter(None, chain.from_iterable(given["columns"]))]
-    chosen = {name: value for name, value in given.items() if name in names}
-    if "fields" in names:
-        chosen |= {known.name: given[known.name] for known in spec.FILTERS}
-    with connected(options) if "sandbox" in options and "client" in names else nullcontext():
-        return function(**chosen)
+    given = {name: value for name, value in vars(options).items() if value not in (None, [])}
+    if "columns" in given:
+        given["columns"] = [*filter(None, ",".join(given["columns"]).split(","))]
+    if given.get("quiet"):
+        given["progress"] = False
+    if given.get("all"):
+        given |= dict.fromkeys(("limit", "per_company"))
+    known = {*names, *(spec.FILTERS_BY_NAME if "fields" in names else ())}
+    return {name: value for name, value in given.items() if name in known}
 
 
 def connected(options: argparse.Namespace) -> Client:
@@ -233,21 +242,24 @@ def connected(options: argparse.Namespace) -> Client:
     return of.connect(SANDBOX if options.sandbox else None, profile=options.profile)
 
 
+def read_table(options: argparse.Namespace) -> pd.DataFrame:
+    """Read the file of a command, with all cells as text."""
+    from outreach_frames.files.read import read_as_text  # noqa: PLC0415 - slow to import
+
+    return call(read_as_text, options)
+
+
 class _StoreOnce(argparse.Action):
     """Store an option's value, and reject the option if it is repeated."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's own signature
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
+        self, _parser: object, options: argparse.Namespace, values: object, name: str | None = None
     ) -> None:
-        given: frozenset[str] = getattr(namespace, "given", frozenset())
-        if option_string is not None and self.dest in given:
+        given: frozenset[str] = getattr(options, "given", frozenset())
+        if name is not None and self.dest in given:
             raise argparse.ArgumentError(self, "given twice; pass it once")
-        namespace.given = given | {self.dest}
-        setattr(namespace, self.dest, values)
+        options.given = given | {self.dest}
+        setattr(options, self.dest, values)
 
 
 class CommandParser(argparse.ArgumentParser):

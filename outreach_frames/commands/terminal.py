@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -11,12 +10,10 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
-from itertools import islice, product
-from typing import Any, Final, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Final, NoReturn, TextIO
 
 import pandas as pd
-import tabulate
 import wcwidth
 
 from outreach_frames import spec
@@ -29,7 +26,7 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailbox|mailboxes"
     "|chunk_size|clean|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
+    "|attrs|headcount|ignore|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
@@ -47,6 +44,7 @@ _PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
 _CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
 # Phrases of Python and their replacements.
 _PHRASES: Final = (
+    (r"; of\.keys\.\w+ repairs a column", ""),
     (r"^(max_requests=.*), or None for all\b", r"\1"),
     (r"\bNone for all\b", "limit=None"),
     (r"^leads=", "LEADS "),
@@ -59,7 +57,7 @@ _PHRASES: Final = (
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r", or as a date object\b", ""),
     (r" with set_daily_email_limit\(\)", " in the web app"),
-    (r"\b(the|this|that|every) call\b", r"\1 command"),
+    (r"\b(the|this|that|every|same) call\b", r"\1 command"),
     (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
         "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",
@@ -67,7 +65,6 @@ _PHRASES: Final = (
     (r"\bSee the people in \..*", "As files: --out FILE, and --accounts FILE for the companies."),
     (r"\bThe tables: \..*", "As files: --out FILE."),
     (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
-    (r"; of\.keys\.\w+ repairs a column", ""),
     (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),
     (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
     (r" of max_wait=\S+ remain\b", " of waiting remain"),
@@ -78,38 +75,22 @@ _PYTHON_ONLY: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Maximum widths of a text in a table, to try one after the other.
-_CELL_WIDTHS: Final = (40, 30, 24, 20, 16, 13)
+# Maximum width of a cell, and minimum widths of text with spaces and of single words.
+_MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
-_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
-
-
-@contextlib.contextmanager
-def escaping_unencodable(stream: Any) -> Iterator[None]:
-    """Print unencodable characters as Python escapes."""
-    if not isinstance(stream, io.TextIOWrapper):
-        yield
-        return
-    saved = stream.errors
-    stream.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            stream.reconfigure(errors=saved)
+SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
 
 
 @contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored, as under nohup."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    saved = {number: one for number, one in handlers.items() if one not in {signal.SIG_IGN, None}}
-    for number in saved:
-        signal.signal(number, _interrupt)
+    is_main = threading.current_thread() is threading.main_thread()
+    saved = {
+        number: signal.signal(number, _interrupt)
+        for number in _SIGNALS
+        if is_main and signal.getsignal(number) not in {signal.SIG_IGN, None}
+    }
     try:
         yield
     finally:
@@ -122,23 +103,19 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-@contextlib.contextmanager
-def discarding_unread_output() -> Iterator[None]:
-    """End without an error if the reader of the output has ended, as in ``| head -1``."""
+def flush_output() -> None:
+    """Write the output, or discard it if its reader has ended, as in ``| head -1``."""
     try:
-        try:
-            yield
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
+        _discard_output(sys.stdout)
 
 
-def _discard_output() -> None:
-    """Discard the remaining output, so that no later flush fails."""
+def _discard_output(stream: TextIO) -> None:
+    """Discard a stream's remaining output, so that no later flush fails."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
@@ -152,17 +129,18 @@ def print_text(text: str) -> None:
     try:
         print(printable(text, keep="\n"), flush=True)
     except OSError as error:
-        _discard_output()
+        _discard_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise OutreachError(f"The output cannot be written: {error}.") from error
 
 
-def print_if_open(text: str) -> None:
-    """Print a text; if the terminal is closed, discard this and all later output."""
+def print_if_open(text: str, stream: TextIO | None = None) -> None:
+    """Print a text; if the stream is closed, discard this and all later output."""
+    stream = sys.stdout if stream is None else stream
     try:
-        print(text, flush=True)
+        print(text, file=stream, flush=True)
     except OSError:
-        _discard_output()
+        _discard_output(stream)
 
 
 def fit_lines(text: str) -> str:
@@ -180,37 +158,50 @@ def fit_lines(text: str) -> str:
 
 
 def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
-    """Format the first columns that fit the terminal; long texts are cut, ids and numbers not."""
+    """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+    from tabulate import tabulate  # noqa: PLC0415 - only tables need it
+
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
-    columns: dict[str, list[str]] = {}
+    are_numbers = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
+    columns, limits = [], []
     for position, name in enumerate(map(str, shown.columns)):
-        cells = column_texts(shown.iloc[:, position]).texts.to_pylist()
-        columns[printable(name)] = [printable(text or "") for text in cells]
-    are_numbers = [pd.api.types.is_numeric_dtype(one) for one in shown.dtypes]
-    sides = ["right" if is_number else "left" for is_number in are_numbers]
-    names = zip(columns, are_numbers, strict=False)
-    whole = {name for name, is_number in names if is_number or re.search(r"(^|_)id$", name)}
-    for count, longest in product(range(len(columns), 0, -1), _CELL_WIDTHS):
-        table = {
-            name: cells if name in whole else [_cut(cell, longest) for cell in cells]
-            for name, cells in islice(columns.items(), count)
-        }
-        lines = tabulate.tabulate(
-            table, "keys", "plain", disable_numparse=True, colalign=sides[:count]
-        ).splitlines()
-        if max(map(wcwidth.width, lines)) <= _terminal_width():
-            break
-    if is_cut:
-        lines.insert(half + 1, "…")
-    return "\n".join(line.rstrip() for line in lines)
+        texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
+        cells = [printable(name), *(printable(text or "") for text in texts)]
+        if are_numbers[position] or name == "id" or name.endswith("_id"):
+            shortest = _MAX_CELL
+        else:
+            shortest = _MIN_PROSE if any(" " in cell for cell in cells) else _MIN_WORD
+        header, *widths = map(wcwidth.width, cells)
+        least = max(min(header, _MIN_PROSE), min(max(widths, default=0), shortest))
+        limits.append((least, min(max([header, *widths]), _MAX_CELL)))
+        columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
+    widths = _column_widths(limits)
+    clipped = [
+        [_clipped(cell, width) for cell in cells]
+        for cells, width in zip(columns, widths, strict=False)
+    ]
+    sides = ["right" if is_number else "left" for is_number in are_numbers[: len(widths)]]
+    rows = list(zip(*clipped, strict=True))
+    return tabulate(rows, tablefmt="plain", colalign=sides, disable_numparse=True)
 
 
-def _cut(text: str, width: int) -> str:
-    """Cut a text at a width; Chinese and Japanese letters count twice.
+def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
+    available = _terminal_width()
+    for count in range(len(limits), 1, -1):
+        for widest in range(_MAX_CELL, _MIN_PROSE - 1, -1):
+            widths = [max(least, min(most, widest)) for least, most in limits[:count]]
+            if sum(widths) + 2 * (count - 1) <= available:
+                return widths
+    return [min(most, available) for _, most in limits[:1]]
 
-    >>> _cut("陈雨欣", 5)
+
+def _clipped(text: str, width: int) -> str:
+    """Cut a text that is wider than a column.
+
+    >>> _clipped("陈雨欣", 5)
     '陈雨…'
     """
     return text if wcwidth.width(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
@@ -269,7 +260,7 @@ def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     shown = re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text, has_all=has_all))
     lines = []
     for line in shown.split("\n"):
-        first, *others = _SENTENCE_END.split(line)
+        first, *others = SENTENCE_END.split(line)
         kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
         lines.append(" ".join([first, *kept]))
     return "\n".join(lines)

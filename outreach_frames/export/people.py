@@ -64,14 +64,14 @@ def export_people(
     columns : list of str, optional
         As for `search_people`.
     limit : int or None
-        Maximum number of people to write; None writes all.
+        Maximum number of people to write; by default all.
     resume : bool
-        Resume an interrupted call with the same arguments; False starts over.
+        Resume an interrupted export with the same arguments; resume=False starts over.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
-        As for `search_people`: run one search per value of this filter, and add the value in a
-        column named after the filter.
+        A filter whose values are searched one by one. A column with the filter's name has the
+        value, as for `search_people`.
     attrs : bool
         Write the search's `.attrs`, such as its time and filters, to the Parquet metadata. Pass
         False for a file that you share: filters may hold your colleagues' emails

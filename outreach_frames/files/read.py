@@ -35,7 +35,8 @@ def read_prospects(
         A ``.csv`` file of at most 16,384 columns, an ``.xlsx`` or ``.xlsm`` workbook, a
         ``.parquet`` file, or a folder of ``.parquet`` files.
     sheet_name : str or int, optional
-        The name of a workbook's sheet, or its position from 0; by default, the first visible sheet.
+        The name of a workbook's sheet; by default, the first visible sheet. An int is a position
+        from 0.
     encoding : str, optional
         The encoding of a CSV file that is not UTF-8, such as "cp1252" (Excel's "CSV") or
         "utf-16" (Excel's "Unicode Text").

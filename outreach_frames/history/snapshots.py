@@ -71,7 +71,7 @@ def snapshot_people(
     date : str or date, optional
         The day, as YYYY-MM-DD or a date; by default today in this machine's time zone.
     split_by : str, optional
-        As for `export_people`.
+        A filter whose values are searched one by one. See `export_people`.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional

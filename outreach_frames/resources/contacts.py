@@ -52,7 +52,7 @@ def contacts(
     Parameters
     ----------
     ids : iterable of str, optional
-        Contact ids: a list or a column of a frame.
+        Ids of contacts. Pass a list or a column of a frame.
     emails : iterable of str, optional
         Email addresses. Each address takes one request, and its contact includes
         `recent_activity`. In both lists, missing or blank entries and placeholders such as "n/a"
