@@ -18,6 +18,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
+from outreach_frames.commands.terminal import message_in_shell_terms
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
@@ -79,7 +80,10 @@ def test_some_not_added_is_exit_code_4(
 ) -> None:
     """If some rows are not added the exit code is 4, and the output has the reason."""
     path = leads_file(tmp_path, "cli.three@brightforge.example", "n/a")
-    assert main(["add-leads", str(path), "--sequence", sequence]) == 4
+    with pytest.warns(OutreachWarning, match="Python session") as caught:
+        assert main(["add-leads", str(path), "--sequence", sequence]) == 4
+    assert "--journal FILE" in message_in_shell_terms(str(caught[0].message))
+    assert "session" not in message_in_shell_terms(str(caught[0].message))
     shown = capsys.readouterr().out
     assert "added" in shown
     assert "invalid" in shown

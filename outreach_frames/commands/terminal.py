@@ -57,6 +57,8 @@ _PHRASES: Final = (
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r", or as a date object\b", ""),
     (r" with set_daily_email_limit\(\)", " in the web app"),
+    (r"\bTo resume, correct the errors and repeat the call in this Python session\.",
+        "Correct the rows, and pass --journal FILE to record what is sent."),
     (r"\b(the|this|that|every|same) call\b", r"\1 command"),
     (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
         "run outreach-frames search --all --out FILE.xlsx"),
