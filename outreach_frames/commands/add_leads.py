@@ -141,6 +141,7 @@ ADD_LEADS: Final = Command(
             add_to_sequence,
             *_PASSED,
             leads_distribution={"help": ", ".join(spec.LEADS_DISTRIBUTIONS)},
+            mailboxes={"metavar": "MAILBOX"},
         ),
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
