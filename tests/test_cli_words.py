@@ -222,3 +222,10 @@ def test_advice_for_error_statuses_names_options(
 def test_advice_for_python_only_is_dropped(message: str, shown: str) -> None:
     """A later sentence that only applies to Python is dropped; the first one is kept."""
     assert message_in_shell_terms(message, has_all=False) == shown
+
+
+def test_options_show_what_a_list_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of an option for a list has the noun of one value."""
+    with pytest.raises(SystemExit):
+        main(["add-leads", "--help"])
+    assert "--mailboxes MAILBOX [MAILBOX ...]" in " ".join(capsys.readouterr().out.split())

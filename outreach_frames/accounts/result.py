@@ -281,7 +281,9 @@ def add_account_columns(
     """Append columns of the table of accounts to the people found at the accounts."""
     rows = people[ROW].astype("int64")
     added = {
-        prefixed(name, people.columns): column.iloc[rows].array for name, column in columns.items()
+        # An array of objects would lose its dtype.
+        prefixed(name, people.columns): column.iloc[rows].set_axis(people.index)
+        for name, column in columns.items()
     }
     return append_columns(people, pd.DataFrame(added, people.index)) if added else people
 

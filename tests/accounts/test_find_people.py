@@ -482,10 +482,9 @@ def test_columns_of_the_accounts_are_added_to_people() -> None:
             "domain": ["nobody.example", "two.example", "one.example"],
             "Owner": pd.Categorical(["x@o.example", "y@o.example", None]),
             "title": [1, 2, 3],
-            "account_row": ["a", "b", "c"],
+            "account_row": pd.Series(["a", "b", "c"], dtype=object),
         },
-        index=[5, 5, 5],
-    )
+    ).set_axis([5, 5, 5])
     options: dict[str, Any] = {"domain": "domain", "account_columns": list(accounts)[1:]}
     with scripted(world.reply) as service, connected(service):
         people = accounts.outreach.find_people(**options).people
@@ -502,6 +501,7 @@ def test_columns_of_the_accounts_are_added_to_people() -> None:
         *[[None, 3, "c"]] * 2,
     ]
     assert people["Owner"].dtype == accounts["Owner"].dtype
+    assert people["account_account_row"].dtype == accounts["account_row"].dtype == object
     pd.testing.assert_series_equal(none.dtypes, people.dtypes)
     assert list(few.people) == [
         *["Owner", "name", "title", "account_row", "account_rank", "account_title"]
