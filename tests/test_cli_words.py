@@ -228,4 +228,4 @@ def test_options_show_what_a_list_holds(capsys: pytest.CaptureFixture[str]) -> N
     """The help of an option for a list has the noun of one value."""
     with pytest.raises(SystemExit):
         main(["add-leads", "--help"])
-    assert "--mailboxes MAILBOX [MAILBOX ...]" in " ".join(capsys.readouterr().out.split())
+    assert "--mailboxes EMAIL [EMAIL ...]" in " ".join(capsys.readouterr().out.split())

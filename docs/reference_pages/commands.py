@@ -26,8 +26,8 @@ _EXIT_CODES: Final = {
         "Correct what the message names.",
     ),
     add_leads.EXIT_NOT_ALL_ADDED: (
-        "Only of ``add-leads``: some rows were not added. They were skipped, invalid, "
-        "rejected or unknown. All other rows are in the sequence.",
+        "Only of ``add-leads`` and ``approve``: some rows were not added. They were skipped, "
+        "invalid, rejected or unknown. All other rows are in the sequence.",
         "Read the command's output, or ``failed.csv`` and ``skipped.csv`` in "
         "``--results FOLDER``. :ref:`row-statuses` says what to do about each status. With the "
         "same ``--journal`` and corrected rows, the same command adds the remaining rows.",
