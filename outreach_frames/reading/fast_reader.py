@@ -1,18 +1,14 @@
-"""Read pages of people with Arrow's JSON reader.
-
-Arrow reads the whole page if every field is documented. Otherwise, Arrow reads the documented
-fields, and the lenient reader reads the undocumented fields.
-"""
+"""Read the documented fields of pages of people with Arrow's JSON reader."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
@@ -24,9 +20,8 @@ from outreach_frames.reading.lenient_reader import (
     RAW_SUFFIX,
     named_columns,
     parse_dates,
-    records_table,
 )
-from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
+from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, parse_json
 from outreach_frames.tables.schema import wire_schema, wire_type
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -49,22 +44,7 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 _OPENING_BIT: Final = 2  # the bit is set in { and [ but not in } and ]
 
 
-def _documented_type(field: spec.Field) -> pa.DataType:
-    """Return a field's Arrow type, without member arrays of undocumented element type."""
-    if field.members:
-        documented = [m for m in field.members if m.type != "array" or m.items is not None]
-        struct = pa.struct(
-            [pa.field(member.name, _documented_type(member)) for member in documented]
-        )
-        return pa.list_(struct) if field.type == "array" else struct
-    return wire_type(field)
-
-
-# These options skip undocumented fields, which the lenient reader reads.
-_LENIENT: Final = arrow_json.ParseOptions(
-    explicit_schema=pa.schema([pa.field(field.name, _documented_type(field)) for field in _RESULT]),
-    unexpected_field_behavior="ignore",
-)
+Path = tuple[str, ...]  # the names that lead to a person's field
 
 
 class PageHead(NamedTuple):
@@ -144,16 +124,6 @@ def count_people(body: bytes) -> int:
         return 0  # the reader will raise an error that has the reason
 
 
-def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> list[PeoplePage]:
-    """Read all bodies as one page if every field is documented, else as one page per body."""
-    # Raises ValueError or ArrowTypeError if only the lenient reader can read the bodies.
-    bodies = [to_one_line(body) for body in bodies]
-    try:
-        return [_read_documented(bodies, use_threads=use_threads)]
-    except pa.ArrowInvalid:
-        return _read_mixed(bodies, use_threads=use_threads)
-
-
 def page_head(document: dict[str, Any]) -> PageHead:
     """Return the head of a parsed response."""
     return PageHead(
@@ -184,10 +154,14 @@ def present_members(pagination: dict[str, Any]) -> dict[str, Any]:
     return dict(islice(present, MAX_UNDOCUMENTED_COLUMNS))
 
 
-def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
-    """Read one-line bodies whose fields are all documented."""
+def read_documented(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
+    """Read bodies as one page; raise ValueError or ArrowTypeError for undocumented content."""
+    bodies = [to_one_line(body) for body in bodies]
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
-    people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
+    if document.column(spec.PAGINATION_KEY).null_count:
+        raise LossyParseError
+    people = _flatten_people(document, bodies)
+    check_exact(people)
     heads = [
         PageHead(
             rows,
@@ -202,40 +176,40 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
             strict=True,
         )
     ]
-    return PeoplePage(people, heads)
+    return PeoplePage(convert_dates(people), heads)
 
 
-def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
-    """Read one-line bodies: documented fields with Arrow, undocumented fields with Python."""
+def read_except(
+    bodies: Sequence[bytes], left_out: Set[Path], *, use_threads: bool = False
+) -> pa.Table:
+    """Read the documented columns of one-line bodies, with dates as text, except some fields."""
     if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
-    document = _read_documents(bodies, _LENIENT, use_threads=use_threads)
-    people = _flatten_people(_extract_people(document, bodies))
-    check_exact(people)
-    pages: list[PeoplePage] = []
-    begin = 0
-    # Read bodies one by one, so that the column order does not depend on the grouping of pages.
-    for body in bodies:
-        response = orjson.loads(body)
-        head = page_head(response)
-        if not is_exact([head.pagination, head.errors]):
-            raise LossyParseError
-        part = people.slice(begin, head.rows)
-        begin += head.rows
-        parsed = dict(zip(part.column_names, part.columns, strict=True))
-        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, parsed=parsed)
-        pages.append(PeoplePage(table, [head]))
-    return pages
+    options = _lenient_options(frozenset(left_out))
+    return _flatten_people(_read_documents(bodies, options, use_threads=use_threads), bodies)
 
 
-def _extract_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
-    """Return the people of the parsed bodies, one row per person."""
-    if document.num_rows != len(bodies):
-        raise LossyParseError
-    results = document.column(spec.RESULTS_KEY)
-    if results.null_count or document.column(spec.PAGINATION_KEY).null_count:
-        raise LossyParseError
-    return pa.chunked_array([chunk.flatten() for chunk in results.chunks])
+@lru_cache
+def _lenient_options(left_out: frozenset[Path]) -> arrow_json.ParseOptions:
+    """Return options that skip some documented fields and all undocumented fields."""
+    people = pa.list_(_struct_except(spec.PERSON, left_out))
+    schema = pa.schema([pa.field(spec.RESULTS_KEY, people)])
+    return arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+
+
+def _struct_except(
+    fields: Sequence[spec.Field], left_out: Set[Path], path: Path = ()
+) -> pa.StructType:
+    members = []
+    for field in fields:
+        place = (*path, field.name)
+        if field.type == "object" and field.members:
+            kind = _struct_except(field.members, left_out, place)
+        else:
+            kind = wire_type(field)
+        if place not in left_out:
+            members.append(pa.field(field.name, kind))
+    return pa.struct(members)
 
 
 def to_one_line(body: bytes) -> bytes:
@@ -279,8 +253,12 @@ def _read_documents(
     )
 
 
-def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
-    """Flatten people to the interface's column names; with `_LENIENT`, some columns are absent."""
+def _flatten_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.Table:
+    """Flatten the people of the parsed bodies to the interface's column names."""
+    results = document.column(spec.RESULTS_KEY)
+    if document.num_rows != len(bodies) or results.null_count:
+        raise LossyParseError
+    persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
     people = pa.Table.from_struct_array(persons)
     for _ in range(_PEOPLE_DEPTH - 1):
         people = people.flatten()
@@ -302,17 +280,13 @@ def check_exact(people: pa.Table) -> None:
         raise LossyParseError
 
 
-def _convert_dates(people: pa.Table) -> pa.Table:
+def convert_dates(people: pa.Table) -> pa.Table:
     """Parse the date columns; unreadable dates go to `_raw` columns at the end."""
-    check_exact(people)
+    columns = dict(zip(people.column_names, people.columns, strict=True))
     raws: list[tuple[str, pa.Array]] = []
-    for position, (name, field) in enumerate(PEOPLE_COLUMNS.items()):
-        if field.format == "date":
-            dates, raw = parse_dates(people.column(position), field)
-            people = people.set_column(position, name, dates)
+    for name, text in zip(people.column_names, people.columns, strict=True):
+        if PEOPLE_COLUMNS[name].format == "date":
+            columns[name], raw = parse_dates(text, PEOPLE_COLUMNS[name])
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))
-    if not raws:
-        return people
-    columns = dict(zip(people.column_names, people.columns, strict=True))
     return pa.table(named_columns(columns, raws))

@@ -127,7 +127,7 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     """
     schema = tables[0].schema
     if set(schema.names) <= _DOCUMENTED and all(table.schema.equals(schema) for table in tables):
-        return pa.concat_tables(tables)
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     undocumented = _undocumented_names(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
     excess = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])

@@ -57,11 +57,12 @@ def records_table(
     fields: tuple[spec.Field, ...],
     *,
     drop: frozenset[str] = frozenset(),
-    parsed: Mapping[str, pa.ChunkedArray] | None = None,
+    parsed: Mapping[str, pa.ChunkedArray | None] | None = None,
 ) -> pa.Table:
     """Flatten parsed records: documented columns in order, then undocumented fields."""
-    # `drop`: names of top-level fields. `parsed`: columns that Arrow has read, with dates as text.
-    # With `parsed`, raise LossyParseError if a number may have been rounded.
+    # `drop`: names of top-level fields. `parsed`: columns that another reader has read; the result
+    # has only those that are given, as text, to parse dates. With `parsed`, raise LossyParseError
+    # if a number may have been rounded.
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
         for record in records
@@ -95,8 +96,8 @@ def parse_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array |
 
 
 def named_columns(
-    known: Mapping[str, pa.Array], extras: Iterable[tuple[str, pa.Array]]
-) -> dict[str, pa.Array]:
+    known: Mapping[str, pa.Array | None], extras: Iterable[tuple[str, pa.Array]]
+) -> dict[str, pa.Array | None]:
     """Append extra columns to the known columns; add a number to duplicate names."""
     columns = dict(known)
     for name, array in extras:
@@ -109,11 +110,11 @@ class _Columns:
     """The columns found so far."""
 
     drop: frozenset[str]  # names of top-level fields
-    parsed: Mapping[str, pa.ChunkedArray]  # columns that Arrow has read
+    parsed: Mapping[str, pa.ChunkedArray | None]  # columns that another reader has read
     limit: int  # maximum number of undocumented columns
     overflow: list[dict[str, Any]]  # each row's fields beyond that limit
-    python_values: list[Any] = field(default_factory=list)  # values that Arrow has not read
-    documented: dict[str, pa.Array] = field(default_factory=dict)
+    python_values: list[Any] = field(default_factory=list)  # values that no other reader has read
+    documented: dict[str, pa.Array | None] = field(default_factory=dict)
     undocumented: list[tuple[str, pa.Array]] = field(default_factory=list)
     raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # values that do not fit
 
@@ -127,7 +128,8 @@ def _flatten(
     if any(found.overflow):
         texts = [json_text(values) if values else None for values in found.overflow]
         found.undocumented.append((FURTHER_FIELDS, pa.array(texts, pa.string())))
-    columns = named_columns(found.documented, [*found.undocumented, *found.raws])
+    named = named_columns(found.documented, [*found.undocumented, *found.raws])
+    columns = {name: column for name, column in named.items() if column is not None}
     if not columns:
         return pa.table({"": pa.nulls(len(rows))}).select([])
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))
@@ -157,31 +159,14 @@ def _flatten_object(
 
 def _documented_column(
     parents: Sequence[Mapping[str, Any] | None], member: spec.Field, name: str, found: _Columns
-) -> tuple[pa.Array, pa.Array | None]:
+) -> tuple[pa.Array | None, pa.Array | None]:
     """Return a documented field's column, and the raw text of values that do not fit its type."""
-    parsed = found.parsed.get(name)
-    if parsed is None or _has_undocumented_members(parents, member):
-        values = _members(parents, member.name)
-        found.python_values.append(values)
-        return _typed_column(values, member)
-    is_date = pa.types.is_string(parsed.type) and column_type(member) != parsed.type
-    return parse_dates(parsed, member) if is_date else (parsed, None)
-
-
-def _has_undocumented_members(
-    parents: Sequence[Mapping[str, Any] | None], lists: spec.Field
-) -> bool:
-    """Return whether the field's lists have objects with undocumented members."""
-    documented = {member.name for member in lists.members}
-    return (
-        lists.type == "array"
-        and lists.items == "object"
-        and any(
-            element and not documented.issuperset(element)
-            for cell in _members(parents, lists.name)
-            for element in cell or ()
-        )
-    )
+    if name in found.parsed:
+        text = found.parsed[name]
+        return (None, None) if text is None else parse_dates(text, member)
+    values = _members(parents, member.name)
+    found.python_values.append(values)
+    return _typed_column(values, member)
 
 
 def _flatten_undocumented(

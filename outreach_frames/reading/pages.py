@@ -1,14 +1,15 @@
 """Read pages of people from responses of people search; no I/O.
 
 Arrow's JSON reader parses pages with the interface's types. If Arrow's reader fails or could change
-a value, the slower `lenient_reader` parses the page, with the same columns, types and values.
+a value, the slower `lenient_reader` parses the page, with the same columns, types and values, and
+later pages with the same undocumented fields are read by the `learned_reader`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -16,10 +17,11 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import (
     BOM,
+    Path,
     PeoplePage,
     check_size,
     page_head,
-    read_fast,
+    read_documented,
 )
 from outreach_frames.reading.flatten import concat_people
 from outreach_frames.reading.lenient_reader import records_table
@@ -27,6 +29,11 @@ from outreach_frames.tables.json_values import parse_json
 
 _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
+_MAX_LEARNED: Final = 100
+
+# What this process has learned from unusual pages, for all threads. It changes the speed only.
+_learned: frozenset[Path] = frozenset()  # paths of fields that Arrow cannot read
+_expects_learned = False  # whether the last page had any of these fields
 
 
 # In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
@@ -49,10 +56,9 @@ def read_people_page(body: bytes) -> PeoplePage:
 def read_people_pages(
     bodies: Sequence[bytes], *, use_threads: bool = True, columns: Sequence[str] | None = None
 ) -> list[PeoplePage]:
-    """Read responses in order; join consecutive pages without undocumented fields.
+    """Read responses in order; join consecutive pages if possible.
 
-    `columns` limits the documented columns that are read. Pages with undocumented fields are read
-    whole.
+    `columns` limits the documented columns that are read, except of unusual pages.
 
     >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
     >>> [page.people.num_rows for page in read_people_pages([body, body])]
@@ -62,17 +68,8 @@ def read_people_pages(
     for group in _groups(bodies):
         for body in group:
             check_size(body)
-        if columns is not None:
-            with suppress(ValueError):
-                pages += _read_some_columns(group, columns)
-                continue
-        # Do not read again in an `except` block, which would keep the failed read in memory.
-        with suppress(ValueError, pa.ArrowTypeError):
-            if len(group) > 1:
-                pages += read_fast(group, use_threads=use_threads)
-                continue
-        pages += map(_read_alone, group)
-    return [as_one_page([page]) for page in pages]
+        pages += _read_group(group, columns, use_threads=use_threads)
+    return pages
 
 
 def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
@@ -82,6 +79,8 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     >>> as_one_page([page, page]).people.num_rows
     2
     """
+    if len(pages) == 1:
+        return pages[0]
     people = concat_people([page.people for page in pages])
     return PeoplePage(people, [head for page in pages for head in page.heads])
 
@@ -100,19 +99,47 @@ def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield group
 
 
-def _read_some_columns(bodies: Sequence[bytes], columns: Sequence[str]) -> list[PeoplePage]:
-    """Read some columns of pages without undocumented fields."""
-    from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
+def _read_group(
+    bodies: Sequence[bytes], columns: Sequence[str] | None, *, use_threads: bool
+) -> list[PeoplePage]:
+    """Read bodies as one page in the fastest way, else one by one."""
+    global _expects_learned
+    for learned in dict.fromkeys([_learned] if _expects_learned else [frozenset(), _learned]):
+        # Do not read again in an `except` block, which would keep the failed read in memory.
+        with suppress(ValueError, pa.ArrowTypeError):
+            pages, _expects_learned = _read_fast(bodies, learned, columns, use_threads=use_threads)
+            return pages
+    if len(bodies) == 1:
+        return [_read_leniently(bodies[0])]
+    return [page for body in bodies for page in _read_group([body], columns, use_threads=False)]
 
-    return [read_columns(bodies, columns, must_be_documented=True)]
+
+def _read_fast(
+    bodies: Sequence[bytes],
+    learned: frozenset[Path],
+    columns: Sequence[str] | None,
+    *,
+    use_threads: bool,
+) -> tuple[list[PeoplePage], bool]:
+    """Read bodies, and return whether any has a learned field."""
+    if columns is None and not learned:
+        page = read_documented(bodies, use_threads=use_threads)
+        return [PeoplePage(concat_people([page.people]), page.heads)], False
+    from outreach_frames.reading import learned_reader  # noqa: PLC0415 - imports msgspec
+
+    return learned_reader.read_learned(bodies, learned, columns, use_threads=use_threads)
 
 
-def _read_alone(body: bytes) -> PeoplePage:
-    """Read one body, which may have undocumented fields."""
-    with suppress(ValueError, pa.ArrowTypeError):
-        (page,) = read_fast([body])
-        return page
-    return _read_leniently(body)
+def _learn(response: Mapping[str, Any]) -> None:
+    """Learn the fields of a parsed response that Arrow cannot read, for all threads."""
+    from outreach_frames.reading import learned_reader  # noqa: PLC0415 - imports msgspec
+
+    global _learned  # noqa: PLW0603 - replaced as a whole, which needs no lock
+    found = frozenset(learned_reader.unread_paths(response))
+    if len(_learned | found) <= _MAX_LEARNED:
+        _learned |= found
+    elif len(found) <= _MAX_LEARNED:
+        _learned = found
 
 
 def _read_leniently(body: bytes) -> PeoplePage:
@@ -132,7 +159,8 @@ def _read_leniently(body: bytes) -> PeoplePage:
         raise _invalid(body, f"lacks the list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"lacks the object `{spec.PAGINATION_KEY}`")
-    return PeoplePage(records_table(people, spec.PERSON), [page_head(result)])
+    _learn(result)
+    return PeoplePage(concat_people([records_table(people, spec.PERSON)]), [page_head(result)])
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:

@@ -23,7 +23,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import PEOPLE_COLUMNS, PageHead, PeoplePage
-from outreach_frames.reading.pages import read_people_page
+from outreach_frames.reading.pages import read_people_pages
 from outreach_frames.tables.schema import empty_table
 
 # JSON never starts with a null byte.
@@ -113,8 +113,6 @@ def unpack_page(content: bytes, columns: Sequence[str] | None = None) -> PeopleP
 
 
 def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePage | None:
-    from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
-
     try:
         some, size = _RESPONSE_SIZES.unpack_from(content)
         begin = _RESPONSE_SIZES.size + some
@@ -125,11 +123,8 @@ def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePag
         body = pa.decompress(packed, size, codec=_RESPONSE_CODEC, asbytes=True)
     except _DAMAGED:
         return None
-    if columns is not None:
-        with suppress(ValueError):
-            return read_columns([body], columns)
     with suppress(InvalidResponseError):
-        return read_people_page(body)
+        return read_people_pages([body], columns=columns)[0]
     return None
 
 

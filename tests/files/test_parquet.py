@@ -50,6 +50,16 @@ def test_pandas_reads_our_parquet_by_itself(tmp_path):
     pd.testing.assert_frame_equal(read_prospects(path), frame)
 
 
+def test_pandas_own_parquet_can_be_read(tmp_path):
+    """A file with lists that pandas wrote is read by read_prospects, or by pandas as Arrow."""
+    frame = prospects(2)
+    path = tmp_path / "people.parquet"
+    frame.to_parquet(path)
+    pd.testing.assert_frame_equal(read_prospects(path), frame, check_dtype=False)
+    found = pd.read_parquet(path, dtype_backend="pyarrow")["experiences"]
+    assert found.tolist() == frame["experiences"].tolist()
+
+
 def test_parquet_is_compressed_with_zstd(tmp_path):
     """The Parquet file uses zstd, and list columns have a list type."""
     write_parquet(prospects(2), tmp_path / "x.parquet")

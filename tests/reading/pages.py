@@ -8,8 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.reading.fast_reader import BOM
 from outreach_frames.reading.flatten import concat_people
+from outreach_frames.reading.learned_reader import read_learned, unread_paths
 from outreach_frames.reading.lenient_reader import records_table
+from outreach_frames.tables.json_values import parse_json
 
 
 def body(*persons: Any, **more: Any) -> bytes:
@@ -20,3 +23,25 @@ def body(*persons: Any, **more: Any) -> bytes:
 def read_leniently(persons: list[Any]) -> pa.Table:
     """Read parsed people with the lenient reader only, with the columns in a page's order."""
     return concat_people([records_table(persons, spec.PERSON)])
+
+
+def read_with_names(sent: bytes) -> pa.Table:
+    """Read a page with its undocumented fields learned; raise ValueError if that fails."""
+    learned = frozenset(unread_paths(parse_json(sent.removeprefix(BOM).decode())))
+    (page,), _ = read_learned([sent], learned)
+    return page.people
+
+
+def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | None:
+    """Read a page with plain Python objects, based only on the interface document."""
+    try:
+        result = parse_json(sent.removeprefix(BOM).decode())
+        people, pagination = result[spec.RESULTS_KEY], result[spec.PAGINATION_KEY]
+        errors = result.get(spec.ERRORS_KEY)
+        if not isinstance(people, list):
+            return None
+        present = {name: value for name, value in pagination.items() if value is not None}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    listed = errors if isinstance(errors, list) else [] if errors is None else [errors]
+    return read_leniently(people), present, listed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -85,3 +87,49 @@ def _fitting_or_not(field: spec.Field) -> st.SearchStrategy[Any]:
     if field.type == "object":
         return fitting(field) | objects(field.members, _fitting_or_not) | UNKNOWN_VALUES
     return fitting(field) | UNKNOWN_VALUES
+
+
+# Names that an undocumented field may have anywhere: plain, documented elsewhere, hard to learn.
+ANY_NAMES = UNKNOWN_NAMES | st.sampled_from(
+    [
+        *("score", "a-b", "id", "name", "locations", "company_name", "learned_0", "_x", "__init__"),
+        *("results", 'say "x"', "a\\b", "tab\t", "\x00", "é", "n" * 101),
+    ]
+)
+# Numbers that a fast parser rounds or rejects.
+_HARD_NUMBERS = st.sampled_from([2**53 + 1, 2**63, 2**70, 1e22, 12.0, -0.0, 5e-324, float("nan")])
+
+
+@st.composite
+def objects_at_every_level(draw: st.DrawFn, fields: tuple[spec.Field, ...]) -> dict[str, Any]:
+    """Draw an object in which objects at every level may have undocumented or unusual members."""
+    found = draw(objects(fields, _unusual_at_every_level))
+    further = st.dictionaries(ANY_NAMES, UNKNOWN_VALUES | _HARD_NUMBERS, max_size=2)
+    # In some order, so that undocumented members are not always last.
+    members = list((found | draw(st.just({}) | further)).items())
+    return dict(draw(st.permutations(members)))
+
+
+def _unusual_at_every_level(field: spec.Field) -> st.SearchStrategy[Any]:
+    if field.type == "object" and field.members:
+        usual = objects_at_every_level(field.members)
+    elif field.members:
+        usual = st.lists(objects_at_every_level(field.members), max_size=2)
+    else:
+        return st.one_of(fitting(field), fitting(field), UNKNOWN_VALUES | _HARD_NUMBERS)
+    return st.one_of(usual, usual, usual, st.none(), UNKNOWN_VALUES)
+
+
+@st.composite
+def responses_at_every_level(draw: st.DrawFn) -> bytes:
+    """Draw a response of people search that is unusual at any level, with any escapes."""
+    people = draw(st.lists(st.none() | objects_at_every_level(spec.PERSON), max_size=3))
+    further = draw(st.just({}) | st.dictionaries(ANY_NAMES, UNKNOWN_VALUES, max_size=2))
+    paging = draw(st.dictionaries(ANY_NAMES, UNKNOWN_VALUES | _HARD_NUMBERS, max_size=2))
+    response = further | {"results": people, "_pagination": paging}
+    if draw(st.booleans()):
+        response["_errors"] = draw(UNKNOWN_VALUES)
+    text = json.dumps(response, ensure_ascii=draw(st.booleans()))
+    if draw(st.booleans()):
+        text = re.sub(r'"([a-z])(?=\w*": )', lambda name: f'"\\u{ord(name[1]):04x}', text)
+    return text.encode("utf-8", "surrogatepass")

@@ -14,7 +14,6 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.fast_reader import read_fast
 from outreach_frames.reading.flatten import people_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
@@ -25,6 +24,7 @@ from outreach_frames.reading.pages import as_one_page, read_people_page, read_pe
 from outreach_frames.tables.json_values import LossyParseError, parse_json
 from tests import forked
 from tests.benchmarks.pages import people_pages
+from tests.reading.pages import read_with_names
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted
@@ -69,7 +69,7 @@ def test_both_readers_agree_on_wide_people(number: float) -> None:
     persons = [WIDE | {"last": number}, {"other": {"x": number}}]
     slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
     try:
-        assert read_fast([body(*persons)])[0].people.equals(slow)
+        assert read_with_names(body(*persons)).equals(slow)
     except LossyParseError:
         assert number == 2**64
 
@@ -135,7 +135,7 @@ def test_an_object_with_a_long_name_is_not_flattened(place: str) -> None:
     assert further(frame) == {prefix + long: {"a": 1, "b": {"d": 2.5}}}
     assert frame.loc[0, f"{prefix}{'n' * 90}_a"] == 1
     slow = records_table([person], spec.PERSON)
-    assert read_fast([body(person)])[0].people.equals(slow)
+    assert read_people_page(body(person)).people.equals(slow)
 
 
 def test_sparse_records_make_no_huge_table() -> None:
