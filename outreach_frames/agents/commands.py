@@ -8,7 +8,6 @@ import sys
 import textwrap
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -23,12 +22,7 @@ from outreach_frames.commands.options import (
     connected,
     option,
 )
-from outreach_frames.commands.terminal import (
-    fit_lines,
-    print_result,
-    print_text,
-    signals_as_ctrl_c,
-)
+from outreach_frames.commands.terminal import fit_lines, print_result, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -42,13 +36,12 @@ _MAX_LEAD_LENGTH: Final = 2000
 
 
 def _run_mcp(options: argparse.Namespace) -> None:
-    if find_spec("mcp") is None:
+    try:
+        from outreach_frames.agents.server import serve  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
         raise ConfigurationError(
-            "mcp needs the library mcp, which is not installed. Install it: "
-            'pip install "outreach-frames[mcp]"'
-        )
-    from outreach_frames.agents.server import serve  # noqa: PLC0415 - an optional extra
-
+            f'mcp needs the library mcp ({error}). Install it: pip install "outreach-frames[mcp]"'
+        ) from error
     folder = Folder(options.folder)
     with connected(options) as client:
         serve(client, folder, options.rows)
@@ -73,31 +66,36 @@ def _run_approve(options: argparse.Namespace) -> int:
                 "--profile NAME, or plan again. Nothing was sent."
             )
         prepared = plan.prepare(contents, client)
-        every = of.sequences(refresh=True).set_index("id")
-        if prepared.sequence_id not in every.index:
+        every = of.sequences(refresh=True)
+        found = every[every["id"] == plan.sequence_id]
+        if found.empty:
             raise InvalidInputError(
-                f"The account has no sequence {quoted(prepared.sequence_id)}. Nothing was sent."
+                f"The account has no sequence {quoted(plan.sequence_id)}. Nothing was sent."
             )
-        name, status = every.loc[prepared.sequence_id, ["name", "status"]]
+        name, status = found[["name", "status"]].iloc[0]
         name = " ".join(printable(name).split()) if isinstance(name, str) else ""
-        name = name or prepared.sequence_id
+        name = name or plan.sequence_id
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
         if journal.exists():
             print_text("An earlier approval of this plan has sent leads:")
             print_result(prepared.submit(journal=journal, dry_run=True))
-        _show(plan, prepared, f"{name}, {status}")
-        if " ".join(input("To send, type the sequence's name: ").split()) != name:
+        sequence = Fact("Sequence", f"{name}, {status} ({plan.sequence_id})")
+        _show(plan, prepared, [Fact("Service", client.base_url), sequence])
+        typed = ""
+        with suppress(EOFError):
+            typed = input("To send, type the sequence's name: ")
+        if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         report = prepared.submit(journal=journal)
+        print_result(report)
         if options.results is not None:
             report.to_csv(options.results)
-        print_result(report)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
 
 
-def _show(plan: Plan, prepared: SubmissionPlan, sequence: str) -> None:
+def _show(plan: Plan, prepared: SubmissionPlan, target: list[Fact]) -> None:
     """Print the first leads as they are sent, and facts about all leads."""
     for lead in prepared.leads(prepared.positions[:_LEADS_SHOWN]):
         text = shorten(json.dumps(lead, ensure_ascii=False), _MAX_LEAD_LENGTH)
@@ -107,12 +105,7 @@ def _show(plan: Plan, prepared: SubmissionPlan, sequence: str) -> None:
     data = plan.arguments.get("data")
     columns = data if isinstance(data, dict) else {}
     fields = [f"{one} from {quoted(columns.get(one, one))}" for one in prepared.checked.data]
-    facts = [
-        Fact("Service", str(prepared.client and prepared.client.base_url)),
-        Fact("Sequence", f"{sequence} ({prepared.sequence_id})"),
-        Fact("Data", ", ".join(fields) or "none"),
-        *plan_facts(prepared)[1:],
-    ]
+    facts = [*target, Fact("Data", ", ".join(fields) or "none"), *plan_facts(prepared)[1:]]
     headline = f"{leads:,} of {rows} of {plan.file} will be sent; the first leads are above."
     print_text(fit_lines(as_text(Card(headline, facts))))
 
