@@ -51,7 +51,9 @@ class Folder:
     def new_name(self, name: str | None, stem: str) -> str:
         """Return the name of a new table; without a name, one that parallel calls do not get."""
         if name is None:
-            names = (f"{stem}-{number}.parquet" for number in self._numbers)
+            # Parquet columns cannot hold the examples of filters, which have several types.
+            ending = "csv" if stem == "filters" else "parquet"
+            names = (f"{stem}-{number}.{ending}" for number in self._numbers)
             return next(one for one in names if not os.path.lexists(self.path / one))
         check_suffix(name, (".parquet", ".csv"), "tables")
         self._check_new(name)
