@@ -66,7 +66,8 @@ def plan_leads(
     )
     plan = msgspec.structs.replace(plan, digest=_digest(plan))
     name = f"plan-{plan.digest[:12]}.json"
-    folder.create(name, lambda path: path.write_bytes(msgspec.json.encode(plan)))
+    content = msgspec.json.format(msgspec.json.encode(plan))
+    folder.create(name, lambda path: path.write_bytes(content))
     return {"plan": name, "sequence": plan.sequence, "counts": plan.counts}
 
 

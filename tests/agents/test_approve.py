@@ -215,7 +215,7 @@ def assert_refused(account: Account, plan: Path) -> None:
 def test_approve_refuses_an_edited_plan(account: Account) -> None:
     """In a terminal, an edited plan is refused with the reason."""
     plan = account.plan()
-    plan.write_bytes(plan.read_bytes().replace(b'"leads":5', b'"leads":6'))
+    plan.write_bytes(plan.read_bytes().replace(b'"leads": 5', b'"leads": 6'))
     assert "was edited" in account.refusal(plan)
 
 
@@ -294,10 +294,11 @@ def test_a_forged_plan_is_shown_as_it_is_sent(account: Account) -> None:
 def test_hostile_leads_cannot_forge_facts(account: Account) -> None:
     """Text of leads is on marked lines, without control characters, and facts come last."""
     fake = "x" * 70 + " \x1b[1A Sequence  Other, active\r\n  Sequence  Other"
-    frame = pd.DataFrame({"email": ["a@x.example"], "note": [fake * 9]})
+    frame = pd.DataFrame({"email": ["a@x.example"], "note": [fake * 6]})
     frame.to_parquet(account.folder / "hostile.parquet")
     plan = account.plan("hostile.parquet", data=["note"])
     shown = account.refusal(plan, "Other")
+    assert "Sequence  Other, active" in shown
     assert "\x1b" not in shown
     assert [
         line for line in shown.splitlines() if "Sequence  " in line and line[0] not in "*|"
