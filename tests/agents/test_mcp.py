@@ -127,13 +127,12 @@ def test_errors_are_those_of_the_package(agent: Agent) -> None:
     assert "Did you mean 'person_titles'?" in agent.error("search_people", person_title=["x"])
     assert "takes a list of text" in agent.error("search_people", person_titles="x")
     assert "unexpected keyword argument 'nmae'" in agent.error("sequences", nmae="x")
-    assert "whole number" in agent.error(
-        "sending_capacity", mailboxes="accounts.csv", leads="a.csv"
-    )
+    mailboxes = agent.reply("mailboxes")["file"]
+    assert "whole number" in agent.error("sending_capacity", mailboxes=mailboxes, leads="a.csv")
     assert "no tool 'send_leads'" in agent.error("send_leads", file="x")
     assert "no tool 'contacts'" in agent.error("contacts", client="x")
     assert "no tool 'plan_leads'" in agent.error("plan_leads", file="x", earlier_keys=[])
-    assert "sequence_id" in agent.error("plan_leads", file="accounts.csv")
+    assert "sequence_id" in agent.error("plan_leads", file=mailboxes)
 
 
 def test_the_person_decides_how_many_rows_are_shown(env: dict[str, str], tmp_path: Path) -> None:
