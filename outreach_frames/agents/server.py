@@ -103,7 +103,9 @@ class Agent(NamedTuple):
         parameters = signature(TOOLS[name]).parameters
         for one in given.keys() & parameters.keys():
             for word, read in _READERS.items():
-                if word in parameters[one].annotation and not isinstance(given[one], dict | None):
+                if word in parameters[one].annotation and not isinstance(
+                    given[one], dict | int | None
+                ):
                     given[one] = parse(self.folder.read(given[one]), read)
         first = [given.pop("accounts")] if "accounts" in parameters else []
         client = {"client": self.client} if "client" in parameters else {}
