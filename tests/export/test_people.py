@@ -273,7 +273,8 @@ def test_a_failed_export_resumes(
         service.requests.clear()
         mended.set()
         of.export_people(path, page_size=10)
-        assert pages_asked(service) == list(range(kept // 10 + 1, 22))
+        # A request of the failed run may arrive late.
+        assert set(pages_asked(service)) == set(range(kept // 10 + 1, 22))
         expected = of.search_people(limit=None, page_size=10)
     pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
     assert names_in(tmp_path) == names_of(name)
