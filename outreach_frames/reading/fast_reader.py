@@ -124,21 +124,12 @@ def count_people(body: bytes) -> int:
         return 0  # the reader will raise an error that has the reason
 
 
-def page_head(document: dict[str, Any]) -> PageHead:
-    """Return the head of a parsed response."""
-    return PageHead(
-        len(document[spec.RESULTS_KEY]),
-        present_members(document[spec.PAGINATION_KEY]),
-        list_of_errors(document.get(spec.ERRORS_KEY)),
-    )
-
-
-def parse_head(rows: int, pagination: bytes, errors: bytes) -> PageHead:
-    """Parse the head of a response; raise ValueError unless the pagination is an object."""
-    parsed = parse_json(pagination.decode())
-    if not isinstance(parsed, dict):
+def page_head(rows: int, pagination: Any, errors: Any) -> PageHead:
+    """Build the head of a page; raise ValueError unless the pagination is an object."""
+    if not isinstance(pagination, dict):
         raise LossyParseError
-    return PageHead(rows, present_members(parsed), list_of_errors(parse_json(errors.decode())))
+    present = ((key, value) for key, value in pagination.items() if value is not None)
+    return PageHead(rows, dict(islice(present, MAX_UNDOCUMENTED_COLUMNS)), list_of_errors(errors))
 
 
 def list_of_errors(errors: Any) -> list[Any]:
@@ -148,26 +139,14 @@ def list_of_errors(errors: Any) -> list[Any]:
     return errors if isinstance(errors, list) else [errors]
 
 
-def present_members(pagination: dict[str, Any]) -> dict[str, Any]:
-    """Return the first 1,000 members of `_pagination` that are not null."""
-    present = ((key, value) for key, value in pagination.items() if value is not None)
-    return dict(islice(present, MAX_UNDOCUMENTED_COLUMNS))
-
-
 def read_documented(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
     """Read bodies as one page; raise ValueError or ArrowTypeError for undocumented content."""
     bodies = [to_one_line(body) for body in bodies]
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
-    if document.column(spec.PAGINATION_KEY).null_count:
-        raise LossyParseError
     people = _flatten_people(document, bodies)
     check_exact(people)
     heads = [
-        PageHead(
-            rows,
-            present_members(pagination),
-            list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY]) if errors else [],
-        )
+        page_head(rows, pagination, parse_json(body.decode())[spec.ERRORS_KEY] if errors else None)
         for body, rows, pagination, errors in zip(
             bodies,
             pc.list_value_length(document.column(spec.RESULTS_KEY)).to_pylist(),

@@ -23,13 +23,13 @@ from outreach_frames.reading.fast_reader import (
     PeoplePage,
     check_exact,
     convert_dates,
-    parse_head,
+    page_head,
     read_except,
     to_one_line,
 )
 from outreach_frames.reading.flatten import concat_people
 from outreach_frames.reading.lenient_reader import records_table
-from outreach_frames.tables.json_values import LossyParseError
+from outreach_frames.tables.json_values import LossyParseError, parse_json
 from outreach_frames.tables.schema import wire_type
 
 _PATHS: Final = {"_".join(path): path for path, _ in spec.leaves(spec.PERSON)}
@@ -133,7 +133,10 @@ def _check(
     heads = []
     for line in lines:
         page = decoder.decode(line)
-        heads.append(parse_head(len(page.results), bytes(page.pagination), bytes(page.errors)))
+        pagination, errors = (
+            parse_json(bytes(raw).decode()) for raw in (page.pagination, page.errors)
+        )
+        heads.append(page_head(len(page.results), pagination, errors))
         _add_values(page.results, values)
     return heads, values
 
@@ -241,17 +244,18 @@ def _value_type(field: spec.Field) -> Any:
 @lru_cache(_CACHED_DECODERS)
 def _learned_decoder(learned: frozenset[Path]) -> msgspec.json.Decoder[Any]:
     """Return a decoder of pages that returns dicts with only the learned fields."""
-    person = _learned_type(spec.PERSON, learned - {()})
-    return msgspec.json.Decoder(_typed_dict({spec.RESULTS_KEY: list[person | None]}))  # type: ignore[valid-type]
+    people = {spec.RESULTS_KEY: list[_learned_type(learned - {()}) | None]}  # type: ignore[misc]
+    return msgspec.json.Decoder(_typed_dict(people))
 
 
-def _learned_type(fields: Sequence[spec.Field], learned: Collection[Path], path: Path = ()) -> Any:
-    members: dict[str, Any] = {place[-1]: Any for place in learned if place[:-1] == path}
-    for field in fields:
-        place = (*path, field.name)
-        if any(place == other[: len(place)] and place != other for other in learned):
-            members[field.name] = _learned_type(field.members, learned, place) | None
-    return _typed_dict(members)
+def _learned_type(paths: Iterable[Path]) -> Any:
+    """Return the type of an object with members at the ends of these paths."""
+    members: dict[str, list[Path]] = {}
+    for name, *rest in paths:
+        members.setdefault(name, []).append(tuple(rest))
+    return _typed_dict(
+        {name: Any if () in ends else _learned_type(ends) | None for name, ends in members.items()}
+    )
 
 
 def _typed_dict(members: Mapping[str, Any]) -> Any:

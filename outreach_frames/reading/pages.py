@@ -160,7 +160,8 @@ def _read_leniently(body: bytes) -> PeoplePage:
     if not isinstance(pagination, dict):
         raise _invalid(body, f"lacks the object `{spec.PAGINATION_KEY}`")
     _learn(result)
-    return PeoplePage(concat_people([records_table(people, spec.PERSON)]), [page_head(result)])
+    head = page_head(len(people), pagination, result.get(spec.ERRORS_KEY))
+    return PeoplePage(concat_people([records_table(people, spec.PERSON)]), [head])
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:
