@@ -132,24 +132,14 @@ def _check(
     }
     heads = []
     for line in lines:
-        page = decoder.decode(line)
-        pagination, errors = (
-            parse_json(bytes(raw).decode()) for raw in (page.pagination, page.errors)
-        )
-        heads.append(page_head(len(page.results), pagination, errors))
-        _add_values(page.results, values)
+        people, *further = msgspec.structs.astuple(decoder.decode(line))
+        heads.append(page_head(len(people), *(parse_json(bytes(raw).decode()) for raw in further)))
+        for name in values:
+            members = people
+            for member in _PATHS[name]:
+                members = [getattr(parent, member, None) for parent in members]
+            values[name] += members
     return heads, values
-
-
-def _add_values(people: list[Any], values: Mapping[str, list[Any]]) -> None:
-    """Append each person's values to the lists of the columns."""
-    found: dict[Path, list[Any]] = {(): people}
-    for name in values:
-        for depth, member in enumerate(_PATHS[name]):
-            parents, path = _PATHS[name][:depth], _PATHS[name][: depth + 1]
-            if path not in found:
-                found[path] = [getattr(parent, member, None) for parent in found[parents]]
-        values[name] += found[_PATHS[name]]
 
 
 def _column(values: list[Any], name: str) -> pa.Array:
@@ -191,10 +181,9 @@ def _strict_decoder(columns: frozenset[str], learned: frozenset[Path]) -> msgspe
         "Page",
         [
             (spec.RESULTS_KEY, list[person | None]),  # type: ignore[valid-type]
-            ("pagination", msgspec.Raw),
-            ("errors", msgspec.Raw, msgspec.Raw(b"null")),
+            (spec.PAGINATION_KEY, msgspec.Raw),
+            (spec.ERRORS_KEY, msgspec.Raw, msgspec.Raw(b"null")),
         ],
-        rename={"pagination": spec.PAGINATION_KEY, "errors": spec.ERRORS_KEY},
     )
     return msgspec.json.Decoder(page)
 
