@@ -134,11 +134,13 @@ def _check(
     for line in lines:
         people, *further = msgspec.structs.astuple(decoder.decode(line))
         heads.append(page_head(len(people), *(parse_json(bytes(raw).decode()) for raw in further)))
+        found: dict[Path, list[Any]] = {(): people}
         for name in values:
-            members = people
-            for member in _PATHS[name]:
-                members = [getattr(parent, member, None) for parent in members]
-            values[name] += members
+            for depth, member in enumerate(_PATHS[name]):
+                parents, path = _PATHS[name][:depth], _PATHS[name][: depth + 1]
+                if path not in found:
+                    found[path] = [getattr(parent, member, None) for parent in found[parents]]
+            values[name] += found[_PATHS[name]]
     return heads, values
 
 
