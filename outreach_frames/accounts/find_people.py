@@ -44,14 +44,14 @@ from outreach_frames.resources.people import (
     without_added,
 )
 from outreach_frames.resources.people_filters import FindPeopleFilters
-from outreach_frames.resources.search import report_unknown_values
+from outreach_frames.resources.search import report_dropped_values, report_unknown_values
 from outreach_frames.resources.search_arguments import (
     check_columns,
     check_filters,
     check_limit,
+    check_split_by,
     shows_filters,
 )
-from outreach_frames.resources.split_search import check_split_by, report_dropped_values
 
 
 @shows_filters(FindPeopleFilters)

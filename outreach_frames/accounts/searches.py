@@ -15,7 +15,7 @@ from outreach_frames.accounts.agenda import PAGE, Company
 from outreach_frames.client.client import Client
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
-from outreach_frames.resources.search import Search
+from outreach_frames.resources.search_pages import SearchPages
 
 # End a search with a wrong total after this many consecutive pages without new people.
 _MAX_PAGES_WITHOUT_NEW: Final = 3
@@ -42,8 +42,8 @@ class CompanySearch:
         accounts = [company.account for company in self.companies]
         values = [value for account in accounts for value in account.search_values]
         filters = {**self.filters, accounts[0].kind.filter: values}
-        search = Search(client, filters, None, self.size, refresh, columns=self.columns)
-        return search.read_pages([number])
+        pages = SearchPages(client, filters, self.size, not refresh, columns=self.columns)
+        return pages.read([number])
 
     def add(self, page: PeoplePage) -> None:
         """Add the next page to the results."""

@@ -26,7 +26,6 @@ from outreach_frames.resources.search_arguments import (
     check_page_size,
     shows_filters,
 )
-from outreach_frames.resources.split_search import SplittableSearch
 
 
 @shows_filters()
@@ -119,7 +118,7 @@ def export_people(
     """
     kind = format_of(path)
     chosen = check_columns(columns, [split_by])
-    whole = Search(
+    search = Search(
         resolve(client),
         check_filters(filters, fields, export_people),
         limit=check_limit(limit),
@@ -127,10 +126,10 @@ def export_people(
         refresh=refresh,
         store=False,
         columns=without_added(chosen, [split_by]),
+        split_by=split_by,
     )
-    search = SplittableSearch(whole, split_by)
     target = _resolved(expanded(path))
-    with Checkpoint(target, _identity(whole, kind, split_by, chosen), resume=resume) as parts:
+    with Checkpoint(target, _identity(search, kind, chosen), resume=resume) as parts:
         if parts.state is not None:
             with parts.explained():
                 search.resume(parts.state)
@@ -163,9 +162,7 @@ def _resolved(path: Path) -> Path:
     return target
 
 
-def _identity(
-    search: Search, kind: Format, split_by: str | None, columns: Sequence[str] | None
-) -> dict[str, object]:
+def _identity(search: Search, kind: Format, columns: Sequence[str] | None) -> dict[str, object]:
     """Return the settings that must be equal to resume an export; the token may differ."""
     identity: dict[str, object] = {
         "format": kind.name,
@@ -176,11 +173,11 @@ def _identity(
         "limit": search.limit,
         "page_size": search.size,
     }
-    further = {"split_by": split_by, "columns": columns}
+    further = {"split_by": search.split_by, "columns": columns}
     return identity | {name: value for name, value in further.items() if value is not None}
 
 
-def _read(search: SplittableSearch, parts: Checkpoint, progress: bool | None) -> None:
+def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to the end, and store each part."""
     search.errors = list(parts.errors)
     search.sightings_of = parts.sightings

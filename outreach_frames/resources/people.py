@@ -42,7 +42,6 @@ from outreach_frames.resources.search_arguments import (
     remember_values,
     shows_filters,
 )
-from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
 _COLUMNS: Final = spec.columns(spec.PERSON)
@@ -154,15 +153,15 @@ def search_people(
     check_one_of("headcount", headcount, HEADCOUNTS)
     chosen = check_columns(columns, [split_by])
     check_headcount(headcount, chosen)
-    whole = Search(
+    search = Search(
         resolve(client),
         check_filters(filters, fields, search_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
         columns=without_added(chosen, [split_by]),
+        split_by=split_by,
     )
-    search = SplittableSearch(whole, split_by)
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
 
         def show(rows: int) -> None:
@@ -173,7 +172,7 @@ def search_people(
 
 
 def read_frame(
-    search: SplittableSearch,
+    search: Search,
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     show: Callable[[int], None],

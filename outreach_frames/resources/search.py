@@ -1,52 +1,39 @@
-"""Read one people search page by page, without duplicates, and from the cache if possible."""
+"""Search people page by page, without duplicates, optionally once per value of a filter."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, TypeGuard
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.client.response import OversizedResponseError
 from outreach_frames.common.parallel import ordered_map
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
-from outreach_frames.errors import InvalidResponseError, OutreachError
-from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
+from outreach_frames.errors import OutreachError
+from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
-from outreach_frames.reading.pages import as_one_page, read_people_pages
-from outreach_frames.resources.paging import moment, now
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.resources.paging import now, report_errors, report_repeats
 from outreach_frames.resources.search_arguments import (
-    PAGE,
-    PAGE_SIZE,
+    check_split_by,
     has_free_text,
     unknown_values,
 )
-from outreach_frames.resources.stored_search import StoredSearch
+from outreach_frames.resources.search_pages import DOCUMENTED, SearchPages
 
-S = TypeVar("S")
-T = TypeVar("T")
-
-# Workers read pages in parallel, so further threads would only slow the workers down.
-read_in_worker: Final = partial(read_people_pages, use_threads=False)
-
-_DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 # End a search after this number of pages without new people: the service's totals are wrong.
-_MAX_USELESS_PAGES = 3
-# Number of pages to convert together, which takes less time per page.
-_PAGES_AT_ONCE = 6
-_STORED_PAGES_AT_ONCE = 12
+_MAX_USELESS_PAGES: Final = 3
 # Maximum number of filter values to check for misspelling, with one request each.
-_MAX_COUNTED_VALUES = 5
-# Usual maximum of JSON objects per person; if a page has more, count people before parsing.
-_USUAL_OBJECTS = 60
+_MAX_COUNTED_VALUES: Final = 5
 
 # Results of checks for misspelling, and earlier warnings, by account, filter and value.
 matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
@@ -55,7 +42,7 @@ named_before: Final[set[tuple[str, str, str]]] = set()
 
 @dataclass
 class SearchProgress:
-    """The progress of a search in plain values, from which another process can resume."""
+    """The progress of one search in plain values, from which another process can resume."""
 
     page: int = 0  # the last page read
     pages: int | None = None  # number of pages, reported by the service
@@ -64,6 +51,22 @@ class SearchProgress:
     rows: int = 0  # number of people returned to the caller
     repeats: int = 0  # number of duplicates within the search
     useless: int = 0  # number of last pages in a row without new people
+
+    def update_totals(self, page: PeoplePage) -> None:
+        """Note the numbers of people and pages that the service reports."""
+        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
+        self.total = total if _is_count(total) else self.total
+        self.pages = pages if _is_count(pages) else self.pages
+
+    def last_page(self, size: int, limit: int | None) -> int:
+        """Estimate the last page to request."""
+        last = max(self.pages or 0, self.page)
+        if self.total is not None:
+            # A service may return fewer people per page than requested.
+            last = max(last, self.page + -(-(self.total - self.received) // size))
+        elif self.pages is None:
+            last = self.page + 1
+        return last if limit is None else min(last, self.page + -(-(limit - self.rows) // size))
 
 
 class Sighting(Enum):
@@ -101,260 +104,230 @@ def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
 
 @dataclass
 class Search:
-    """One people search and its state."""
+    """A people search, read as a whole or once per value of the filter `split_by`."""
 
     client: Client
     filters: dict[str, Any]
     limit: int | None
     page_size: int | None
     refresh: bool
-    store: bool = True  # whether to cache the pages
-    sightings: Sightings = field(default_factory=lambda: sightings_in({}))
-    so_far: SearchProgress = field(default_factory=SearchProgress)
-    errors: list[Any] = field(default_factory=list)
     columns: Sequence[str] | None = None  # columns to return, in order; all by default
+    split_by: str | None = None
+    store: bool = True  # whether to cache the pages
+    # Returns, by the position of a value, a function that classifies its people.
+    sightings_of: Callable[[int], Sightings] = field(
+        default_factory=lambda: partial(sightings_in, {})
+    )
+    errors: list[Any] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
-    _stored: StoredSearch = field(init=False)
-    _last_stored: int = field(default=0, init=False)
-    _columns_read: tuple[str, ...] | None = field(default=None, init=False)
+    total: int | None = None  # number of matching people, reported by the service
+    index: int = field(default=0, init=False)  # position of the value that is being read
+    values: tuple[Any, ...] = field(default=(None,), init=False)  # of `split_by`, as given
+    _rows_by_value: list[int] = field(init=False)  # without duplicates
+    _repeats: int = field(default=0, init=False)
+    _progress: SearchProgress = field(default_factory=SearchProgress, init=False)
+    _fetched_at: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        read = None
-        # Documented columns can be read alone; undocumented columns need the whole page.
-        if self.columns is not None and _DOCUMENTED.issuperset(self.columns):
-            read = tuple(dict.fromkeys([*self.columns, "id"]))
-        self._columns_read = read
-        can_read = not self.refresh
-        self._stored = StoredSearch(self.client, self._request, can_read, self.store, read)
-
-    @property
-    def total(self) -> int | None:
-        """The number of matching people that the service reported."""
-        return self.so_far.total
+        if self.split_by is not None:
+            name = check_split_by(self.filters, self.split_by)
+            self.values = tuple(dict.fromkeys(self.filters[name]))
+        self._rows_by_value = [0] * len(self.values)
 
     @property
     def size(self) -> int:
         """The number of people per request."""
+        return self.pages.size
+
+    @property
+    def pages(self) -> SearchPages:
+        """The pages of the whole search."""
+        return self._pages_of({}, self.limit)
+
+    def _pages_of(self, value: Mapping[str, Any], limit: int | None) -> SearchPages:
         largest = spec.MAX_SEARCH_PAGE_SIZE
-        return self.page_size or min(largest, self.limit or largest)
-
-    def read_pages(self, numbers: Sequence[int]) -> PeoplePage:
-        """Read several pages of the search as one."""
-        _, page, error = self._read_run(numbers)
-        if error is not None:
-            raise error
-        return page
-
-    def _parse(self, bodies: Sequence[bytes]) -> list[PeoplePage]:
-        """Parse responses; raise OversizedResponseError if they have too many people."""
-        for body in bodies:
-            # If a response may have too many people, count them before parsing 262 columns.
-            if may_exceed(body, _USUAL_OBJECTS * self.size):
-                self._check_count(count_people(body))
-        pages = read_in_worker(bodies, columns=self._columns_read)
-        self._check_count(sum(page.people.num_rows for page in pages), len(bodies))
-        return pages
-
-    def _check_count(self, people: int, pages: int = 1) -> None:
-        if people > self.size * pages:
-            raise OversizedResponseError(
-                f"The service returned {people:,} people where {self.size * pages} were requested."
-            )
-
-    def _request(self, number: int) -> dict[str, Any]:
-        return {**self.filters, PAGE: number, PAGE_SIZE: self.size}
-
-    def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
-        body = self._request(number)
-        # Do not store the response: the cache of a search stores tables.
-        return self.client.read(
-            spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
+        size = self.page_size or min(largest, limit or largest)
+        filters = {**self.filters, **value}
+        return SearchPages(
+            self.client, filters, size, not self.refresh, self.store, columns=self.columns
         )
 
     def count(self) -> int | None:
         """Return the number of matching people, or None if the service reports none."""
-        page = self.read_pages([1])
+        page = self.pages.read([1])
         self.errors.extend(page.errors)
         total = page.pagination.get("total")
         return total if _is_count(total) else None
 
     @property
-    def fetched_at(self) -> str:
-        """The time when the service returned the first page; before that, the current time."""
-        unix = self._stored.fetched_unix
-        return now() if unix is None else moment(unix)
+    def rows(self) -> int:
+        """The number of people read."""
+        return sum(self._rows_by_value)
 
-    def tables(self) -> Generator[pa.Table]:
-        """Yield tables of people in order, without duplicates; update `so_far` before each."""
+    @property
+    def expected(self) -> int | None:
+        """The number of people that will be read, or None if it is unknown."""
+        return min((n for n in (self.limit, self.total) if n is not None), default=None)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The `.attrs` of the frame."""
+        attrs = {
+            "filters": self.filters,
+            "limit": self.limit,
+            "total": self.total,
+            # The time when the service returned the earliest page.
+            "fetched_at": min(self._fetched_at, default=now()),
+            "errors": self.errors,
+        }
+        return attrs if self.split_by is None else attrs | {"split_by": self.split_by}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The progress of the search in plain values, for checkpoints."""
+        return {
+            "progress": asdict(self._progress),
+            "search": self.index,
+            "taken": list(self._rows_by_value),
+            "whole": self.total,
+            "whole_repeats": self._repeats,
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Resume a search from a stored state."""
+        self.index, self.total = state["search"], state["whole"]
+        self._rows_by_value, self._repeats = list(state["taken"]), state["whole_repeats"]
+        self._progress = SearchProgress(**state["progress"])
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield new people value by value, up to the limit; update the progress before each."""
+        if self.split_by is not None and self.total is None:
+            size = spec.MIN_SEARCH_PAGE_SIZE
+            counting = replace(self, limit=1, page_size=size, split_by=None, errors=[])
+            self.total = counting.count()
+        for index in range(self.index, len(self.values)):
+            if index > self.index:
+                self.index, self._progress = index, SearchProgress()
+            if self.limit is not None and self.rows >= self.limit:
+                return
+            yield from self._tables_of_value()
+
+    def _tables_of_value(self) -> Iterator[pa.Table]:
+        so_far = self._progress
+        limit = None if self.limit is None else self.limit - (self.rows - so_far.rows)
+        value = {} if self.split_by is None else {self.split_by: [self.values[self.index]]}
+        pages = self._pages_of(value, limit)
+        accept = partial(self._accept, sightings=self.sightings_of(self.index), limit=limit)
+
+        def last_page(page: PeoplePage) -> int:
+            found = SearchProgress()
+            found.update_totals(page)
+            return found.last_page(pages.size, limit)
+
         try:
-            yield from self._tables()
+            if not so_far.page:
+                yield accept([1], pages.first(last_page))
+            while self._is_useful and (last := so_far.last_page(pages.size, limit)) > so_far.page:
+                runs = pages.runs(so_far.page + 1, last)
+                read = ordered_map(pages.read_run, runs, workers=self.client.workers)
+                with closing(read):
+                    for run, page, error in read:
+                        yield accept(run, page)
+                        if error is not None:
+                            raise error
+                        if not self._is_useful:
+                            break
         except OutreachError as error:
-            so_far = self.so_far
             if so_far.page:
-                where = f"page {so_far.page + 1:,} of {self._last_page():,}"
+                where = f"page {so_far.page + 1:,} of {so_far.last_page(pages.size, limit):,}"
                 people = plural(so_far.rows, "person was", "people were")
                 error.args = (f"{error} The error occurred on {where}, after {people} read.",)
             raise
-
-    def _tables(self) -> Iterator[pa.Table]:
-        so_far = self.so_far
-        if not so_far.page:
-            yield self._accept([1], self._first_page())
-        while so_far.useless < _MAX_USELESS_PAGES and (last := self._last_page()) > so_far.page:
-            runs = self._page_runs(so_far.page + 1, last)
-            pages = ordered_map(self._read_run, runs, workers=self.client.workers)
-            with closing(pages):
-                for run, page, error in pages:
-                    yield self._accept(run, page)
-                    if error is not None:
-                        raise error
-                    if self._is_exhausted:
-                        break
-
-    def _first_page(self) -> PeoplePage:
-        """Read the first page, from the cache if the cached search is unchanged."""
-        page = self._stored.pages([1]).get(1)
-        if page is not None:
-            self._update_totals(page)
-            if self._is_unchanged():
-                return page
-        self.so_far.total = self.so_far.pages = None
-        self._stored.can_read = False
-        return self.read_pages([1])
-
-    def _is_unchanged(self) -> bool:
-        """Return whether all needed pages are stored, or the last stored page has not changed."""
-        needed = self._last_page()
-        last = self._stored.last_page(needed)
-        self._last_stored = last
-        if last == needed:
-            return True
-        before = self._stored.pages([last]).get(last)
-        after, error = self._fetch_pages([last])
-        # Ignore an error here: the search raises the error later, when it needs the page.
-        return error is not None or (before is not None and _has_same_people(before, after[0]))
+        self._fetched_at.append(pages.fetched_at)
 
     @property
-    def _is_exhausted(self) -> bool:
-        return self.so_far.useless >= _MAX_USELESS_PAGES
+    def _is_useful(self) -> bool:
+        return self._progress.useless < _MAX_USELESS_PAGES
 
-    def _accept(self, run: Sequence[int], page: PeoplePage) -> pa.Table:
+    def _accept(
+        self, run: Sequence[int], page: PeoplePage, *, sightings: Sightings, limit: int | None
+    ) -> pa.Table:
         """Add a run of pages to the progress, and return the new people up to the limit."""
-        self._update_totals(page)
-        so_far = self.so_far
+        so_far, table = self._progress, page.people
+        so_far.update_totals(page)
         self.errors.extend(page.errors)
-        so_far.received += page.people.num_rows
-        sightings = self.sightings(page.people.column("id").to_pylist())
-        so_far.repeats += sightings.count(Sighting.AGAIN)
-        has_news = len(sightings) > sightings.count(Sighting.AGAIN)
-        table = page.people
+        so_far.received += table.num_rows
+        seen = sightings(table.column("id").to_pylist())
+        repeats = seen.count(Sighting.AGAIN)
         if self.columns is not None:
-            names = (name for name in table.column_names if name not in _DOCUMENTED)
+            names = (name for name in table.column_names if name not in DOCUMENTED)
             self.others.update(dict.fromkeys(names))
             table = select_columns(table, self.columns)
-        if sightings.count(Sighting.NEW) < len(sightings):
-            table = table.filter(pa.array([one is Sighting.NEW for one in sightings], pa.bool_()))
-        if self.limit is not None:
-            table = table.slice(0, min(self.limit - so_far.rows, table.num_rows))
-        so_far.rows += table.num_rows
+        if seen.count(Sighting.NEW) < len(seen):
+            table = table.filter(pa.array([one is Sighting.NEW for one in seen], pa.bool_()))
+        if limit is not None:
+            table = table.slice(0, min(limit - so_far.rows, table.num_rows))
         so_far.page = run[-1]
-        so_far.useless = 0 if has_news else so_far.useless + len(run)
+        so_far.useless = 0 if len(seen) > repeats else so_far.useless + len(run)
+        so_far.repeats += repeats
+        so_far.rows += table.num_rows
+        self._repeats += repeats
+        self._rows_by_value[self.index] = so_far.rows
+        if self.split_by is None:
+            self.total = so_far.total
         return table
 
-    def _update_totals(self, page: PeoplePage) -> None:
-        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
-        self.so_far.total = total if _is_count(total) else self.so_far.total
-        self.so_far.pages = pages if _is_count(pages) else self.so_far.pages
+    def add_split_column(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Append a column with the filter value that found each person."""
+        if self.split_by is None:
+            return frame
+        codes = np.repeat(np.arange(len(self.values)), self._rows_by_value)[: len(frame)]
+        dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
+        names = {self.split_by: unique_name(self.split_by, frame.columns)}
+        values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
+        return frame.rename(columns=names).assign(**{self.split_by: values})
 
-    def _page_runs(self, first: int, last: int) -> Iterator[range]:
-        """Split pages into growing runs, so that wrong totals cause few useless requests."""
-        while first <= last:
-            if first <= self._last_stored:
-                length, end = _STORED_PAGES_AT_ONCE, min(last, self._last_stored)
-            else:
-                length, end = min(max(1, first // self.client.workers), _PAGES_AT_ONCE), last
-            run = range(first, min(first + length - 1, end) + 1)
-            yield run
-            first = run.stop
+    def report(self, rows: int, *, in_frame: bool = True) -> None:
+        """Warn of duplicates, errors, unknown filter values and missing people."""
+        report_repeats(self._repeats, "people")
+        report_errors(self.errors, in_frame=in_frame)
+        report_dropped_values(self.columns, self.others)
+        is_empty = not rows and not self.total
+        report_unknown_values(self.client, self.filters, is_empty=is_empty)
+        if self.total is None or rows >= self.total:
+            return
+        if self.limit is not None and rows >= self.limit:
+            warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
+        elif self.split_by is not None or self._progress.received < self.total:
+            warn(self._missing_message(rows, self.total))
 
-    def _read_run(
-        self, run: Sequence[int]
-    ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
-        """Read pages until an error; return their numbers, the joined page and any error."""
-        stored = self._stored.pages(run)
-        missing = [number for number in run if number not in stored]
-        fetched, error = self._fetch_pages(missing) if missing else ([], None)
-        if fetched:
-            self._stored.add(missing, (single for page in fetched for single in page.split()))
-            # Free the large responses, which are no longer needed.
-            fetched = [page.without_bodies() for page in fetched]
-            if not stored:
-                page = as_one_page(fetched)
-                return run[: len(page.heads)], page, error
-        singles = (single for page in fetched for single in page.split())
-        stored.update(zip(missing, singles, strict=False))
-        read = list(itertools.takewhile(stored.__contains__, run))
-        if error is not None and not read:
-            raise error
-        page = as_one_page([stored[number] for number in read])
-        # Copy the columns, because a column of a stored page keeps the whole page in memory.
-        return read, PeoplePage(page.people.combine_chunks(), page.heads), error
-
-    def _fetch_pages(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
-        """Fetch pages until an error, and parse them together if possible."""
-
-        def parse(body: bytes) -> PeoplePage:
-            (page,) = self._parse([body])
-            return page
-
-        fetch = partial(self._fetch, parse=parse)
-        if len(numbers) == 1:
-            return _until_error(fetch, numbers)
-        bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
-        if not bodies:
-            return [], error
-        try:
-            return self._parse(bodies), error
-        except InvalidResponseError:
-            pass
-
-        def parse_or_fetch(fetched: tuple[int, bytes]) -> PeoplePage:
-            # Fetch an invalid page again through the client, which retries invalid responses.
-            number, body = fetched
-            try:
-                return parse(body)
-            except InvalidResponseError:
-                return fetch(number)
-
-        pages, broken = _until_error(parse_or_fetch, zip(numbers, bodies, strict=False))
-        return pages, broken or error
-
-    def _last_page(self) -> int:
-        """Estimate the last page to request."""
-        so_far = self.so_far
-        number = so_far.page
-        last = max(so_far.pages or 0, number)
-        if so_far.total is not None:
-            # A service may return fewer people per page than requested.
-            last = max(last, number + -(-(so_far.total - so_far.received) // self.size))
-        elif so_far.pages is None:
-            last = number + 1
-        if self.limit is None:
-            return last
-        return min(last, number + -(-(self.limit - so_far.rows) // self.size))
+    def _missing_message(self, rows: int, total: int) -> str:
+        people = plural(total, "person", "people")
+        if self.split_by is None:
+            return (
+                f"The service counts {people} but returned {rows:,}. If its data changed between "
+                "pages, pass refresh=True to read again. If it limits the results of one search, "
+                "pass split_by= with company_sizes, person_locations or person_seniorities to run "
+                "smaller searches."
+            )
+        missing = total - rows
+        return (
+            f"The service counts {people} for all values of {self.split_by} together, but the "
+            f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
+            "missing. If the service's data changed between pages, pass refresh=True to read "
+            "again. If it limits the results of one search, split by a filter with more values."
+        )
 
 
-def _until_error(
-    read: Callable[[S], T], items: Iterable[S]
-) -> tuple[list[T], OutreachError | None]:
-    """Return the results of `read` before the first error, and the error, if any."""
-    found: list[T] = []
-    for item in items:
-        try:
-            found.append(read(item))
-        except OutreachError as error:
-            return found, error
-    return found, None
+def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:
+    """Warn of chosen columns with values of the wrong type, if the `_raw` column is not chosen."""
+    raws = {f"{name}{RAW_SUFFIX}" for name in columns or ()}.difference(columns or ())
+    if dropped := sorted(raws.intersection(found)):
+        names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
+        warn(
+            f"Values of the wrong type are missing in {names}. Add "
+            f"{', '.join(map(quoted, dropped))} to columns= to get these values as text."
+        )
 
 
 def report_unknown_values(
@@ -409,13 +382,6 @@ def report_unknown_values(
         words.append("Call of.filters() to list the filters and their known values.")
     if words:
         warn(" ".join(words))
-
-
-def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
-    """Return whether two pages have the same people and total."""
-    return one.people.column("id").equals(other.people.column("id")) and (
-        one.pagination.get("total") == other.pagination.get("total")
-    )
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -354,3 +354,19 @@ def canonical_uuid(text: str) -> str | None:
     except ValueError:
         return None
     return canonical if text.lower() == canonical else None
+
+
+def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
+    """Return the filter's name; raise InvalidInputError if it cannot split a search."""
+    lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
+    if split_by not in lists:
+        close = suggestion(str(split_by), lists)
+        raise InvalidInputError(
+            f"split_by={split_by!r} is not a filter that takes a list of values to include.{close} "
+            "Call of.filters() to list all filters."
+        )
+    if split_by not in filters:
+        raise InvalidInputError(
+            f"split_by={split_by!r} needs values to split by. Pass {split_by}=[...] too."
+        )
+    return str(split_by)

@@ -23,7 +23,6 @@ from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit
-from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
 from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
@@ -52,7 +51,7 @@ _SHOWN_COLUMNS = {
 class _Found(NamedTuple):
     """The result of a search; after an error, `frame` has the people before the error."""
 
-    search: SplittableSearch
+    search: Search
     frame: pd.DataFrame | None
     suggestions: dict[str, list[str]]
     error: OutreachError | None
@@ -187,9 +186,7 @@ class PeopleSearch(Panel):
         if self.busy:
             return
         client = self._client()
-        search = SplittableSearch(
-            Search(client, self.filters, self.limit, page_size=None, refresh=False)
-        )
+        search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
         self._start("Reading people", partial(self._fetch, search), self._show_found)
 
     def cancel(self) -> None:
@@ -287,7 +284,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _fetch(self, search: SplittableSearch) -> _Found:
+    def _fetch(self, search: Search) -> _Found:
         rows = 0
 
         def show(read: int) -> None:

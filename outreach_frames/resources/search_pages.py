@@ -1,0 +1,259 @@
+"""Read the pages of one people search, from the cache or the service."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from outreach_frames import spec
+from outreach_frames.client.client import LIFETIMES, Client
+from outreach_frames.client.response import OversizedResponseError
+from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
+from outreach_frames.reading.pages import as_one_page, read_people_pages
+from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
+from outreach_frames.resources.paging import moment, now
+from outreach_frames.resources.search_arguments import PAGE, PAGE_SIZE
+
+if TYPE_CHECKING:
+    from outreach_frames.client.cache import ResponseCache
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]
+DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
+# Number of pages to convert together, which takes less time per page.
+_PAGES_AT_ONCE: Final = 6
+_STORED_PAGES_AT_ONCE: Final = 12
+# Usual maximum of JSON objects per person; if a page has more, count people before parsing.
+_USUAL_OBJECTS: Final = 60
+
+
+@dataclass
+class SearchPages:
+    """The pages of one search.
+
+    All cached pages of a search expire together, an hour after the first page was fetched. Cached
+    pages with another expiry belong to an earlier search and are ignored.
+    """
+
+    client: Client
+    filters: Mapping[str, Any]
+    size: int  # people per page
+    can_read: bool  # from the cache
+    can_write: bool = True
+    columns: Sequence[str] | None = None  # columns that the caller needs; all by default
+    _last_stored: int = field(default=0, init=False)
+    _expires_unix: float | None = field(default=None, init=False)
+    _keys: dict[int, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            # Documented columns can be read alone; undocumented columns need the whole page.
+            is_documented = DOCUMENTED.issuperset(self.columns)
+            self.columns = [*dict.fromkeys([*self.columns, "id"])] if is_documented else None
+        is_open = self.client.cache is not None and self.client.cache.is_open
+        self.can_read &= is_open
+        self.can_write &= is_open
+
+    @property
+    def fetched_at(self) -> str:
+        """The time when the service returned the first page; before that, the current time."""
+        return now() if self._expires_unix is None else moment(self._expires_unix - _LIFETIME)
+
+    def first(self, last_page: Callable[[PeoplePage], int]) -> PeoplePage:
+        """Read the first page, from the cache if the cached search is unchanged.
+
+        `last_page` returns the number of the last page that the caller needs.
+        """
+        page = self._stored([1]).get(1)
+        if page is not None and self._is_unchanged(last_page(page)):
+            return page
+        self.can_read = False
+        return self.read([1])
+
+    def read(self, numbers: Sequence[int]) -> PeoplePage:
+        """Read several pages as one."""
+        _, page, error = self.read_run(numbers)
+        if error is not None:
+            raise error
+        return page
+
+    def runs(self, first: int, last: int) -> Iterator[range]:
+        """Split pages into growing runs, so that wrong totals cause few useless requests."""
+        while first <= last:
+            if first <= self._last_stored:
+                length, end = _STORED_PAGES_AT_ONCE, min(last, self._last_stored)
+            else:
+                length, end = min(max(1, first // self.client.workers), _PAGES_AT_ONCE), last
+            run = range(first, min(first + length - 1, end) + 1)
+            yield run
+            first = run.stop
+
+    def read_run(
+        self, run: Sequence[int]
+    ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
+        """Read pages until an error; return their numbers, the joined page and any error."""
+        stored = self._stored(run)
+        missing = [number for number in run if number not in stored]
+        fetched, error = self._fetch_pages(missing) if missing else ([], None)
+        if fetched:
+            self._store(missing, (single for page in fetched for single in page.split()))
+            # Free the large responses, which are no longer needed.
+            fetched = [page.without_bodies() for page in fetched]
+            if not stored:
+                page = as_one_page(fetched)
+                return run[: len(page.heads)], page, error
+        singles = (single for page in fetched for single in page.split())
+        stored.update(zip(missing, singles, strict=False))
+        read = list(itertools.takewhile(stored.__contains__, run))
+        if error is not None and not read:
+            raise error
+        page = as_one_page([stored[number] for number in read])
+        # Copy the columns, because a column of a stored page keeps the whole page in memory.
+        return read, PeoplePage(page.people.combine_chunks(), page.heads), error
+
+    def _fetch_pages(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
+        """Fetch pages until an error, and parse them together if possible."""
+
+        def parse(body: bytes) -> PeoplePage:
+            (page,) = self._parse([body])
+            return page
+
+        fetch = partial(self._fetch, parse=parse)
+        if len(numbers) == 1:
+            return _until_error(fetch, numbers)
+        bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
+        if not bodies:
+            return [], error
+        try:
+            return self._parse(bodies), error
+        except InvalidResponseError:
+            pass
+
+        def parse_or_fetch(fetched: tuple[int, bytes]) -> PeoplePage:
+            # Fetch an invalid page again through the client, which retries invalid responses.
+            number, body = fetched
+            try:
+                return parse(body)
+            except InvalidResponseError:
+                return fetch(number)
+
+        pages, broken = _until_error(parse_or_fetch, zip(numbers, bodies, strict=False))
+        return pages, broken or error
+
+    @property
+    def _cache(self) -> ResponseCache:
+        assert self.client.cache is not None
+        return self.client.cache
+
+    def _parse(self, bodies: Sequence[bytes]) -> list[PeoplePage]:
+        """Parse responses; raise OversizedResponseError if they have too many people."""
+        for body in bodies:
+            # If a response may have too many people, count them before parsing 262 columns.
+            if may_exceed(body, _USUAL_OBJECTS * self.size):
+                self._check_count(count_people(body))
+        # Workers read pages in parallel, so further threads would only slow the workers down.
+        pages = read_people_pages(bodies, use_threads=False, columns=self.columns)
+        self._check_count(sum(page.people.num_rows for page in pages), len(bodies))
+        return pages
+
+    def _check_count(self, people: int, pages: int = 1) -> None:
+        if people > self.size * pages:
+            raise OversizedResponseError(
+                f"The service returned {people:,} people where {self.size * pages} were requested."
+            )
+
+    def _request(self, number: int) -> dict[str, Any]:
+        return {**self.filters, PAGE: number, PAGE_SIZE: self.size}
+
+    def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
+        body = self._request(number)
+        # Do not store the response: the cache of a search stores tables.
+        return self.client.read(
+            spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
+        )
+
+    def _is_unchanged(self, needed: int) -> bool:
+        """Return whether all needed pages are stored, or the last stored page has not changed."""
+        last = self._count_stored(needed)
+        self._last_stored = last
+        if last == needed:
+            return True
+        before = self._stored([last]).get(last)
+        after, error = self._fetch_pages([last])
+        # Ignore an error here: the search raises the error later, when it needs the page.
+        return error is not None or (before is not None and _has_same_people(before, after[0]))
+
+    def _count_stored(self, last: int) -> int:
+        """Count the cached pages before the first missing page; damaged pages count, too."""
+        expires = self._expires() if self.can_read else None
+        if expires is None:
+            return 0
+        keys = self._cache.expiring_at(expires)
+        return len(list(itertools.takewhile(lambda n: self._key(n) in keys, range(1, last + 1))))
+
+    def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
+        """Return the cached pages with these numbers, except damaged pages."""
+        expires = self._expires() if self.can_read else None
+        if expires is None:
+            return {}
+        entries = self._cache.entries([self._key(number) for number in numbers])
+        found = {
+            number: unpack_page(entry.body, self.columns)
+            for number in numbers
+            if (entry := entries.get(self._key(number))) and entry.expires_unix == expires
+        }
+        pages = {number: page for number, page in found.items() if page is not None}
+        _LOGGER.debug("%s: pages from the cache: %d", spec.SEARCH_PEOPLE.label, len(pages))
+        return pages
+
+    def _store(self, numbers: Sequence[int], singles: Iterable[PeoplePage]) -> None:
+        """Cache pages by their numbers; numbers without a page are ignored."""
+        if numbers[0] == 1:
+            self._expires_unix = time.time() + _LIFETIME
+        expires = self._expires() if self.can_write else None
+        if expires is not None:
+            packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
+            self._cache.set_many(dict(packed), expires, _LIFETIME)
+
+    def _key(self, number: int) -> str:
+        if number not in self._keys:
+            body = self._request(number)
+            self._keys[number] = self.client.derived_key(spec.SEARCH_PEOPLE, body, FORMAT)
+        return self._keys[number]
+
+    def _expires(self) -> float | None:
+        """Return the expiry of all pages, or None if the first page is not cached or not fresh."""
+        if self._expires_unix is None:
+            entry = self._cache.entries([self._key(1)]).get(self._key(1))
+            if entry is not None and entry.is_fresh:
+                self._expires_unix = entry.expires_unix
+        return self._expires_unix
+
+
+def _until_error(
+    read: Callable[[S], T], items: Iterable[S]
+) -> tuple[list[T], OutreachError | None]:
+    """Return the results of `read` before the first error, and the error, if any."""
+    found: list[T] = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except OutreachError as error:
+            return found, error
+    return found, None
+
+
+def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
+    """Return whether two pages have the same people and total."""
+    return one.people.column("id").equals(other.people.column("id")) and (
+        one.pagination.get("total") == other.pagination.get("total")
+    )
