@@ -229,8 +229,10 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
     # Label each bar, or round dates if there are more bars than labels fit.
     few = FixedLocator(dates.tolist()) if len(dates) <= _MAX_TICKS else None
     locator = few or mdates.AutoDateLocator(minticks=3, maxticks=_MAX_TICKS)
-    formatter = mdates.ConciseDateFormatter(locator)
-    formatter.formats[2] = formatter.zero_formats[2] = "%d %b"
+    concise = mdates.ConciseDateFormatter(locator)
+    concise.formats[2] = concise.zero_formats[2] = "%d %b"
+    # The concise formatter would show the hour of a single day.
+    formatter = concise if len(dates) > 1 else mdates.DateFormatter("%d %b %Y")
     axes.xaxis_date()
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(formatter)

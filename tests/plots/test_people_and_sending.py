@@ -190,6 +190,7 @@ def test_the_last_first_email_is_marked(started: list[int], after: float | None)
 @pytest.mark.parametrize(
     ("number", "ticks", "unit"),
     [
+        (1, ["23 Nov 2026"], "day"),
         (3, ["23 Nov", "24 Nov", "25 Nov"], "day"),
         (60, ["01 Dec", "15 Dec"], "day"),
         (400, ["2027"], "week"),
