@@ -125,7 +125,7 @@ def count_people(body: bytes) -> int:
 
 
 def page_head(rows: int, pagination: Any, errors: Any) -> PageHead:
-    """Build the head of a page; raise ValueError unless the pagination is an object."""
+    """Build the head of a page; raise ValueError if the pagination is not an object."""
     if not isinstance(pagination, dict):
         raise LossyParseError
     present = ((key, value) for key, value in pagination.items() if value is not None)

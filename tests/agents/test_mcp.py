@@ -200,7 +200,7 @@ def make_secrets(folder: Path) -> None:
 
 
 def test_metadata_outside_is_not_read(agent: Agent) -> None:
-    """A link in the place of a CSV file's metadata file is refused."""
+    """A CSV file's metadata file that is a link is refused."""
     make_secrets(agent.folder)
     (agent.folder / "leads.csv").write_text("email\na@x.example\n")
     (agent.folder / "leads.csv-metadata.json").symlink_to(agent.folder.parent / "secret.csv")
