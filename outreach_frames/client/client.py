@@ -75,6 +75,7 @@ _KEPT_CONNECTIONS = 32
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
 # The cached body of a 404; no successful read has an empty body.
 _NOT_FOUND = b""
+_JSON: Final = {"Content-Type": "application/json"}
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
 
@@ -233,11 +234,11 @@ class Client:
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
         """Return the parsed response to a read, from the cache unless `refresh` is set."""
-        call = self._call(endpoint, path, query, body)
+        call = self._prepare(endpoint, path, query, body)
         if not refresh and (stored := self._stored(call, parse)) is not None:
             return stored
         budget = WaitBudget(self.max_wait)
-        return self._read(call, parse, budget, store=store, is_complete=is_complete)
+        return self._fetch(call, parse, budget, store=store, is_complete=is_complete)
 
     def read_pages(
         self,
@@ -249,13 +250,13 @@ class Client:
     ) -> Iterator[dict[str, Any]]:
         """Yield a list's pages, following ``_links.next.href``; all pages share one `max_wait`."""
         budget = WaitBudget(self.max_wait)
-        call = self._call(endpoint, path, query, None)
+        call = self._prepare(endpoint, path, query)
         seen = {call.url}
         while True:
             stored = None if refresh else self._stored(call, load_object)
             # After a fresh page, cached pages could show an older state of the list.
             refresh = stored is None
-            page = self._read(call, load_object, budget) if stored is None else stored
+            page = self._fetch(call, load_object, budget) if stored is None else stored
             yield page
             href = links.next_href(page)
             if href is None:
@@ -264,7 +265,7 @@ class Client:
                 url = links.resolve(href, page_url=call.url, base_url=self.base_url)
             except UnsafeLinkError as error:
                 raise UnsafeLinkError(self._token.redact(str(error))) from None
-            call = self._prepared(endpoint, call.label, url, None)
+            call = self._prepare(endpoint, path, url=url)
             if call.url in seen or len(seen) == links.MAX_PAGES:
                 raise links.endless(call.label, len(seen))
             seen.add(call.url)
@@ -280,9 +281,7 @@ class Client:
         url: str | None = None,
     ) -> Observation:
         """Send a read once, without retry or cache; `url` is a resolved link to another page."""
-        call = self._call(endpoint, path, query, body)
-        if url is not None:
-            call = self._prepared(endpoint, call.label, url, call.content)
+        call = self._prepare(endpoint, path, query, body, url=url)
         self._throttle.wait_for_turn(call.label, budget)
         headers = requests.structures.CaseInsensitiveDict[str]()
         _, content = self._logged_exchange(call, headers)
@@ -298,10 +297,10 @@ class Client:
         """Send a change and return the response, or None if empty; `body` may be encoded JSON."""
         if endpoint.name in LIFETIMES:
             raise ValueError("this endpoint is a read: use read()")
-        call = self._call(endpoint, path, None, body)
-        return self._send(
-            call, WaitBudget(self.max_wait), load_optional, lambda error: not error.may_have_acted
-        )[1]
+        call = self._prepare(endpoint, path, body=body)
+        budget = WaitBudget(self.max_wait)
+        _, value = self._send(call, load_optional, budget, lambda error: not error.may_have_acted)
+        return value
 
     def forget(self, endpoint: spec.Endpoint) -> None:
         """Drop all cached responses of an endpoint whose data changed."""
@@ -320,24 +319,33 @@ class Client:
         """Return a cache key from everything that a response depends on."""
         return self._key_prefix(endpoint) + hashlib.sha256(b"\0".join(parts)).hexdigest()
 
-    def _call(
+    def _prepare(
         self,
         endpoint: spec.Endpoint,
-        path: Mapping[str, str] | None,
-        query: Mapping[str, Any] | None,
-        body: Mapping[str, Any] | bytes | None,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | bytes | None = None,
+        *,
+        url: str | None = None,
     ) -> _Call:
+        """Prepare a request; `url` is a resolved link, sent in place of path and query."""
         if self.closed:
             raise OutreachError("This client is closed. Call connect() for a new one.")
         try:
             target, label = filled_path(endpoint, path or {})
-            url = f"{self.base_url}{target}{query_string(query or {})}"
+            url = url or f"{self.base_url}{target}{query_string(query or {})}"
         except UnicodeEncodeError:
             raise InvalidInputError(
                 f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
             ) from None
-        content = None if body is None else self._content(body)
-        return self._prepared(endpoint, label, url, content)
+        headers, content = self._headers, None
+        if body is not None:
+            headers, content = headers | _JSON, self._content(body)
+        request = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
+        call = _Call(endpoint, label, request, content)
+        # Check the prepared address too, because URL parsers disagree.
+        links.require_same_origin(call.url, self.base_url)
+        return call
 
     def _content(self, body: Mapping[str, Any] | bytes) -> bytes:
         if isinstance(body, bytes):
@@ -345,18 +353,6 @@ class Client:
                 return body
             body = load_object(body)
         return json_body(self._names.outgoing(body))
-
-    def _prepared(
-        self, endpoint: spec.Endpoint, label: str, url: str, content: bytes | None
-    ) -> _Call:
-        headers = self._headers
-        if content is not None:
-            headers = headers | {"Content-Type": "application/json"}
-        request = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
-        call = _Call(endpoint, label, request, content)
-        # Check the prepared address too, because URL parsers disagree.
-        links.require_same_origin(call.url, self.base_url)
-        return call
 
     def _call_key(self, call: _Call) -> str:
         return self._key(call.endpoint, canonical_url(call.url), call.content or b"")
@@ -374,7 +370,7 @@ class Client:
             return value
         return None
 
-    def _read(
+    def _fetch(
         self,
         call: _Call,
         parse: Callable[[bytes], T],
@@ -383,6 +379,7 @@ class Client:
         store: bool = True,
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
+        """Send a read, and cache its response."""
         lifetime = LIFETIMES.get(call.endpoint.name)
         if lifetime is None:
             raise ValueError("this endpoint is a write: use write()")
@@ -394,7 +391,7 @@ class Client:
                 self.cache.set(self._call_key(call), body, seconds)
 
         try:
-            body, value = self._send(call, budget, parse, lambda _error: True)
+            body, value = self._send(call, parse, budget, lambda _error: True)
         except NotFoundError:
             if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
                 cache_body(_NOT_FOUND, NOT_FOUND_LIFETIME)
@@ -406,8 +403,8 @@ class Client:
     def _send(
         self,
         call: _Call,
-        budget: WaitBudget,
         parse: Callable[[bytes], T],
+        budget: WaitBudget,
         replayable: Callable[[ServiceError], bool],
     ) -> tuple[bytes, T]:
         """Send a request, retry it if useful and allowed, and return the raw and parsed body."""

@@ -28,7 +28,7 @@ from outreach_frames.resources.search_arguments import (
     has_free_text,
     unknown_values,
 )
-from outreach_frames.resources.search_pages import DOCUMENTED, SearchPages
+from outreach_frames.resources.search_pages import DOCUMENTED, InterruptedRunError, SearchPages
 
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
@@ -217,26 +217,10 @@ class Search:
         limit = None if self.limit is None else self.limit - (self.rows - so_far.rows)
         value = {} if self.split_by is None else {self.split_by: [self.values[self.index]]}
         pages = self._pages_of(value, limit)
-        accept = partial(self._accept, sightings=self.sightings_of(self.index), limit=limit)
-
-        def last_page(page: PeoplePage) -> int:
-            found = SearchProgress()
-            found.update_totals(page)
-            return found.last_page(pages.size, limit)
-
+        sightings = self.sightings_of(self.index)
         try:
-            if not so_far.page:
-                yield accept([1], pages.first(last_page))
-            while self._is_useful and (last := so_far.last_page(pages.size, limit)) > so_far.page:
-                runs = pages.runs(so_far.page + 1, last)
-                read = ordered_map(pages.read_run, runs, workers=self.client.workers)
-                with closing(read):
-                    for run, page, error in read:
-                        yield accept(run, page)
-                        if error is not None:
-                            raise error
-                        if not self._is_useful:
-                            break
+            for page in self._read(pages, limit):
+                yield self._accept(page, sightings, limit)
         except OutreachError as error:
             if so_far.page:
                 where = f"page {so_far.page + 1:,} of {so_far.last_page(pages.size, limit):,}"
@@ -245,14 +229,35 @@ class Search:
             raise
         self._fetched_at.append(pages.fetched_at)
 
+    def _read(self, pages: SearchPages, limit: int | None) -> Iterator[PeoplePage]:
+        """Yield the next pages while the caller's progress shows that more are needed."""
+
+        def last_page(page: PeoplePage) -> int:
+            found = SearchProgress()
+            found.update_totals(page)
+            return found.last_page(pages.size, limit)
+
+        so_far = self._progress
+        if not so_far.page:
+            yield pages.first(last_page)
+        while self._is_useful and (last := so_far.last_page(pages.size, limit)) > so_far.page:
+            runs = pages.runs(so_far.page + 1, last)
+            with closing(ordered_map(pages.read, runs, workers=self.client.workers)) as read:
+                try:
+                    for page in read:
+                        yield page
+                        if not self._is_useful:
+                            break
+                except InterruptedRunError as interrupted:
+                    yield interrupted.page
+                    raise interrupted.error from None
+
     @property
     def _is_useful(self) -> bool:
         return self._progress.useless < _MAX_USELESS_PAGES
 
-    def _accept(
-        self, run: Sequence[int], page: PeoplePage, *, sightings: Sightings, limit: int | None
-    ) -> pa.Table:
-        """Add a run of pages to the progress, and return the new people up to the limit."""
+    def _accept(self, page: PeoplePage, sightings: Sightings, limit: int | None) -> pa.Table:
+        """Add a page to the progress, and return the new people up to the limit."""
         so_far, table = self._progress, page.people
         so_far.update_totals(page)
         self.errors.extend(page.errors)
@@ -267,8 +272,8 @@ class Search:
             table = table.filter(pa.array([one is Sighting.NEW for one in seen], pa.bool_()))
         if limit is not None:
             table = table.slice(0, min(limit - so_far.rows, table.num_rows))
-        so_far.page = run[-1]
-        so_far.useless = 0 if len(seen) > repeats else so_far.useless + len(run)
+        so_far.page += len(page.heads)
+        so_far.useless = 0 if len(seen) > repeats else so_far.useless + len(page.heads)
         so_far.repeats += repeats
         so_far.rows += table.num_rows
         self._repeats += repeats

@@ -6,8 +6,8 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from outreach_frames import spec
@@ -23,7 +23,6 @@ from outreach_frames.resources.search_arguments import PAGE, PAGE_SIZE
 if TYPE_CHECKING:
     from outreach_frames.client.cache import ResponseCache
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -34,6 +33,15 @@ _PAGES_AT_ONCE: Final = 6
 _STORED_PAGES_AT_ONCE: Final = 12
 # Usual maximum of JSON objects per person; if a page has more, count people before parsing.
 _USUAL_OBJECTS: Final = 60
+
+
+class InterruptedRunError(Exception):
+    """An error after some pages of a run were read."""
+
+    def __init__(self, page: PeoplePage, error: OutreachError) -> None:
+        super().__init__(error)
+        self.page = page
+        self.error = error
 
 
 @dataclass
@@ -80,11 +88,15 @@ class SearchPages:
         return self.read([1])
 
     def read(self, numbers: Sequence[int]) -> PeoplePage:
-        """Read several pages as one."""
-        _, page, error = self.read_run(numbers)
-        if error is not None:
-            raise error
-        return page
+        """Read consecutive pages as one; raise InterruptedRunError if only some could be read."""
+        pages: list[PeoplePage] = []
+        try:
+            pages.extend(self._pages(numbers))
+        except OutreachError as error:
+            if not pages:
+                raise
+            raise InterruptedRunError(as_one_page(pages), error) from None
+        return as_one_page(pages)
 
     def runs(self, first: int, last: int) -> Iterator[range]:
         """Split pages into growing runs, so that wrong totals cause few useless requests."""
@@ -97,57 +109,41 @@ class SearchPages:
             yield run
             first = run.stop
 
-    def read_run(
-        self, run: Sequence[int]
-    ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
-        """Read pages until an error; return their numbers, the joined page and any error."""
-        stored = self._stored(run)
-        missing = [number for number in run if number not in stored]
-        fetched, error = self._fetch_pages(missing) if missing else ([], None)
-        if fetched:
-            self._store(missing, (single for page in fetched for single in page.split()))
-            # Free the large responses, which are no longer needed.
-            fetched = [page.without_bodies() for page in fetched]
-            if not stored:
-                page = as_one_page(fetched)
-                return run[: len(page.heads)], page, error
-        singles = (single for page in fetched for single in page.split())
-        stored.update(zip(missing, singles, strict=False))
-        read = list(itertools.takewhile(stored.__contains__, run))
-        if error is not None and not read:
-            raise error
-        page = as_one_page([stored[number] for number in read])
-        # Copy the columns, because a column of a stored page keeps the whole page in memory.
-        return read, PeoplePage(page.people.combine_chunks(), page.heads), error
+    def _pages(self, numbers: Sequence[int]) -> Iterator[PeoplePage]:
+        """Yield pages from the cache or the service in order, several as one if possible."""
+        stored = self._stored(numbers)
+        for is_stored, group in itertools.groupby(numbers, stored.__contains__):
+            if is_stored:
+                page = as_one_page([stored[number] for number in group])
+                # Copy the columns, because a column of a stored page keeps all of it in memory.
+                yield PeoplePage(page.people.combine_chunks(), page.heads)
+                continue
+            missing = list(group)
+            for page in self._fetch(missing):
+                self._store(missing[: len(page.heads)], page)
+                missing = missing[len(page.heads) :]
+                yield page.without_bodies()
 
-    def _fetch_pages(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
-        """Fetch pages until an error, and parse them together if possible."""
-
-        def parse(body: bytes) -> PeoplePage:
-            (page,) = self._parse([body])
-            return page
-
-        fetch = partial(self._fetch, parse=parse)
+    def _fetch(self, numbers: Sequence[int]) -> Iterator[PeoplePage]:
+        """Request pages, and parse them together if possible."""
         if len(numbers) == 1:
-            return _until_error(fetch, numbers)
-        bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
-        if not bodies:
-            return [], error
+            yield self._request(numbers[0], self._parse_one)
+            return
+        bodies: list[bytes] = []  # an error leaves the responses before it here
         try:
-            return self._parse(bodies), error
-        except InvalidResponseError:
-            pass
+            bodies.extend(self._request(number, bytes) for number in numbers)
+        except OutreachError:
+            yield from self._parse_or_request(numbers, bodies)
+            raise
+        yield from self._parse_or_request(numbers, bodies)
 
-        def parse_or_fetch(fetched: tuple[int, bytes]) -> PeoplePage:
-            # Fetch an invalid page again through the client, which retries invalid responses.
-            number, body = fetched
-            try:
-                return parse(body)
-            except InvalidResponseError:
-                return fetch(number)
-
-        pages, broken = _until_error(parse_or_fetch, zip(numbers, bodies, strict=False))
-        return pages, broken or error
+    def _parse_or_request(
+        self, numbers: Sequence[int], bodies: Sequence[bytes]
+    ) -> Iterable[PeoplePage]:
+        """Parse responses together; if any is invalid, request them one by one with retries."""
+        with suppress(InvalidResponseError):
+            return self._parse(bodies)
+        return (self._request(number, self._parse_one) for number in numbers[: len(bodies)])
 
     @property
     def _cache(self) -> ResponseCache:
@@ -171,12 +167,16 @@ class SearchPages:
                 f"The service returned {people:,} people where {self.size * pages} were requested."
             )
 
-    def _request(self, number: int) -> dict[str, Any]:
+    def _parse_one(self, body: bytes) -> PeoplePage:
+        (page,) = self._parse([body])
+        return page
+
+    def _body(self, number: int) -> dict[str, Any]:
         return {**self.filters, PAGE: number, PAGE_SIZE: self.size}
 
-    def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
-        body = self._request(number)
-        # Do not store the response: the cache of a search stores tables.
+    def _request(self, number: int, parse: Callable[[bytes], T]) -> T:
+        """Request a page; the client does not store it, because this class stores tables."""
+        body = self._body(number)
         return self.client.read(
             spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
         )
@@ -188,9 +188,11 @@ class SearchPages:
         if last == needed:
             return True
         before = self._stored([last]).get(last)
-        after, error = self._fetch_pages([last])
-        # Ignore an error here: the search raises the error later, when it needs the page.
-        return error is not None or (before is not None and _has_same_people(before, after[0]))
+        try:
+            (after,) = self._fetch([last])
+        except OutreachError:
+            return True  # the search raises the error when it needs the next page
+        return before is not None and _has_same_people(before, after)
 
     def _count_stored(self, last: int) -> int:
         """Count the cached pages before the first missing page; damaged pages count, too."""
@@ -215,18 +217,17 @@ class SearchPages:
         _LOGGER.debug("%s: pages from the cache: %d", spec.SEARCH_PEOPLE.label, len(pages))
         return pages
 
-    def _store(self, numbers: Sequence[int], singles: Iterable[PeoplePage]) -> None:
-        """Cache pages by their numbers; numbers without a page are ignored."""
+    def _store(self, numbers: Sequence[int], page: PeoplePage) -> None:
         if numbers[0] == 1:
             self._expires_unix = time.time() + _LIFETIME
         expires = self._expires() if self.can_write else None
         if expires is not None:
-            packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
+            packed = zip(map(self._key, numbers), map(pack_page, page.split()), strict=True)
             self._cache.set_many(dict(packed), expires, _LIFETIME)
 
     def _key(self, number: int) -> str:
         if number not in self._keys:
-            body = self._request(number)
+            body = self._body(number)
             self._keys[number] = self.client.derived_key(spec.SEARCH_PEOPLE, body, FORMAT)
         return self._keys[number]
 
@@ -237,19 +238,6 @@ class SearchPages:
             if entry is not None and entry.is_fresh:
                 self._expires_unix = entry.expires_unix
         return self._expires_unix
-
-
-def _until_error(
-    read: Callable[[S], T], items: Iterable[S]
-) -> tuple[list[T], OutreachError | None]:
-    """Return the results of `read` before the first error, and the error, if any."""
-    found: list[T] = []
-    for item in items:
-        try:
-            found.append(read(item))
-        except OutreachError as error:
-            return found, error
-    return found, None
 
 
 def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
