@@ -403,9 +403,9 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
         return join_lists(lists, LIST_SEPARATOR)
     try:
         array = pa.array(column.array, from_pandas=True)
+        return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
         return None
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
 def is_plain_list(kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
@@ -123,6 +124,8 @@ def test_times_are_in_the_given_zone(tmp_path: Path) -> None:
         pytest.param(pd.array([True, None, False], dtype="boolean"),
             [True, None, False], id="booleans"),
         pytest.param(pd.Categorical(["b", None, "a"]), ["b", None, "a"], id="categories"),
+        pytest.param(pd.cut([1, np.nan, 2], [0, 1, 2]),
+            ["(0.0, 1.0]", None, "(1.0, 2.0]"], id="intervals"),
         pytest.param([Decimal("1.25"), Decimal("1.2345678901234567")],
             [1.25, "1.2345678901234567"], id="decimals"),
         pytest.param([datetime.date(2026, 1, 2), None], [datetime.datetime(2026, 1, 2), None],
