@@ -33,12 +33,16 @@ class ListOfText(Protocol):
 
 
 def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
-    """Return a "did you mean" hint if a word resembles a known one, otherwise an empty string.
+    """Return a "did you mean" hint if a word resembles or contains a known one, otherwise "".
 
     >>> suggestion("person_title", ["person_titles", "company_names"])
     " Did you mean 'person_titles'?"
+    >>> suggestion("11-50 employees", ["1-10", "11-50"])
+    " Did you mean '11-50'?"
     """
-    close = similar(word, known, most)
+    names = list(known)
+    inner = [name for name in names if len(_bare(name)) > 2 and _bare(name) in _bare(word)]
+    close = similar(word, names, most) or sorted(inner, key=len)[-1:]
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -189,8 +189,9 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
         raise InvalidInputError("columns is an empty list. Omit it to get all columns.")
     for name in chosen:
         if not isinstance(name, str) or name not in known:
+            no_email = " People search returns no email addresses." * ("mail" in str(name).lower())
             raise InvalidInputError(
-                f"columns has {quoted(name)}, which is not a column of people."
+                f"columns has {quoted(name)}, which is not a column of people.{no_email}"
                 f"{suggestion(str(name), shown, most=3)} Call "
                 "of.columns() to list all columns. To use a column of an undocumented field, read "
                 "it first in this process: call of.search_people(limit=100), or "

@@ -172,6 +172,7 @@ def test_a_choice_is_checked_before_any_request() -> None:
         (["id", "name", "id"], "'id' more than once"),
         (["compny_name"], "'company_name'"),
         (["never_seen_field"], "not a column of people"),
+        (["name", "email"], "returns no email addresses"),
         ([3], "not a column"),
         (7, "not int"),
         (["company_sizes"], "not a column"),

@@ -129,6 +129,8 @@ def nobody(_: Received) -> Reply:
     [
         ({"person_seniorities": ["VPs"]}, "person_seniorities='VPs'. Did you mean"),
         ({"person_departments": ["marketting"]}, "Did you mean .*marketing"),
+        ({"company_sizes": ["11-50 employees"]}, "Did you mean .11-50."),
+        ({"person_seniorities": ["Director of Sales"]}, "Did you mean .director."),
         ({"company_sizes": ["a few"]}, "company_sizes='a few'"),
         ({"profnet_networks": ["all_network"]}, "Did you mean .*all_networks"),
     ],
