@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,7 +26,7 @@ from outreach_frames.errors import (
 )
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-MAX_ERROR_BYTES = 64 * 1024
+MAX_ERROR_BYTES = 1024 * 1024
 MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
@@ -141,7 +139,7 @@ def status_error(
     try:
         value = load_json(body)
     except InvalidResponseError:
-        value = _truncated_problems(body) or body.decode(errors="replace")
+        value = body.decode(errors="replace")
     reason = _one_line(redact("; ".join(_messages(value))))
     message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
@@ -186,21 +184,6 @@ def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
                 return
             for key in ("error", "errors", spec.VALIDATION_ERRORS_KEY, "message", "detail", "code"):
                 yield from _messages(value.get(key), depth - 1)
-
-
-def _truncated_problems(body: bytes) -> dict[str, Any] | None:
-    """Return the complete validation errors of a truncated body."""
-    text = body.decode(errors="replace")
-    begin = re.search(rf'"{spec.VALIDATION_ERRORS_KEY}"\s*:\s*\[\s*', text)
-    if begin is None:
-        return None
-    problems, rest = [], text[begin.end() :]
-    with suppress(ValueError, RecursionError):
-        while True:
-            problem, end = json.JSONDecoder().raw_decode(rest)
-            problems.append(problem)
-            rest = rest[end:].lstrip(", \t\r\n")
-    return {spec.VALIDATION_ERRORS_KEY: problems}
 
 
 def _as_json(value: Any) -> str:
