@@ -110,6 +110,7 @@ def picture_widgets(path: Path) -> None:
         if name := cell.metadata.get("picture"):
             picture = WIDGET_PICTURE.format(name)
             cells.append(nbformat.v4.new_markdown_cell(picture, id=f"{cell.id}-picture"))
+            cell.outputs = []  # stored with a picture
     notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
