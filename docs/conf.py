@@ -15,6 +15,7 @@ import nbformat
 from bs4 import BeautifulSoup
 from jupyter_client import KernelManager
 from sphinx.errors import ExtensionError
+from sphinx.util.index_entries import split_index_msg
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -150,6 +151,19 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
     (Path(app.outdir) / "llms.txt").write_text(served, encoding="utf-8")
 
 
+def restore_index_entries(app: Sphinx) -> list[object]:
+    """Restore the index entries of unchanged pages, which the search loses in later builds."""
+    known = app.builder.indexer._index_entries  # type: ignore[attr-defined]
+    for page, entries in app.env.domains.index_domain.entries.items():
+        words = {
+            (word, target, main)
+            for kind, text, target, main, _ in entries
+            for word in split_index_msg(kind, text)
+        }
+        known.setdefault(page, sorted(words))
+    return []  # no further pages
+
+
 def check_search(app: Sphinx, exception: Exception | None) -> None:
     """Fail if a search for a common word does not show its page first.
 
@@ -190,6 +204,7 @@ def setup(app: Sphinx) -> None:
     app.add_post_transform(NumberColumns)
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
+    app.connect("html-collect-pages", restore_index_entries)
     app.connect("build-finished", serve_llms_txt)
     app.connect("build-finished", check_search)
     app.connect("build-finished", refuse_other_hosts)
