@@ -81,6 +81,7 @@ nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 # Kernels warn about connections without encryption; myst-nb has no option for that.
 KernelManager.__init__ = partialmethod(KernelManager.__init__, transport_encryption="auto")  # type: ignore[method-assign, assignment]
+os.environ["IPYKERNEL_CELL_NAME"] = "cell"  # in warnings, instead of a temporary file
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # the default loads scripts from another host
 

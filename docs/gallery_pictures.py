@@ -63,8 +63,8 @@ def save_thumbnail(figure: Figure, file: Path) -> None:
         legend.remove()
     if axes.containers[0].orientation == "horizontal":
         axes.xaxis.set_visible(False)  # labels show the values of bars
-        left, right = axes.get_xlim()
-        axes.set_xlim(left=-right if left < 0 else 0)  # room for the labels of negative bars
+        for text in axes.texts if axes.get_xlim()[0] < 0 else []:
+            text.remove()  # bars to the left have no room for labels
     figure.set_size_inches(THUMBNAIL)
     save_plot(figure, file)
 

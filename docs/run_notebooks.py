@@ -7,6 +7,7 @@ new run.
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shutil
 import tempfile
@@ -26,7 +27,6 @@ _WIDGET: Final = "application/vnd.jupyter.widget-view+json"
 # What differs in each run, and its stored form.
 _VARYING: Final = (
     (re.compile(r"(?<=http://127\.0\.0\.1:)\d+"), "8000"),
-    (re.compile(r"^\S*ipykernel_\d+\S*:\d+: ", re.MULTILINE), ""),  # a cell's temporary file
     (re.compile(r" at 0x[0-9a-f]+"), ""),
 )
 
@@ -54,7 +54,7 @@ def run_notebook(path: Path, aside: Path) -> NotebookNode:
         store_widget_state=False,
         timeout=120,
     )
-    client.execute()
+    client.execute(env=os.environ | {"IPYKERNEL_CELL_NAME": "cell"})  # not a temporary file
     notebook.metadata = metadata
     for cell in notebook.cells:
         if cell.cell_type == "code":
