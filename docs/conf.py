@@ -7,25 +7,33 @@ import re
 import shutil
 import sys
 import tomllib
+from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nbformat
 from bs4 import BeautifulSoup
+from jupyter_client import KernelManager
 from sphinx.errors import ExtensionError
+from sphinx.util.index_entries import split_index_msg
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
-# Common search words, each with a page that the search must find.
+# Common search words, each with the page that the search must find first: an `index` directive of
+# the page names the word.
 SEARCHES = {
     "GDPR": "how-to/remove-a-person",
     "job changers": "how-to/job-changers",
     "upload": "how-to/sequence",
     "unsubscribe": "how-to/unsubscribed",
     "dedupe": "how-to/dedupe",
-    "CRM": "how-to/without-the-crm",
+    "CRM": "how-to/crm-exports",
+    "exclude": "how-to/without-the-crm",
+    "uplift": "how-to/hold-out",
+    "cost": "explanation/scale",
+    "email address": "how-to/people-to-contacts",
     "rate limit": "how-to/rate-limits",
     "proxy": "how-to/proxies-and-certificates",
     "Excel": "how-to/excel",
@@ -52,12 +60,11 @@ from docs.run_pages import hash_code  # noqa: E402 - found by the path above
 project = "outreach_frames"
 author = "The outreach_frames authors"
 project_copyright = author
-release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"][
-    "version"
-]
+metadata = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]
+release = version = metadata["version"]
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reference/functions.rst"]  # index.md includes the latter
 nitpicky = True  # a broken link is an error
 toc_object_entries = False  # each object already has a heading
 
@@ -72,6 +79,9 @@ os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's 
 nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
+# Kernels warn about connections without encryption; myst-nb has no option for that.
+KernelManager.__init__ = partialmethod(KernelManager.__init__, transport_encryption="auto")  # type: ignore[method-assign, assignment]
+os.environ["IPYKERNEL_CELL_NAME"] = "cell"  # in warnings, instead of a temporary file
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # the default loads scripts from another host
 
@@ -81,6 +91,7 @@ smartquotes = False  # tables contain code
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {page: [] for page in ("index", "start", "gallery/**")}  # no sidebar
@@ -88,7 +99,12 @@ html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
     "show_toc_level": 2,
-    "footer_start": ["copyright"],
+    "logo": {"text": f"outreach_frames {version}"},
+    "icon_links": [
+        {"name": name, "url": url, "icon": "fa-solid fa-code"}
+        for name, url in metadata.get("urls", {}).items()
+    ],
+    "footer_start": ["copyright", "code"],
     "footer_end": [],
 }
 
@@ -110,6 +126,7 @@ def picture_widgets(path: Path) -> None:
         if name := cell.metadata.get("picture"):
             picture = WIDGET_PICTURE.format(name)
             cells.append(nbformat.v4.new_markdown_cell(picture, id=f"{cell.id}-picture"))
+            cell.outputs = []  # stored with a picture
     notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
@@ -135,16 +152,35 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
     (Path(app.outdir) / "llms.txt").write_text(served, encoding="utf-8")
 
 
+def restore_index_entries(app: Sphinx) -> list[object]:
+    """Restore the index entries of unchanged pages, which the search loses in later builds."""
+    known = app.builder.indexer._index_entries  # type: ignore[attr-defined]
+    for page, entries in app.env.domains.index_domain.entries.items():
+        words = {
+            (word, target, main)
+            for kind, text, target, main, _ in entries
+            for word in split_index_msg(kind, text)
+        }
+        known.setdefault(page, sorted(words))
+    return []  # no further pages
+
+
 def check_search(app: Sphinx, exception: Exception | None) -> None:
-    """Fail if a search for a common word does not find its page."""
+    """Fail if a search for a common word does not show its page first.
+
+    Sphinx shows the pages whose main index entry is the typed text before all others.
+    """
     if exception or app.builder.format != "html":
         return
-    index = app.builder.indexer  # type: ignore[attr-defined]
+    entries = app.builder.indexer._index_entries  # type: ignore[attr-defined]
     for typed, page in SEARCHES.items():
-        for word in map(index.lang.stem, typed.lower().split()):
-            found = index._mapping.get(word, set()) | index._title_mapping.get(word, set())
-            if page not in found:
-                raise ExtensionError(f"a search for {typed!r} does not find {page}")
+        found = [
+            name
+            for name, named in entries.items()
+            if any(text.lower() == typed.lower() and main == "main" for text, _, main in named)
+        ]
+        if found != [page]:
+            raise ExtensionError(f"a search for {typed!r} shows {found} first, not {page}")
 
 
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
@@ -163,10 +199,13 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect these functions to Sphinx's events."""
     from docs.name_links import NameLinks  # noqa: PLC0415 - found by the path above
+    from docs.number_columns import NumberColumns  # noqa: PLC0415 - the same
 
     app.add_post_transform(NameLinks)
+    app.add_post_transform(NumberColumns)
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
+    app.connect("html-collect-pages", restore_index_entries)
     app.connect("build-finished", serve_llms_txt)
     app.connect("build-finished", check_search)
     app.connect("build-finished", refuse_other_hosts)

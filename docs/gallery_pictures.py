@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from outreach_frames.client import connect
 
 FOLDER: Final = Path(__file__).parent / "gallery"
+THUMBNAIL: Final = (4.4, 2.75)  # inches
 STYLES: Final = {"light": "default", "dark": "dark_background"}
 # A code block, and the name of the picture below it if it has one.
 _BLOCK: Final = re.compile(
@@ -48,9 +49,24 @@ def _draw_page(page: Path, folder: Path) -> None:
                     exec(compile(code, page, "exec"), names)  # noqa: S102 - what the page shows
                     if picture:
                         save_plot(plt.gcf(), folder / f"{picture}_{theme}.png")
+                        save_thumbnail(plt.gcf(), folder / f"{picture}_small_{theme}.png")
                 plt.close("all")
     finally:
         connect.resolve(None).close()
+
+
+def save_thumbnail(figure: Figure, file: Path) -> None:
+    """Save a plot as a small picture with readable text, without what the card's title says."""
+    [axes] = figure.axes
+    axes.set(title="", xlabel="", ylabel="")
+    if legend := axes.get_legend():
+        legend.remove()
+    if axes.containers[0].orientation == "horizontal":
+        axes.xaxis.set_visible(False)  # labels show the values of bars
+        for text in axes.texts if axes.get_xlim()[0] < 0 else []:
+            text.remove()  # bars to the left have no room for labels
+    figure.set_size_inches(THUMBNAIL)
+    save_plot(figure, file)
 
 
 def save_plot(figure: Figure, file: Path) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from docs import gallery_pictures
+from docs import gallery_pictures, number_columns
 from docs.reference_pages import pages, rst, tasks
 from outreach_frames import cli, errors, spec
 from outreach_frames.accessor import OutreachAccessor
@@ -214,6 +214,7 @@ def test_every_command_is_documented_once(made: dict[str, str]) -> None:
 
 def test_the_doctests_of_the_pages_pass() -> None:
     """The doctests of the modules that make the pages pass."""
+    assert doctest.testmod(number_columns).failed == 0
     assert doctest.testmod(rst).failed == 0
     assert doctest.testmod(tasks).failed == 0
 
@@ -226,9 +227,8 @@ def test_every_plot_is_in_the_gallery() -> None:
         text = page.read_text(encoding="utf-8")
         plots |= set(re.findall(r"^of\.plots\.(\w+)\(", text, re.MULTILINE))
         for theme in gallery_pictures.STYLES:
-            picture = f"](made/{page.stem}_{theme}.png){{.only-{theme}}}"
-            assert picture in text, page
-            assert picture in overview, page
+            assert f"](made/{page.stem}_{theme}.png){{.only-{theme}}}" in text, page
+            assert f"](made/{page.stem}_small_{theme}.png){{.only-{theme}}}" in overview, page
         assert f":link: {page.stem}\n" in overview
     assert plots == set(of.plots.__all__)
 

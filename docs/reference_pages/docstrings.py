@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numpydoc.docscrape import Parameter
@@ -28,9 +29,8 @@ ERRORS = {
 
 
 def overview() -> str:
-    """Return the page of all functions by task, with one sentence each."""
-    text = heading("Functions by task", label="functions")
-    text += (
+    """Return a section per task with one sentence on each function, for the reference's index."""
+    text = (
         "``of`` stands for the package, as in ``import outreach_frames as of``, and ``df`` for "
         "any pandas frame. Importing the package adds the methods of ``df.outreach``.\n\n"
     )
@@ -38,8 +38,7 @@ def overview() -> str:
         text += heading(f":doc:`{task.title} <{task.page}>`", 1) + f"{task.intro}\n\n"
         rows = [(f":py:obj:`{name}`", _in_short(name)) for name in task.names]
         text += table(("name", "what it does"), rows, widths=(35, 65))
-    pages = "\n".join(task.page for task in TASKS)
-    return text + directive("toctree", "", pages, options=("hidden",))
+    return text
 
 
 def task_page(task: Task) -> str:
@@ -76,12 +75,19 @@ def _entry(name: str) -> str:
     documented = thing(name)
     if not inspect.isclass(documented):
         signature = _signature(documented, skip_first=name.startswith(ACCESSOR))
-        return directive("py:function", f"{name}{signature}", body(documented))
+        text = body(documented) + _code_file(documented)
+        return directive("py:function", f"{name}{signature}", text)
     members = RESULTS[name].members if name in RESULTS else MEMBERS.get(name, ())
     takes = "" if name in RESULTS else str(_signature(documented))
     text = body(documented, is_result=name in RESULTS) + "\n\n"
     text += "".join(_members(documented, members))
-    return directive("py:class", f"{name}{takes}", text)
+    return directive("py:class", f"{name}{takes}", text + _code_file(documented))
+
+
+def _code_file(documented: Any) -> str:
+    """Return a line with the file of the code."""
+    file = Path(inspect.getfile(inspect.unwrap(documented)))
+    return f"\n\nCode: ``{file.relative_to(Path(of.__file__).parents[1])}``"
 
 
 def _members(owner: type, names: tuple[str, ...]) -> list[str]:
