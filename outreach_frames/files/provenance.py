@@ -16,7 +16,8 @@ VERSION: Final = "version"
 VERSION_IN_PARQUET: Final = b"outreach_frames_version"
 # Larger metadata is not parsed, because JSON of many small lists needs 40 times its size in memory.
 MAX_METADATA_BYTES: Final = 16 << 20
-_MAX_CHARACTERS: Final = 1 << 20
+# The properties of a workbook stay below 1 MB, even if each character is escaped.
+_MAX_CHARACTERS: Final = 1 << 17
 
 
 def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
