@@ -43,6 +43,7 @@ from outreach_frames.files.csv_notes import (
 )
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import read_all_cells
+from outreach_frames.files.provenance import ATTRS
 from outreach_frames.files.remove_rows import (
     MAY_HOLD,
     NAMED,
@@ -463,7 +464,7 @@ def _search_table(path: Path, people: _People) -> tuple[str, int]:
         suffix in _TEXT_TABLES or notes_path(path).is_file()
     ):
         rows = sum(int(holding_rows(batch, people.holds).sum()) for batch in _csv_batches(path))
-        rows += any(map(people.holds, _noted_categories(path)))
+        rows += any(map(people.holds, _noted_texts(path)))
     else:
         return _NOT_SEARCHED, 0
     return _EXPORT, rows
@@ -493,11 +494,13 @@ def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pandas(texts, preserve_index=False)
 
 
-def _noted_categories(path: Path) -> Iterator[str]:
-    """Yield the categories in a CSV file's metadata."""
+def _noted_texts(path: Path) -> Iterator[str]:
+    """Yield the `.attrs` and categories in a CSV file's metadata."""
     if notes_path(path).is_file():
         models, metadata = read_notes(path)
-        for each in (models, models_in(metadata.get(OTHER, {}))):
+        other = metadata.get(OTHER, {})
+        yield f"{metadata.get(ATTRS)} {other.get(ATTRS)}"
+        for each in (models, models_in(other)):
             yield from category_texts([model.column(0) for model in each.values()])
 
 

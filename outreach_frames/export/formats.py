@@ -113,10 +113,15 @@ def _category(texts: Any, values: Any) -> Any:
     return pd.Categorical(texts, categories=values, ordered=True)
 
 
-def _empty_frame(empty: pa.Table, split: Split | None) -> pd.DataFrame:
-    """Build an empty frame with the columns and dtypes of the complete export."""
+def _empty_frame(empty: pa.Table, attrs: Mapping[str, Any], split: Split | None) -> pd.DataFrame:
+    """Build an empty frame with the columns, dtypes and `.attrs` of the complete export."""
     frame = to_frame(empty, "numpy_nullable")
-    return frame.assign(**{split[0]: _category([], split[1])}) if split else frame
+    if split:
+        frame = frame.assign(**{split[0]: _category([], split[1])})
+    if attrs:
+        undocumented = undocumented_columns(frame.columns, split and split[0])
+        frame.attrs.update(attrs, undocumented=undocumented)
+    return frame
 
 
 def encoded(people: pa.Table) -> memoryview:
@@ -127,9 +132,11 @@ def encoded(people: pa.Table) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def _finish_csv(parts: Checkpoint, target: Path, _: Mapping[str, Any], split: Split | None) -> None:
+def _finish_csv(
+    parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
+) -> None:
     empty = _empty_table(parts)
-    header, notes = csv_header(_empty_frame(empty, split))
+    header, notes = csv_header(_empty_frame(empty, attrs, split))
 
     def rows(span: Span) -> memoryview:
         return csv_rows(_with_columns(empty, _read_table(parts.rows, span)))
@@ -190,11 +197,7 @@ def _parquet_schema(
     empty: pa.Table, attrs: Mapping[str, Any], split: Split | None, rows: int
 ) -> pa.Schema:
     """Return the schema that `write_parquet` uses for a frame with this number of rows."""
-    frame = _empty_frame(empty, split)
-    frame.attrs.update(attrs)
-    if attrs:
-        frame.attrs["undocumented"] = undocumented_columns(frame.columns, split and split[0])
-    schema = parquet_table(frame).schema
+    schema = parquet_table(_empty_frame(empty, attrs, split)).schema
     notes = json.loads(schema.metadata[b"pandas"])
     notes["index_columns"][0]["stop"] = rows
     return schema.with_metadata({**schema.metadata, b"pandas": json.dumps(notes).encode()})

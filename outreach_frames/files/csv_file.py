@@ -53,6 +53,7 @@ from outreach_frames.files.csv_text import (
     line_end,
 )
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
+from outreach_frames.files.provenance import ATTRS, plain_attrs, record, recorded_attrs
 from outreach_frames.reading.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
@@ -80,14 +81,16 @@ def write_csv(
     excel: bool = False,
     sep: Separator = ",",
     index: bool | None = None,
+    attrs: bool = True,
 ) -> Path:
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
     Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
     Lists and objects are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
     file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
-    a search result, and a checksum that `forget` needs to recognise the CSV file; keep both files
-    together. Only pandas `Period` values are read back as text.
+    a search result, the frame's `.attrs`, the version of this package, and a checksum that `forget`
+    needs to recognise the CSV file; keep both files together. Only pandas `Period` values are read
+    back as text.
 
     Parameters
     ----------
@@ -107,6 +110,10 @@ def write_csv(
     index : bool, optional
         Whether to write the index before the columns; by default, an index of row numbers from 0 is
         omitted.
+    attrs : bool
+        Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
+        metadata file, where `file_info` finds them. They describe the search, even if the frame was
+        filtered since. Filters may have colleagues' addresses (`profnet_networks`).
 
     Returns
     -------
@@ -141,7 +148,7 @@ def write_csv(
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
     table, models, metadata = _csv_table(
-        frame, index=has_labels(frame.index) if index is None else index
+        frame, index=has_labels(frame.index) if index is None else index, attrs=attrs
     )
     if table.num_columns > MAX_COLUMNS:
         raise InvalidInputError(
@@ -173,7 +180,7 @@ def csv_rows(table: pa.Table) -> memoryview:
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
     """Return the CSV header of a frame, and the entries of its metadata file."""
-    table, models, metadata = _csv_table(frame.iloc[:0], index=False)
+    table, models, metadata = _csv_table(frame.iloc[:0], index=False, attrs=True)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
     return buffer.getvalue().to_pybytes(), with_models(models, metadata)
@@ -249,7 +256,9 @@ def check_columns(frame: pd.DataFrame) -> None:
             )
 
 
-def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Model], dict[str, Any]]:
+def _csv_table(
+    frame: pd.DataFrame, *, index: bool, attrs: bool
+) -> tuple[pa.Table, list[Model], dict[str, Any]]:
     """Return the table to write, the models of its columns, and the metadata of the whole file."""
     columns: dict[str, pa.ChunkedArray] = {}
     models: list[Model] = []
@@ -270,7 +279,7 @@ def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Mode
         columns[name], model = encode(column, name)
         if not model.schema.equals(default_model(name).schema, check_metadata=True):
             models.append(model)
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = {**record(plain_attrs(frame.attrs) if attrs else {})}
     if levels:
         metadata["index"] = levels
     if not columns:
@@ -345,11 +354,13 @@ def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) 
         raise not_a_table(path)
     content = decoded(content, path, encoding)
     try:
-        return _parse(content, models, metadata, path, as_text=as_text)
+        frame = _parse(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
         if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
             raise
         raise damaged_notes(notes_path(path), error) from error
+    frame.attrs = recorded_attrs(metadata.get(ATTRS, "{}"), path)
+    return frame
 
 
 def _parse(
@@ -363,7 +374,10 @@ def _parse(
     """Parse the content of a CSV file, and restore the dtypes from its metadata."""
     if not content or content.isspace():
         if "rows" in metadata:
-            return frame_without_columns(pd.RangeIndex(metadata["rows"]), path)
+            rows = metadata["rows"]
+            if type(rows) is not int or rows < 0:
+                raise ValueError(f"rows is {rows!r}")
+            return frame_without_columns(pd.RangeIndex(rows), path)
         raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
     escaped = metadata.get("formulas") != "keep"
     content = _without_blank_end(content)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from outreach_frames.common.atomic_files import locked, replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, VERSION
 
 METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
@@ -28,7 +29,7 @@ CHECKSUMS: Final = "checksums"
 OTHER: Final = "other"
 _PIECE_BYTES: Final = 1 << 18
 # Names of entries that do not describe columns.
-OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER})
+OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER, ATTRS, VERSION})
 # pandas, numpy and Arrow raise these errors on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -71,6 +72,11 @@ def replacing_metadata(
     def write_notes(notes: Mapping[str, Any]) -> None:
         text = json.dumps(notes, ensure_ascii=False, indent=1)
         content = text.encode("utf-8", "surrogatepass")
+        if len(content) > MAX_METADATA_BYTES:
+            raise InvalidInputError(
+                f"The metadata of {path} would have {len(content):,} bytes, but "
+                f"{MAX_METADATA_BYTES:,} is the maximum. Convert categorical columns to text."
+            )
         replace_file(
             notes_path(path),
             lambda file: file.write(content),
@@ -109,9 +115,10 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
     notes = notes_path(path)
     if not notes.is_file():
         return {}, {}
-    content = notes.read_bytes()
     try:
-        metadata = json.loads(content)
+        if (size := notes.stat().st_size) > MAX_METADATA_BYTES:
+            raise ValueError(f"it has {size:,} bytes")
+        metadata = json.loads(notes.read_bytes())
     except (ValueError, RecursionError) as error:
         raise damaged_notes(notes, error) from error
     if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:

@@ -28,6 +28,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
 from outreach_frames.files.formulas import is_text
+from outreach_frames.files.provenance import ATTRS, VERSION, plain_attrs, record
 from outreach_frames.tables.columns import text_names
 
 if TYPE_CHECKING:
@@ -41,8 +42,11 @@ NOT_INSTALLED: Final = (
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 LIST_SEPARATOR: Final = "; "
-# Marks the workbooks of this package, so that `forget` can recognise them.
+# Custom properties with the package's version, by which `forget` recognises its workbooks, and with
+# the sheets' `.attrs` as JSON. Excel limits a property to 255 characters, so the JSON is in pieces.
 PROPERTY: Final = "outreach_frames"
+ATTRS_PROPERTY: Final = "outreach_frames attrs {}"
+_MAX_PROPERTY: Final = 255
 
 # A cell is a 64-bit float, which is exact to 15 digits, so longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
@@ -93,6 +97,7 @@ def write_excel(
     *,
     index: bool | None = None,
     tz: str = "UTC",
+    attrs: bool = True,
     progress: bool | None = None,
 ) -> Path:
     """Write a frame to an Excel workbook that is easy to read.
@@ -119,6 +124,10 @@ def write_excel(
         because Excel's times have no zone; the cells show the zone's name. In the hour that a clock
         repeats in autumn, cells are text with the UTC offset. Times without a zone are not
         converted.
+    attrs : bool
+        Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
+        workbook's properties, where `file_info` finds them. Pass False for a workbook to share:
+        filters may have colleagues' addresses (`profnet_networks`).
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -151,7 +160,7 @@ def write_excel(
     """
     name = table_of(frame.columns) or expanded(path).stem
     indexed = {} if index is None else {name: index}
-    return write_sheets({name: frame}, path, index=indexed, tz=tz, progress=progress)
+    return write_sheets({name: frame}, path, index=indexed, tz=tz, attrs=attrs, progress=progress)
 
 
 def write_sheets(
@@ -160,6 +169,7 @@ def write_sheets(
     *,
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
+    attrs: bool = True,
     progress: bool | None = None,
 ) -> Path:
     """Write each frame to a sheet; `index` decides per sheet whether the index is written.
@@ -180,6 +190,10 @@ def write_sheets(
     changed = defaultdict[str, list[str]](list)
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
     few = sum(brief(frame).shape[1] for frame in sheets.values())
+    titles = _sheet_names(sheets)
+    plain = [plain_attrs(frame.attrs) if attrs else {} for frame in sheets.values()]
+    notes = record({title: one for title, one in zip(titles, plain, strict=True) if one})
+    noted = notes.get(ATTRS, "")
     hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
@@ -188,9 +202,12 @@ def write_sheets(
         content = BytesIO()  # XlsxWriter would raise its own error if the disk is full
         with xlsxwriter.Workbook(content, options) as book:
             writer = _Writer(book, tz, changed, bar)
-            for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
+            for title, (name, frame) in zip(titles, sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
-            book.set_custom_property(PROPERTY, "table", "text")
+            book.set_custom_property(PROPERTY, notes[VERSION], "text")
+            for number, start in enumerate(range(0, len(noted), _MAX_PROPERTY), 1):
+                piece = noted[start : start + _MAX_PROPERTY]
+                book.set_custom_property(ATTRS_PROPERTY.format(number), piece, "text")
             # Closing the workbook takes as long as writing its columns.
             bar.set_postfix_str("saving")
         file.write(content.getbuffer())

@@ -35,8 +35,16 @@ from outreach_frames.files.csv_dtypes import (
     text_model,
 )
 from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
-from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, localize, split
+from outreach_frames.files.excel import (
+    ATTRS_PROPERTY,
+    NOT_INSTALLED,
+    PROPERTY,
+    is_plain_list,
+    localize,
+    split,
+)
 from outreach_frames.files.formulas import is_text
+from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, recorded_attrs
 from outreach_frames.tables.schema import to_frame
 
 if TYPE_CHECKING:
@@ -90,6 +98,7 @@ def read_excel(
         where = f"{path}, sheet {name!r},"
         sheet = _read_quietly(book[name], where)
         remarks = _check_rows(package.read(part), where)
+        attrs = _sheet_attrs(book, path).get(name)
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
     filled = [number for number, row in enumerate(sheet.rows) if any(map(_is_filled, row))]
     if not filled:
@@ -116,12 +125,33 @@ def read_excel(
     lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
     if lines:
         warn(f"{where[:-1]}: {' '.join(lines)}")
-    return pd.DataFrame(frame, index=pd.RangeIndex(len(rows) - 1))
+    result = pd.DataFrame(frame, index=pd.RangeIndex(len(rows) - 1))
+    result.attrs = attrs or {}
+    return result
+
+
+def _properties(book: Any) -> dict[str, Any]:
+    """Return a workbook's custom properties, with the joined text of the `.attrs` as ATTRS."""
+    found = {one.name: one.value for one in book.custom_doc_props.props}
+    names = map(ATTRS_PROPERTY.format, range(1, len(found) + 1))
+    return {**found, ATTRS: "".join(str(found[name]) for name in names if name in found)}
+
+
+def _sheet_attrs(book: Any, path: Path) -> dict[str, dict[Any, Any]]:
+    sheets = recorded_attrs(_properties(book)[ATTRS] or "{}", path)
+    return {name: attrs for name, attrs in sheets.items() if isinstance(attrs, dict)}
+
+
+def read_workbook_notes(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the `.attrs` of the first sheet that has any, and the version of this package."""
+    with _opened(path) as (_, book):
+        return next(iter(_sheet_attrs(book, path).values()), {}), _properties(book).get(PROPERTY)
 
 
 def read_all_cells(path: Path) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of each sheet."""
+    """Yield the text of the `.attrs` as a cell, then the rows of each sheet."""
     with _opened(path) as (_, book):
+        yield [(_properties(book)[ATTRS],)]
         for sheet in book.worksheets:
             yield _read_quietly(sheet, f"{path}, sheet {sheet.title!r},").rows
 
@@ -157,7 +187,8 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
 def _require_size(package: zipfile.ZipFile, path: Path) -> None:
     """Reject a workbook that would fill the memory when unpacked."""
     for part in package.infolist():
-        if part.file_size > max(_SMALL_BYTES, _MAX_GROWTH * part.compress_size):
+        is_large = part.filename.startswith("docProps/") and part.file_size > MAX_METADATA_BYTES
+        if is_large or part.file_size > max(_SMALL_BYTES, _MAX_GROWTH * part.compress_size):
             raise InvalidInputError(
                 f"{path} was not read: its {part.compress_size:,} bytes of "
                 f"{shorten(part.filename, 60)} would grow to {part.file_size:,}, which is unusual "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.analysis.interface_columns import meanings
-from outreach_frames.common.atomic_files import check_suffix, replace_file
+from outreach_frames.common.atomic_files import check_suffix, replace_file, unreadable
 from outreach_frames.common.pandas_versions import STR
+from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns, frame_without_columns
+from outreach_frames.files.csv_notes import NOTES_ERRORS
+from outreach_frames.files.provenance import (
+    VERSION,
+    VERSION_IN_PARQUET,
+    plain_attrs,
+    record,
+    require_small_metadata,
+)
 from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"
@@ -116,6 +126,7 @@ def _is_nested(dtype: Any) -> bool:
 
 def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFrame:
     """Convert a table to a frame; restore all dtypes, even nested dtypes, from pandas metadata."""
+    require_small_metadata(table.schema.metadata)
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
@@ -188,17 +199,19 @@ def _readable_by_pandas(table: pa.Table) -> pa.Table:
             column["numpy_type"] = "object"
             nested.append(column["name"])
     notes = {b"pandas": json.dumps(noted), OWN_METADATA: json.dumps(nested)}
+    notes[VERSION_IN_PARQUET] = record({})[VERSION]
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
 
 
-def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the entries of `.attrs` that JSON can hold."""
-    return {key: value for key, value in attrs.items() if _is_plain({key: value})}
-
-
-def _is_plain(value: Any) -> bool:
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Convert errors of Parquet files to errors that name the path."""
     try:
-        json.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+        yield
+    except InvalidInputError:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from error
+    # Duplicate columns raise a KeyError; damaged metadata may raise any exception in pandas.
+    except NOTES_ERRORS as error:
+        raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error

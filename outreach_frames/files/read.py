@@ -1,27 +1,44 @@
-"""Read tables from CSV, Excel and Parquet files."""
+"""Read tables from CSV, Excel and Parquet files, and which search made them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import shorten
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
-from outreach_frames.files.csv_notes import NOTES_ERRORS
-from outreach_frames.files.excel_read import read_excel
-from outreach_frames.files.parquet import frame_of_parquet
+from outreach_frames.files.csv_notes import NOTES_ERRORS, read_notes
+from outreach_frames.files.excel_read import read_excel, read_workbook_notes
+from outreach_frames.files.parquet import frame_of_parquet, reading
+from outreach_frames.files.provenance import (
+    ATTRS,
+    VERSION,
+    VERSION_IN_PARQUET,
+    attrs_in_parquet,
+    recorded_attrs,
+)
 from outreach_frames.reading.flatten import concat_tables, seen_columns
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
 _SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
+# The values that `file_info` returns, and their types.
+_RECORDED: Final = {
+    "filters": dict,
+    "split_by": str,
+    "limit": int,
+    "total": int,
+    "fetched_at": str,
+    VERSION: str,
+}
 
 
 def read_prospects(
@@ -44,11 +61,11 @@ def read_prospects(
     Returns
     -------
     DataFrame
-        The table with its original dtypes. In a CSV file without its metadata file, documented
-        columns have the interface's dtypes, and all other columns are text. In a workbook,
-        documented columns have the interface's dtypes, and all other columns the type of their
-        cells: Int64, Float64, boolean, datetime64, or str if cells have several types. Blank rows
-        are skipped, and hidden rows are read.
+        The table with its original dtypes and the `.attrs` that were written with it. In a CSV file
+        without its metadata file, documented columns have the interface's dtypes, and all other
+        columns are text. In a workbook, documented columns have the interface's dtypes, and all
+        other columns the type of their cells: Int64, Float64, boolean, datetime64, or str if cells
+        have several types. Blank rows are skipped, and hidden rows are read.
 
     Raises
     ------
@@ -84,6 +101,84 @@ def read_prospects(
     if isinstance(undocumented, list):
         seen_columns.update(name for name in frame.columns if name in undocumented)
     return frame
+
+
+def file_info(path: str | Path) -> dict[str, Any]:
+    """Return which search made the table of a file, without reading the table.
+
+    The search is described, not the rows: a table that was filtered, joined or edited after the
+    search still has the search's filters and total.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV, Excel or Parquet file, or a folder of Parquet files (the first file is read). A CSV
+        file needs its metadata file ``<name>.csv-metadata.json`` in the same folder.
+
+    Returns
+    -------
+    dict
+        `filters` (dict), `limit` (int; None without a limit), `total` (int: people that matched),
+        `fetched_at` (str: time of the earliest response, ISO 8601 in UTC) and `version` (str:
+        version of this package that wrote the file); after a split search also `split_by` (str).
+        Values that are not recorded are None; in files of other programs, all values are None.
+
+    Raises
+    ------
+    InvalidInputError
+        The file does not exist, is no table, or its metadata is damaged or too large.
+    ConfigurationError
+        The optional library openpyxl, which reads workbooks, is not installed.
+
+    Warns
+    -----
+    OutreachWarning
+        The file's metadata has values of a wrong type, which were ignored.
+
+    Notes
+    -----
+    No request is sent. The values are the `.attrs` that `to_csv`, `to_excel`, `to_parquet` and
+    `export_people` wrote; `read_prospects` restores them. Anyone can edit them: they are no proof.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(person_seniorities=["vp"], limit=5)
+    >>> path = people.outreach.to_csv(Path(tempfile.mkdtemp()) / "people.csv")
+    >>> of.file_info(path)["filters"]
+    {'person_seniorities': ['vp']}
+    """
+    source = expanded(path)
+    try:
+        _require_table(source)
+        attrs, version = _recorded(source)
+    except OSError as error:
+        raise unreadable(source, error) from error
+    found = {**attrs, VERSION: version}
+    wrong = [
+        name for name in _RECORDED if type(found.get(name)) not in {_RECORDED[name], type(None)}
+    ]
+    if wrong:
+        warn(f"{source}: the metadata has wrong types, which were ignored: {', '.join(wrong)}.")
+        found |= dict.fromkeys(wrong)
+    shown = [name for name in _RECORDED if name != "split_by" or found.get(name) is not None]
+    return {name: found.get(name) for name in shown}
+
+
+def _recorded(source: Path) -> tuple[dict[str, Any], Any]:
+    """Return the `.attrs` in a file's metadata, and the package's version."""
+    if is_workbook(source):
+        return read_workbook_notes(source)
+    if _is_parquet(source):
+        with reading(source):
+            part = parts_of(source)[0] if source.is_dir() else source
+            metadata = pq.read_schema(part).metadata or {}
+            version = metadata.get(VERSION_IN_PARQUET)
+            return attrs_in_parquet(metadata, source), version and version.decode()
+    notes = read_notes(source)[1]
+    return recorded_attrs(notes.get(ATTRS, "{}"), source), notes.get(VERSION)
 
 
 def is_workbook(path: object) -> bool:
@@ -131,9 +226,8 @@ def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
     """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
-    suffix = "" if source.is_dir() else source.suffix.lower()
     is_book = is_workbook(source)
-    is_parquet = suffix in _PARQUET or source.is_dir()
+    is_parquet = _is_parquet(source)
     if sheet_name is not None and not is_book:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
@@ -145,25 +239,35 @@ def _read(
             f"{'a workbook' if is_book else 'Parquet'}. Omit encoding."
         )
     try:
+        _require_table(source, as_text=as_text)
         if is_book:
-            require_readable_file(source)
             return read_excel(source, sheet_name=sheet_name, as_text=as_text)
         if is_parquet:
-            require_readable_file(source)
-            if not source.is_dir() and not source.stat().st_size:
-                raise InvalidInputError(f"{source} is empty. Get the file again.")
             return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
-        require_readable_file(source, open_pipes=as_text)
-        if suffix in _SPREADSHEETS and source.exists():
-            raise not_a_table(source)
-        if as_text or suffix in SUFFIXES:
-            return read_csv(source, as_text=as_text, encoding=encoding)
+        return read_csv(source, as_text=as_text, encoding=encoding)
     except OSError as error:
         raise unreadable(source, error) from error
-    raise InvalidInputError(
-        f"{source} cannot be read; pass a .csv, .xlsx or .parquet file, "
-        "or a folder of Parquet files."
-    )
+
+
+def _is_parquet(source: Path) -> bool:
+    """Return whether a path leads to a Parquet file or a folder."""
+    return source.is_dir() or source.suffix.lower() in _PARQUET
+
+
+def _require_table(source: Path, *, as_text: bool = False) -> None:
+    """Raise if no table can be read from a path; with `as_text`, allow pipes and any ending."""
+    is_text = not is_workbook(source) and not _is_parquet(source)
+    require_readable_file(source, open_pipes=as_text and is_text)
+    suffix = source.suffix.lower()
+    if suffix in _PARQUET and source.is_file() and not source.stat().st_size:
+        raise InvalidInputError(f"{source} is empty. Get the file again.")
+    if is_text and suffix in _SPREADSHEETS:
+        raise not_a_table(source)
+    if is_text and not as_text and suffix not in SUFFIXES:
+        raise InvalidInputError(
+            f"{source} cannot be read; pass a .csv, .xlsx or .parquet file, "
+            "or a folder of Parquet files."
+        )
 
 
 def parts_of(folder: Path) -> list[Path]:

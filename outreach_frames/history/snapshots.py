@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Unpack
@@ -19,12 +17,13 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_day, is_day
 from outreach_frames.common.atomic_files import expanded, unreadable, unwritable
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import quoted, shorten
+from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import partial_filters
 from outreach_frames.export.people import export_people
-from outreach_frames.files.csv_notes import NOTES_ERRORS
+from outreach_frames.files.parquet import reading
+from outreach_frames.files.provenance import attrs_in_parquet
 from outreach_frames.files.read import parts_of
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search_arguments import check_columns, check_filters, shows_filters
@@ -234,33 +233,7 @@ def count_people(path: Path) -> int:
 def read_attrs(path: Path) -> dict[str, Any]:
     """Return the `.attrs` stored in a folder of Parquet files."""
     with reading(path):
-        return stored_attrs(pq.read_metadata(parts_of(path)[0]).metadata, path)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Convert errors of Parquet files to errors that name the path."""
-    try:
-        yield
-    except InvalidInputError:
-        raise
-    except OSError as error:
-        raise unreadable(path, error) from error
-    # Duplicate columns raise a KeyError; damaged metadata may raise any exception in pandas.
-    except NOTES_ERRORS as error:
-        raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
-
-
-def stored_attrs(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
-    """Return the `.attrs` that pandas stored in Parquet metadata; warn if they are unusable."""
-    notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
-    if not isinstance(notes, dict):
-        raise ValueError("its pandas metadata is not a JSON object")
-    attrs = notes.get("attributes", {})
-    if isinstance(attrs, dict) and isinstance(attrs.get("filters", {}), dict):
-        return attrs
-    warn(f"The .attrs of {path}, or the filters in them, are not a JSON object and were ignored.")
-    return {}
+        return attrs_in_parquet(pq.read_metadata(parts_of(path)[0]).metadata, path)
 
 
 def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:

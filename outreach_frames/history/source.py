@@ -16,14 +16,13 @@ from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.parquet import frame_of_parquet, plain_attrs
+from outreach_frames.files.parquet import frame_of_parquet, reading
+from outreach_frames.files.provenance import attrs_in_parquet, plain_attrs
 from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import (
     KEY,
     describe_unfinished,
     list_snapshots,
-    reading,
-    stored_attrs,
 )
 from outreach_frames.history.values import as_arrow, comparable, texts
 from outreach_frames.reading.flatten import concat_promoted, concat_tables
@@ -67,7 +66,7 @@ class ParquetSource:
             # read separately.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
-            self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata, Path(name))
+            self.attrs: Mapping[Any, Any] = attrs_in_parquet(self._schemas[0].metadata, Path(name))
             notes = self._schemas[0].pandas_metadata or {}
             levels = [one for one in notes.get("index_columns", []) if isinstance(one, str)]
         self._opened: dict[int, pq.ParquetFile] = {}

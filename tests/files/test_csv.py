@@ -71,7 +71,8 @@ def test_a_search_needs_no_metadata_file(tmp_path):
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
         path = write_csv(frame, tmp_path / "people.csv")
-        assert json.loads(metadata_of(path).read_text()).keys() == {"format", "checksums"}
+        noted = json.loads(metadata_of(path).read_text())
+        assert noted.keys() == {"format", "version", "checksums"}
         metadata_of(path).unlink()
         pd.testing.assert_frame_equal(read_prospects(path), frame)
 

@@ -1,0 +1,309 @@
+"""Files record which search made their table; `file_info` and `read_prospects` read the record."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl.packaging.custom import StringProperty
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests.files.frames import metadata_of
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were read")]
+
+WRITERS = {".csv": "to_csv", ".xlsx": "to_excel", ".parquet": "to_parquet"}
+NOTHING = dict.fromkeys(("filters", "limit", "total", "fetched_at", "version"))
+SEARCH = {
+    "filters": {"person_name": "Käthe 😀", "company_sizes": ["1-10"]},
+    "limit": 5,
+    "total": 7,
+    "fetched_at": "2026-03-01T08:00:00+00:00",
+    "errors": [{"code": 7}],
+    "undocumented": ["shoe_size"],
+}
+VALUES = (
+    st.text()
+    | st.lists(st.text(st.characters(codec=None)), max_size=3)
+    | st.booleans()
+    | st.integers()
+    | st.dates().map(str)
+    | st.none()
+)
+FILTERS = st.dictionaries(
+    st.sampled_from([one.name for one in spec.FILTERS]) | st.text(), VALUES, max_size=4
+)
+
+
+def written(frame: pd.DataFrame, path: Path, **options: Any) -> Path:
+    """Write a frame in the format of the path's ending."""
+    made: Path = getattr(frame.outreach, WRITERS[path.suffix])(path, **options)
+    return made
+
+
+def small(attrs: dict[Any, Any]) -> pd.DataFrame:
+    """Return a frame of one row with the attrs."""
+    frame = pd.DataFrame({"name": ["Ada"]})
+    frame.attrs = attrs
+    return frame
+
+
+def shown(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Return what file_info shows of a file with these attrs."""
+    names = [name for name in ("split_by", *NOTHING) if name in attrs]
+    return NOTHING | {name: attrs[name] for name in names} | {"version": version("outreach-frames")}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+@given(FILTERS, st.none() | st.integers(0), st.integers(0))
+def test_any_search_is_restored(
+    tmp_path: Path, suffix: str, filters: dict[str, Any], limit: int | None, total: int
+) -> None:
+    """Filters of any text, list, boolean, number or date are in file_info and in .attrs."""
+    attrs = SEARCH | {"filters": filters, "limit": limit, "total": total}
+    path = written(small(attrs), tmp_path / f"x{suffix}")
+    for _ in range(2):  # the frame that was read records the same
+        assert of.file_info(path) == shown(attrs)
+        read = of.read_prospects(path)
+        assert read.attrs == attrs
+        assert json.dumps(read.attrs["filters"]) == json.dumps(filters)
+        path = written(read, tmp_path / f"again{suffix}")
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_a_search_is_recorded(tmp_path: Path, client: Client, suffix: str, backend: Any) -> None:
+    """A found frame, with either dtypes, records its search in each format."""
+    people = of.search_people(
+        person_seniorities=["vp"], limit=3, dtype_backend=backend, client=client
+    )
+    path = written(people, tmp_path / f"x{suffix}")
+    assert of.read_prospects(path).attrs == people.attrs
+    assert of.file_info(str(path)) == shown(people.attrs)
+    assert of.file_info(path)["filters"] == {"person_seniorities": ["vp"]}
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "folder"])
+def test_an_export_is_recorded(tmp_path: Path, client: Client, name: str) -> None:
+    """An export records the same as the frame of its search, or nothing with attrs=False."""
+    search: dict[str, Any] = {"person_seniorities": ["owner", "vp"], "limit": 4, "client": client}
+    split = search | {"split_by": "person_seniorities"}
+    for arguments in (search, split):
+        expected = of.search_people(**arguments).attrs
+        path = of.export_people(tmp_path / name, **arguments)
+        moment = of.file_info(path)["fetched_at"]
+        assert of.file_info(path) == shown(expected | {"fetched_at": moment})
+        assert of.read_prospects(path).attrs == expected | {"fetched_at": moment}
+    of.export_people(path, attrs=False, **search)
+    assert of.file_info(path) == shown({})
+    assert of.read_prospects(path).attrs == {}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_attrs_can_be_omitted(tmp_path: Path, suffix: str) -> None:
+    """With attrs=False a file has no filters; values that JSON cannot hold are left out."""
+    path = written(small(SEARCH), tmp_path / f"x{suffix}", attrs=False)
+    assert (of.file_info(path), of.read_prospects(path).attrs) == (shown({}), {})
+    assert b"sizes" not in b"".join(one.read_bytes() for one in tmp_path.iterdir())
+    odd = SEARCH | {"odd": object(), ("a", 1): 2}
+    frame = small(odd)
+    path = written(frame, path)
+    assert of.read_prospects(path).attrs == SEARCH
+    assert frame.attrs == odd
+
+
+def test_reports_record_the_search_of_their_tables(tmp_path: Path) -> None:
+    """The files and sheets of a report have the search of the frame that was sent."""
+    frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
+    frame.attrs = dict(SEARCH)
+    rows = pd.DataFrame({"index": [0, 1], "status": ["added", "unknown"]})
+    report = SubmissionReport(frame, rows, sequence_id="s1")
+    report.to_csv(tmp_path)
+    path = report.to_excel(tmp_path / "report.xlsx")
+    for each in (tmp_path / "added.csv", tmp_path / "failed.csv", path):
+        assert of.file_info(each) == shown(SEARCH)
+    assert of.read_prospects(path, sheet_name="added").attrs == SEARCH
+    assert of.read_prospects(path, sheet_name="summary").attrs == {}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_files_of_other_programs_record_nothing(tmp_path: Path, suffix: str) -> None:
+    """All values are None for a file of another program, and for a CSV without its metadata."""
+    frame, path = pd.DataFrame({"name": ["Ada"]}), tmp_path / f"x{suffix}"
+    getattr(frame, WRITERS[suffix])(path)
+    assert of.file_info(path) == NOTHING
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"name": ["Ada"]}), path)
+        assert of.file_info(path) == NOTHING
+    if suffix == ".csv":
+        metadata_of(written(small(SEARCH), path)).unlink()
+        assert of.file_info(path) == NOTHING
+
+
+def noted(path: Path, attrs: Any, own_version: Any = None) -> None:
+    """Replace the attrs, and the version, in the metadata of a file."""
+    if path.suffix == ".csv":
+        notes = json.loads(metadata_of(path).read_text())
+        notes |= {"attrs": json.dumps(attrs)} | ({"version": own_version} if own_version else {})
+        metadata_of(path).write_text(json.dumps(notes))
+    elif path.suffix == ".parquet":
+        table = pq.read_table(path)
+        notes = json.loads(table.schema.metadata[b"pandas"]) | {"attributes": attrs}
+        metadata = {**table.schema.metadata, b"pandas": json.dumps(notes)}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+    else:
+        book = openpyxl.load_workbook(path)
+        properties = book.custom_doc_props
+        properties.props = [one for one in properties.props if one.name == "outreach_frames"]
+        sheets = {"x": attrs} if isinstance(attrs, dict) else attrs
+        properties.append(StringProperty(name="outreach_frames attrs 1", value=json.dumps(sheets)))
+        book.save(path)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_foreign_values_are_ignored_with_a_warning(tmp_path: Path, suffix: str) -> None:
+    """Attrs or values of another type than a search's are None, and a warning names the file."""
+    path = written(small({"total": 3}), tmp_path / f"x{suffix}")
+    for attrs in ([1], "EMEA", 5):
+        noted(path, attrs)
+        with pytest.warns(OutreachWarning, match=rf"\.attrs of .*x{suffix}.*ignored"):
+            assert of.file_info(path) == shown({})
+        with pytest.warns(OutreachWarning, match="ignored"):
+            assert of.read_prospects(path).attrs == {}
+    noted(path, {"limit": True, "total": "many", "fetched_at": 5, "split_by": {}, "filters": {}})
+    with pytest.warns(OutreachWarning, match="ignored: split_by, limit, total, fetched_at"):
+        assert of.file_info(path) == shown({"filters": {}})
+    if suffix == ".csv":
+        noted(path, {"filters": [1]}, own_version=7)
+        with pytest.warns(OutreachWarning, match="ignored: filters, version"):
+            assert of.file_info(path) == NOTHING
+
+
+def test_metadata_is_bounded(tmp_path: Path) -> None:
+    """Larger metadata than any search has is refused or ignored, and is not written."""
+    noise = random.Random(1).randbytes(17 << 19)
+    for suffix in WRITERS:
+        path = written(small({"total": 3}), tmp_path / f"x{suffix}")
+        large = {"filters": {"person_titles": [noise.hex()[: 1 << 17]]}}
+        if suffix != ".parquet":
+            noted(path, large)
+            for call in (of.file_info, of.read_prospects):
+                with pytest.warns(OutreachWarning, match="too large"):
+                    call(path)
+            with pytest.warns(OutreachWarning, match="not written.*131,072"):
+                written(small(large), path)
+            assert of.file_info(path) == shown({})
+        noted(path, {"filters": {"person_titles": [noise.hex()]}})
+        for call in (of.file_info, of.read_prospects):
+            with pytest.raises(InvalidInputError, match=r"17,\d\d\d,\d\d\d"):
+                call(path)
+    categories = pd.DataFrame({"x": pd.Categorical([], categories=["x" * (17 << 20)])})
+    with pytest.raises(InvalidInputError, match="Convert categorical columns to text"):
+        written(categories, tmp_path / "large.csv")
+    assert not (tmp_path / "large.csv").exists()
+
+
+def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
+    """Paths from which no table can be read raise the same error as in read_prospects."""
+    (tmp_path / "empty").mkdir()
+    encrypted = bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le")
+    contents = {
+        "x.csv.gz": b"x", "x.ods": b"PK", "x.parquet": b"PAR1 damaged", "e.pq": b"",
+        "x.xlsx": b"PK damaged", "e.xlsx": encrypted,
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    for name in ("missing.csv", "missing.xlsx", "missing", "empty", *contents):
+        messages = []
+        for call in (of.read_prospects, of.file_info):
+            with pytest.raises(InvalidInputError, match=name) as caught:
+                call(tmp_path / name)
+            messages.append(str(caught.value)[:60])
+        assert messages[0] == messages[1]
+    path = written(small(SEARCH), tmp_path / "x.csv")
+    metadata_of(path).write_text("{")
+    with pytest.raises(InvalidInputError, match="damaged"):
+        of.file_info(path)
+
+
+@pytest.mark.parametrize("rows", [-1, 1.5, True, None])
+def test_impossible_numbers_of_rows_are_refused(tmp_path: Path, rows: Any) -> None:
+    """A number of rows in the metadata that no table has is an error, not an empty table."""
+    path = written(pd.DataFrame(index=range(3)), tmp_path / "x.csv")
+    notes = json.loads(metadata_of(path).read_text())
+    metadata_of(path).write_text(json.dumps(notes | {"rows": rows}))
+    with pytest.raises(InvalidInputError, match=r"x\.csv-metadata\.json is damaged \(rows is"):
+        of.read_prospects(path)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_forget_lists_files_whose_filters_have_the_person(tmp_path: Path, suffix: str) -> None:
+    """The person's rows go, the filters stay, and the reason says so until they are omitted."""
+    email = "ada@example.com"
+    frame = pd.DataFrame({"email": ["bo@example.com", email]})
+    frame.attrs = {"filters": {"profnet_networks": ["x" * 240, email.upper()]}}
+    path = written(frame, tmp_path / f"x{suffix}")
+    for removed in (1, 0):
+        found = of.forget(email=email, folder=tmp_path, files=True)
+        assert found["path"].tolist() == [str(path)]
+        assert not found["removed"].any()
+        assert "metadata still name" in found["reason"].item()
+        assert found["rows"].item() == 1 + removed
+        assert of.read_prospects(path)["email"].tolist() == ["bo@example.com"]
+        assert of.file_info(path)["filters"] == frame.attrs["filters"]
+    written(of.read_prospects(path), path, attrs=False)
+    assert of.forget(email=email, folder=tmp_path, files=True).empty
+
+
+def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) -> None:
+    """Another program's save keeps the workbook's properties; a renamed sheet loses its attrs."""
+    path = written(small(SEARCH), tmp_path / "x.xlsx")
+    book = openpyxl.load_workbook(path)
+    book["x"]["A2"] = "Bo"
+    book.save(path)
+    assert of.read_prospects(path).attrs == SEARCH
+    book["x"].title = "y"
+    book.save(path)
+    assert of.read_prospects(path).attrs == {}
+    assert of.file_info(path) == shown(SEARCH)
+
+
+def test_properties_fit_into_excel(tmp_path: Path) -> None:
+    """No property of a workbook is longer than the 255 characters that Excel allows."""
+    path = written(small({"filters": {"x": ["é" * 400]}}), tmp_path / "x.xlsx")
+    values = [one.value for one in openpyxl.load_workbook(path).custom_doc_props.props]
+    assert max(map(len, values)) == 255
+    assert len(values) > 10
+
+
+def test_nothing_depends_on_attrs(tmp_path: Path) -> None:
+    """Frames keep or lose their attrs as pandas does, and a file records what is there."""
+    people = of.read_prospects(written(small(dict(SEARCH)), tmp_path / "x.csv"))
+    part = people[people["name"] == "nobody"]
+    joined = pd.concat([people, small({})])
+    assert of.file_info(written(part, tmp_path / "part.csv")) == shown(SEARCH)
+    assert of.file_info(written(joined, tmp_path / "joined.csv")) == shown({})
+
+
+def test_the_command_prints_the_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command file-info prints the dict as JSON, and fails with 2 for a missing file."""
+    path = written(small(SEARCH), tmp_path / "x.csv")
+    assert main(["file-info", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out) == of.file_info(path)
+    assert main(["file-info", str(tmp_path / "y.csv")]) == 2
+    assert "not found" in capsys.readouterr().err
