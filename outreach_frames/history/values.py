@@ -56,14 +56,13 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
         return _lists_differ(before, after)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return _objects_differ(before, after)
-    if pa.types.is_integer(one) and pa.types.is_floating(other):
-        return _present_differ(before, after, ~_equal_numbers(before, after))
-    if pa.types.is_floating(one) and pa.types.is_integer(other):
-        return _present_differ(before, after, ~_equal_numbers(after, before))
     if one != other or pa.types.is_nested(one):
         before, after = texts(before), texts(after)
     unequal = pc.fill_null(pc.not_equal(before, after), fill_value=False)
-    return _present_differ(before, after, unequal.to_numpy(zero_copy_only=False))
+    was_missing, is_missing = _is_missing(before), _is_missing(after)
+    differs: Mask = unequal.to_numpy(zero_copy_only=False) & ~was_missing & ~is_missing
+    differs |= was_missing != is_missing
+    return differs
 
 
 def texts(values: pa.Array) -> pa.Array:
@@ -108,23 +107,6 @@ def _is_list(kind: pa.DataType) -> bool:
 def _is_missing(values: pa.Array) -> Mask:
     missing: Mask = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return missing
-
-
-def _present_differ(before: pa.Array, after: pa.Array, unequal: Mask) -> Mask:
-    """Return, per row, whether only one value is missing, or both are present and unequal."""
-    was_missing, is_missing = _is_missing(before), _is_missing(after)
-    result: Mask = (was_missing != is_missing) | (~was_missing & ~is_missing & unequal)
-    return result
-
-
-def _equal_numbers(integers: pa.Array, floats: pa.Array) -> Mask:
-    """Compare exactly: floats cannot hold every integer above 2^53."""
-    whole = integers.fill_null(0).to_numpy(zero_copy_only=False)
-    numbers = floats.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    fits = (numbers >= -(2.0**63)) & (numbers < 2.0**63)
-    rounded = np.where(fits, numbers, 0.0)
-    equal: Mask = fits & (rounded == np.trunc(rounded)) & (rounded.astype(np.int64) == whole)
-    return equal
 
 
 def _lists_differ(before: pa.Array, after: pa.Array) -> Mask:
