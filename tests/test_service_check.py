@@ -349,7 +349,7 @@ def test_no_text_of_the_service_is_shown(sandbox: Sandbox) -> None:
     assert details[SEQUENCES] == "Status 400: the request is malformed (status 400)"
     assert "A link or redirect leads to another host" in details[MAILBOXES]
     assert "the media type is not application/json" in shown
-    assert "total is 1,000,000" in found["detail"].str.cat()
+    assert "total is 10,000,000" in found["detail"].str.cat()
     assert details["clock"] == "the service sends no readable Date header"
 
 
