@@ -25,7 +25,7 @@ class World(NamedTuple):
 
 
 # Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 6
+FORMAT = 7
 
 # 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
 PAGE_BYTES = 16_384
