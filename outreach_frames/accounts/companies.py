@@ -16,9 +16,9 @@ from outreach_frames.common.arguments import check_list, near_names
 from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Reading, texts_of
-from outreach_frames.identity.domains import domain_keys, domains_in
-from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
+from outreach_frames.identity.cells import texts_of
+from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.keys import profnet_url_cells, url_variants
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
@@ -26,8 +26,6 @@ NOBODY: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
 STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
-
-_KEYS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,6 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Returns all keys of a cell, so that a message can explain why the cell has no single key.
-    read: Callable[[str], Reading] = lambda _text: Reading([], True)
-    expected: str = ""
 
 
 def id_keys(texts: pa.Array) -> pa.Array:
@@ -103,7 +98,6 @@ IDENTIFIER_KINDS: Final = (
         _company_url_keys,
         # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
-        profnet_urls_in,
     ),
     IdentifierKind(
         "domain",
@@ -112,8 +106,6 @@ IDENTIFIER_KINDS: Final = (
         "company_website",
         domain_keys,
         lambda _text, key: (key,),
-        domains_in,
-        " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -198,21 +190,19 @@ def read_accounts(
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
     kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
-    free_mail: list[str | None] = [None] * len(frame)
     for kind in kinds:
         column = column_of(frame, near_column(frame, columns[kind.argument]))
         texts = _texts(column)
         found = kind.keys(texts)
         if kind.keys is domain_keys:
-            found, dropped = drop_free_mail(texts_of(column), found, column.name, frame.index)
-            free_mail = dropped.to_pylist()
+            found = drop_free_mail(texts_of(column), found, column.name, frame.index)
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
     outcomes: dict[int, Outcome] = {}
     for row in range(len(frame)):
         if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
-            detail = _explain_invalid({kind: cells[kind][row] for kind in kinds}, free_mail[row])
-            outcomes[row] = Outcome(INVALID, detail)
+            found = (f"{kind.noun}: {quoted(cells[kind][row])}" for kind in kinds)
+            outcomes[row] = Outcome(INVALID, f"not exactly one company in {', '.join(found)}")
             continue
         kind = usable[0]
         key = keys[kind][row]
@@ -229,8 +219,8 @@ def read_accounts(
 
 def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
-) -> tuple[pa.Array, pa.Array]:
-    """Drop the domain keys of free mail addresses; return the other keys, and the dropped keys."""
+) -> pa.Array:
+    """Drop the domain keys of free mail addresses."""
     is_email = pc.match_substring_regex(texts, _AT).fill_null(False)
     is_free = pc.and_(is_email, pc.is_in(keys, value_set=_free_mail_domains()))
     if count := pc.sum(is_free).as_py():
@@ -241,8 +231,7 @@ def drop_free_mail(
             f"{keys[first]} in row {row_label(index, first)}. A mail provider is not the person's "
             "employer, so these cells are ignored."
         )
-    missing = pa.scalar(None, keys.type)
-    return pc.if_else(is_free, missing, keys), pc.if_else(is_free, keys, missing)
+    return pc.if_else(is_free, pa.scalar(None, keys.type), keys)
 
 
 @cache
@@ -257,24 +246,6 @@ def _texts(column: pd.Series[Any]) -> pa.Array:
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
     return strip_texts(texts)
-
-
-def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str | None) -> str:
-    return "; ".join(
-        f"no {kind.noun}: the cell is empty"
-        if cell is None
-        else f"no usable {kind.noun}: {free_mail} is a free mail provider"
-        if free_mail and kind.keys is domain_keys
-        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind, kind.read(cell))}"
-        for kind, cell in cells.items()
-    )
-
-
-def _reason(kind: IdentifierKind, reading: Reading) -> str:
-    """Explain why a cell has no single key."""
-    if len(reading.keys) > 1:
-        return f" holds several {kind.noun}s: {', '.join(reading.keys[:_KEYS_SHOWN])}"
-    return f" holds other text besides {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def row_label(index: pd.Index[Any], row: int) -> str:

@@ -327,7 +327,7 @@ def _read_cells(table: _Table) -> list[Cells]:
             if kind == _DOMAIN:
                 rows = np.repeat(np.arange(size), cells.counts)
                 index, of_keys = table.frame.index[rows], texts.take(pa.array(rows))
-                keys, _ = drop_free_mail(of_keys, cells.keys, table.columns[kind], index)
+                keys = drop_free_mail(of_keys, cells.keys, table.columns[kind], index)
                 cells = cells._replace(keys=keys)
         found.append(cells)
     return found
