@@ -79,8 +79,8 @@ def compare_people(
     Raises
     ------
     InvalidInputError
-        A file cannot be read, a folder holds fewer than two snapshots, a table has neither ids nor
-        profile URLs, or a column of `ignore` does not exist.
+        A file cannot be read, a folder holds fewer than two snapshots, the tables have no common
+        column of ids or profile URLs, or a column of `ignore` does not exist.
 
     Warns
     -----
@@ -304,16 +304,10 @@ def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
     """Match people by id, then by profile URL; also return notes."""
     sides = before, after
-    for side in sides:
-        if _ID not in side.columns and _URL not in side.columns:
-            raise InvalidInputError(
-                f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
-                "frames or files of search_people() or export_people()."
-            )
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
-            "The tables 'before' and 'after' have no common column to match people by: one has "
-            f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
+            f"{before.name} and {after.name} have no common column {_ID!r} or {_URL!r} to match "
+            "people by. Use frames or files of search_people() or export_people()."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
 

@@ -121,14 +121,11 @@ def as_fault(value: FaultLike) -> Fault:
         return value
     if isinstance(value, str):
         return Fault(value)
-    known = [each.name for each in fields(Fault)]
-    unknown = [name for name in value if name not in known]
-    if unknown or "kind" not in value:
-        raise ValueError(
-            f"A fault needs a kind, and may have {', '.join(known[1:])}; "
-            f"got {', '.join(map(repr, value))}."
-        )
-    return Fault(**value)
+    try:
+        return Fault(**value)
+    except TypeError as error:
+        names = ", ".join(each.name for each in fields(Fault))
+        raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
 
 
 def _retry_after(fault: Fault) -> str:

@@ -609,7 +609,7 @@ def with_legal(count: Any) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (pd.DataFrame({"name": ["Ada"]}), pd.DataFrame({"id": ["1"]}), "neither a column 'id' nor"),
+        (pd.DataFrame({"name": ["Ada"]}), pd.DataFrame({"id": ["1"]}), "no common column 'id' or"),
         (pd.DataFrame({"id": ["1"]}), None, "needs two tables, before and after"),
         ([{"id": "1"}], [{"id": "1"}], "not list"),
         (pd.DataFrame([[1, 2]], columns=["id", "id"]), pd.DataFrame({"id": ["1"]}), "more than"),
