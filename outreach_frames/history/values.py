@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT, any_text, python_values
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -52,7 +53,7 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
     one, other = before.type, after.type
     if pa.types.is_null(one) or pa.types.is_null(other):
         return np.not_equal(_is_missing(before), _is_missing(after))
-    if _is_list(one) and _is_list(other):
+    if is_list(one) and is_list(other):
         return _lists_differ(before, after)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return _objects_differ(before, after)
@@ -96,12 +97,6 @@ def _comparable_type(kind: pa.DataType) -> pa.DataType:
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
         return pa.timestamp(unit, zone)
     return kind
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
 
 
 def _is_missing(values: pa.Array) -> Mask:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import socket
 import threading
 from contextlib import suppress
@@ -31,29 +30,21 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that signals when it is ready, and stops without delay."""
+    """A uvicorn server that signals when it is ready, and aborts connections when it stops."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = threading.Event()
-        self._stop = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._loop = asyncio.get_running_loop()
         self.ready.set()
-
-    async def main_loop(self) -> None:
-        ticks = itertools.count()
-        while not await self.on_tick(next(ticks)):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), 0.1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Close the listeners last: closing loses the connections that are being accepted.
         for listener in chain.from_iterable(server.sockets for server in self.servers):
             with suppress(NotImplementedError):  # Windows
-                self._loop.remove_reader(listener.fileno())
+                asyncio.get_running_loop().remove_reader(listener.fileno())
         for _ in range(_TURNS):
             await asyncio.sleep(0)
             for connection in list(self.server_state.connections):
@@ -65,12 +56,6 @@ class _Server(uvicorn.Server):
         await self.serve([listener])
         # Running requests end once they notice the disconnect.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
-
-    def stop(self) -> None:
-        """Stop, from any thread; repeated calls do nothing."""
-        self.should_exit = True
-        with suppress(RuntimeError):  # a closed loop has stopped
-            self._loop.call_soon_threadsafe(self._stop.set)
 
 
 class ServerThread:
@@ -106,5 +91,5 @@ class ServerThread:
 
     def stop(self) -> None:
         """Abort running requests and stop; repeated calls do nothing."""
-        self._server.stop()
+        self._server.should_exit = True
         self._thread.join(STOP_SECONDS)

@@ -172,10 +172,6 @@ class Store:
         """Return the world's number of people, seed and number of days passed."""
         return self._rows("SELECT * FROM world")[0]
 
-    def count(self, table: str) -> int:
-        """Count the rows of a table."""
-        return int(self._rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
-
     def count_leads(self, sequence_id: str) -> int:
         """Count the leads in a sequence."""
         found = self._rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
