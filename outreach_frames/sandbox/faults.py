@@ -135,10 +135,10 @@ def _retry_after(fault: Fault) -> str:
 
 def _retry_after_date(fault: Fault) -> str:
     """Return Retry-After as an HTTP date, rounded up so that it is never too early."""
-    value = 1 if fault.retry_after is None else fault.retry_after
-    if isinstance(value, str):
-        return value
-    return formatdate(math.ceil(time.time() + value), usegmt=True)
+    text = _retry_after(fault)
+    if text == fault.retry_after:
+        return text
+    return formatdate(math.ceil(time.time() + float(text)), usegmt=True)
 
 
 def _refuse(

@@ -310,14 +310,9 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
             f"{path} is not a sandbox database ({error}) and was not changed. "
             "Pass the path of a file that does not exist yet."
         ) from error
-    if found is None or found[0] != FORMAT:
+    wanted = (FORMAT, world.people, world.seed)
+    if found != wanted:
         raise ValueError(
-            f"{path} was created by another version of the sandbox and was not changed. "
-            "Delete it or pass another path."
-        )
-    if found[1:] != world[:2]:
-        raise ValueError(
-            f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={world.people}, seed={world.seed}. "
-            "Pass the file's people and seed, or another path."
+            f"{path} holds another world and was not changed: its format, people and seed are "
+            f"{found}, not {wanted}. Pass the file's people and seed, or another path."
         )
