@@ -191,14 +191,10 @@ def _local_findings(client: Client) -> Iterator[Finding]:
 def _cache_finding(client: Client) -> Finding:
     if client.cache is None:
         return Finding("cache", OK, "not used")
-    if not client.cache.is_open:
-        advice = "Connect with cache=path for another file, or cache=None."
-        return Finding("cache", WARNING, "The cache's file cannot be used.", advice)
-    try:
-        mode = stat.S_IMODE(client.cache.path.stat().st_mode)
-    except OSError:
-        advice = "Connect again; until then, responses may not be cached."
-        return Finding("cache", WARNING, "The cache's file is missing or unreadable.", advice)
+    if not client.cache.is_open or not client.cache.path.exists():
+        advice = "Connect again, with cache=path for another file, or with cache=None."
+        return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
+    mode = stat.S_IMODE(client.cache.path.stat().st_mode)
     if platform.system() != "Windows" and mode & 0o077:
         advice = "Set the file's mode to 0600: it contains people's data."
         return Finding("cache", WARNING, f"Others can read the file (mode {mode:04o}).", advice)

@@ -85,10 +85,6 @@ def texts(values: pa.Array) -> pa.Array:
 def _comparable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_string(kind) or kind == pa.string_view():
         return TEXT
-    if pa.types.is_uint64(kind):
-        return pa.decimal128(20)
-    if pa.types.is_integer(kind):
-        return pa.int64()
     if pa.types.is_floating(kind):
         return pa.float64()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
