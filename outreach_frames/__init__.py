@@ -140,9 +140,9 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
 
     Notes
     -----
-    In other libraries' frames, text becomes str, integers Int64, other numbers Float64, booleans
-    boolean, dates and times datetime64; lists keep Arrow types. Convert results back with
-    `pl.from_pandas` or `duckdb.from_df`.
+    In other libraries' frames, text and categories become str, integers Int64, other numbers
+    Float64, booleans boolean, dates and times datetime64; lists keep Arrow types. Convert results
+    back with `pl.from_pandas` or `duckdb.from_df`.
 
     Examples
     --------

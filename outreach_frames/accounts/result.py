@@ -230,8 +230,7 @@ def _mark_duplicates(
         home = homes.get(same, same)
         others = sorted(place for place in listed.get(row, ()) if place != row)
         if others and (row in listed[row] or outcome.status is None):
-            share = f"{len(others):,} of {len(listed[row]):,} people belong to earlier rows"
-            outcome = _noted(outcome, f"{share}, the first to row {row_label(index, others[0])}")
+            outcome = _noted(outcome, f"some people belong to row {row_label(index, others[0])}")
         elif others:
             home = others[0]
         if home not in (row, outcome.first):

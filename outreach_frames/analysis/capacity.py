@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date
 from functools import wraps
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import require_columns
@@ -141,9 +140,8 @@ def sending_capacity(
     Warns
     -----
     OutreachWarning
-        Some mailboxes cannot send: the warning names these mailboxes, the reasons, and the number
-        of days that sending would take with these mailboxes. Or several mailboxes have the same
-        address, which counts once.
+        Some mailboxes cannot send: the warning names these mailboxes, their statuses and limits. Or
+        several mailboxes that can send have the same address, which counts once.
 
     Notes
     -----
@@ -191,39 +189,32 @@ def sending_capacity(
             f"{emails:,} emails exceed the maximum of {_MAX_EMAILS:,}. Pass fewer leads."
         )
     first = check_day("start", start)
-    closed = _check_holidays(holidays, freq, first)
+    closed = _check_holidays(holidays, first)
     table = _as_mailboxes(mailboxes, daily_email_limit)
     mailboxes, limits = _with_limits(table)
     ramps = _ramps(ramp, mailboxes)
     statuses = mailboxes["status"].astype(STR)
     rises = np.array([any(ramps.get(row, {}).values()) for row in mailboxes.index], dtype="bool")
-    could_send = _are_positive(limits) | rises
-    sends = could_send & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
+    sends = limits.gt(0).fillna(False).to_numpy("bool") | rises
+    sends &= statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
         raise InvalidInputError(_no_sender(statuses))
-    repeats = _repeat_addresses(mailboxes, sends)
-    distinct = mailboxes.assign(daily_email_limit=limits)[~repeats]
-    could_send, sends = could_send[~repeats], sends[~repeats]
-    limits = distinct["daily_email_limit"].fillna(0).clip(lower=0).astype("int64")
-
-    def schedule(who: np.ndarray[Any, Any], most: int) -> _Schedule | None:
-        days = islice(_sending_days(first, freq, closed), most)
-        return _schedule(limits[who], ramps, units, gaps, days, evenly=evenly)
-
-    plan = schedule(sends, _MAX_DAYS)
+    if emails and not sends.all():
+        _warn_cannot_send(mailboxes[~sends], limits[~sends])
+    senders = mailboxes[sends & ~_repeat_addresses(mailboxes, sends)]
+    limits = limits[senders.index].fillna(0).clip(lower=0).astype("int64")
+    days = _sending_days(first, freq, closed)
+    plan = _schedule(limits, ramps, units, gaps, days, evenly=evenly)
     if plan is None:
         raise InvalidInputError(
             f"Sending {emails:,} emails would take more than {_MAX_DAYS:,} days at "
-            f"{limits[sends].sum():,} a day{' or the limits in ramp' if ramps else ''}. Add "
+            f"{limits.sum():,} a day{' or the limits in ramp' if ramps else ''}. Add "
             "mailboxes, raise limits with set_daily_email_limit(), or pass fewer leads or "
             "holidays."
         )
-    if emails and not sends.all():
-        with_all = schedule(could_send, len(plan.days)) or plan
-        _warn_cannot_send(distinct[~sends], len(plan.days), len(with_all.days))
     day, mailbox = np.nonzero(plan.emails)
     dates, reached, started = plan.days[day], plan.finished[day], plan.started[day]
-    senders = distinct[sends].iloc[mailbox]
+    senders = senders.iloc[mailbox]
     ids, addresses = (senders[name].astype(STR) for name in ("id", "email"))
     sent = plan.emails[day, mailbox]
     values = [dates, ids, addresses, sent, reached // each, -(-started // each)]
@@ -383,10 +374,8 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         )
     column = mailboxes["daily_email_limit"]
     try:
-        if not pd.api.types.is_any_real_numeric_dtype(column):
-            # Convert through text, because dates and booleans would become numbers.
-            column = column.astype(STR)
-        limits = pd.to_numeric(column).astype("Int64")
+        # Convert through text, because dates and booleans would become numbers.
+        limits = pd.to_numeric(column.astype(STR)).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
             f"daily_email_limit has values that are not whole numbers: {error}. Correct the values."
@@ -396,11 +385,10 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
 
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
-    """Warn of repeated addresses; return which rows to drop, preferring rows that cannot send."""
+    """Warn of sending rows with the address of an earlier sending row; return these rows."""
     texts = pa.array(mailboxes["email"].astype(STR), from_pandas=True)
-    keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
-    ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
-    repeats = (ordered.duplicated() & ordered.notna()).sort_index().to_numpy("bool")
+    keys = email_keys(texts).to_pandas().where(sends)
+    repeats = (keys.duplicated() & keys.notna()).to_numpy("bool")
     if repeats.any():
         first = mailboxes[repeats].iloc[0]
         warn(
@@ -412,19 +400,13 @@ def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> A
     return repeats
 
 
-def _are_positive(limits: pd.Series[Any]) -> np.ndarray[Any, Any]:
-    return limits.gt(0).fillna(False).to_numpy("bool")
-
-
 def _no_sender(statuses: pd.Series[str]) -> str:
-    if not len(statuses):
-        return "No mailbox can send: the frame of mailboxes is empty. Pass active mailboxes."
     counts = statuses.fillna("no status").value_counts()
     counted = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return (
         f"No mailbox can send, because no {spec.ACTIVE_MAILBOX_STATUS} mailbox has a "
-        f"daily_email_limit above 0 ({counted}). Reconnect or activate a mailbox in the web app, "
-        "or set a limit with set_daily_email_limit()."
+        f"daily_email_limit above 0 ({counted or 'no mailboxes'}). Reconnect or activate a mailbox "
+        "in the web app, or set a limit with set_daily_email_limit()."
     )
 
 
@@ -446,16 +428,11 @@ def _evenly(limits: Sequence[int], emails: int) -> list[int]:
     return [share + (place in highest) for place in range(len(limits))]
 
 
-def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[date]:
+def _check_holidays(holidays: Any, first: pd.Timestamp) -> Container[date]:
     """Check the holidays; convert a collection of dates or texts to a set of dates."""
     if holidays is None:
         return ()
-    if isinstance(freq, pd.offsets.CustomBusinessDay) or str(freq).lstrip("0123456789") == "C":
-        raise InvalidInputError(
-            f"freq={freq!r} is a custom business day, which already has holidays. Pass holidays "
-            "with another frequency, such as 'B', or pass all holidays in freq."
-        )
-    if getattr(type(holidays), "__contains__", None) is dict.__contains__:
+    if type(holidays) is dict:  # a subclass may be a calendar that fills itself
         holidays = list(holidays)
     if isinstance(holidays, Iterable) and not isinstance(holidays, str | Mapping):
         days = check_list("holidays", holidays)
@@ -495,23 +472,13 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
     return dates
 
 
-def _warn_cannot_send(others: pd.DataFrame, days: int, days_with_all: int) -> None:
-    """Warn of mailboxes that cannot send; report how many days sending would take with them."""
-    others = others.sort_values("daily_email_limit", ascending=False)
-    texts = others[["id", "email", "status"]].astype(STR)
-    names = texts["email"].fillna(texts["id"]).fillna("a mailbox without id and address")
-    limits = others["daily_email_limit"].map("{:,.0f} a day".format, na_action="ignore")
-    rows = zip(
-        names, texts["status"].fillna("no status"), limits.fillna("no daily limit"), strict=True
-    )
-    named = [f"{name} ({status}, {limit})" for name, status, limit in rows]
+def _warn_cannot_send(others: pd.DataFrame, limits: pd.Series[Any]) -> None:
+    """Warn of mailboxes that cannot send, with their statuses and limits."""
+    texts = others[["email", "id", "status"]].assign(limit=limits).astype(STR).fillna("none")
+    named = [
+        f"{email} (id {identity}, status {status}, limit {limit})"
+        for email, identity, status, limit in texts.itertuples(index=False)
+    ]
     more = f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
-    warn(
-        f"{plural(len(named), 'mailbox', 'mailboxes')} cannot send: "
-        f"{', '.join(named[:_MAX_NAMED])}{more}. "
-        + (
-            f"With them, sending would take {plural(days_with_all, 'day')} instead of {days:,}."
-            if days_with_all < days
-            else f"With them, sending would still take {plural(days, 'day')}."
-        )
-    )
+    shown = ", ".join(named[:_MAX_NAMED])
+    warn(f"{plural(len(named), 'mailbox', 'mailboxes')} cannot send: {shown}{more}.")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT
 
 # Fields that do not help a reader: constants, ids and URLs.
@@ -85,7 +86,7 @@ def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.
 def as_lists(column: pd.Series[Any]) -> pa.Array | None:
     """Return a column of lists as an Arrow array, or None for any other column."""
     if isinstance(column.dtype, pd.ArrowDtype):
-        if not _is_list(column.dtype.pyarrow_dtype):
+        if not is_list(column.dtype.pyarrow_dtype):
             return None
     elif column.dtype != object or not _first_is_list(column):
         return None
@@ -94,7 +95,7 @@ def as_lists(column: pd.Series[Any]) -> pa.Array | None:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return None
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return array if _is_list(array.type) else None
+    return array if is_list(array.type) else None
 
 
 def join_lists(lists: pa.Array, sep: str) -> pa.Array:
@@ -119,7 +120,7 @@ def _join_column(lists: pa.Array, sep: str) -> Any:
 def _to_texts(values: pa.Array) -> pa.Array:
     """Convert values of any type to text."""
     kind = values.type
-    if _is_list(kind):
+    if is_list(kind):
         return join_lists(values, _MEMBER_SEPARATOR)
     if pa.types.is_struct(kind):
         return _join_members(values)
@@ -159,12 +160,6 @@ def _periods(starts: pa.Array, ends: pa.Array, *, is_position: bool) -> pa.Array
         ends = pc.coalesce(ends, pc.if_else(starts.is_valid(), now, missing))
     periods = pc.binary_join_element_wise(starts, to, ends, space, null_handling="skip")
     return pc.if_else(ends.is_valid(), periods, starts)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
 
 
 def _first_is_list(column: pd.Series[Any]) -> bool:

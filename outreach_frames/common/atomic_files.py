@@ -25,13 +25,9 @@ if sys.platform != "win32":
     import fcntl
 
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
-_TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
 # Temporary files are named after the machine, because some file systems do not share locks.
 _MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
-# Limits of common file systems, in bytes.
-_LONGEST_NAME: Final = 255
-_LONGEST_PATH: Final = 4000
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Prefixes of paths to files that the process already has open.
 _OPEN_FILE_ROOTS: Final = (("/", "dev"), ("/", "proc"))
@@ -41,7 +37,7 @@ _REASONS: Final = {
     errno.ENOTDIR: "a part of its path is a file, not a folder. Check the path.",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
-    errno.ENAMETOOLONG: _TOO_LONG,
+    errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
 }
 _READING: Final = {
     errno.ENOENT: "not found. Check the path.",
@@ -178,7 +174,7 @@ def copy_mode(source: Path, target: Path) -> None:
 
 def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a valid path with ~ expanded to the home folder."""
-    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidInputError(f"{quoted(path)} is not a path. Pass the path of a file as text.")
     if _URL.match(os.fspath(path)):
         raise InvalidInputError(
@@ -186,22 +182,17 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         )
     try:
         place = Path(path).expanduser()
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # reading or writing the file raises the same error
     except RuntimeError as error:
         raise InvalidInputError(
             f"{path} starts with ~, but that home folder does not exist. Pass the full path."
         ) from error
-    try:
-        lengths = [len(os.fsencode(part)) for part in place.parts]
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"{quoted(path)} is not a path: {error.reason}.") from error
-    if max(lengths, default=0) > _LONGEST_NAME or sum(lengths) > _LONGEST_PATH:
-        raise InvalidInputError(f"{path} cannot be used: {_TOO_LONG}")
-    try:
-        place.stat()
-    except PermissionError as error:
-        raise InvalidInputError(f"{path} cannot be used: {_DENIED}") from error
-    except OSError:
-        pass  # reading or writing the file raises the same error
+    except ValueError as error:  # a NUL or a lone surrogate
+        raise InvalidInputError(f"{quoted(path)} is not a path: {error}.") from error
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be used: {_reason(error)}") from error
     return place
 
 

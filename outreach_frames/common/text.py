@@ -156,9 +156,10 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     >>> listed(["a", "b", "c"], most=2), listed([])
     ("'a', 'b' and 1 more", 'none')
     """
-    texts = [quoted(name) for name in names]
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more or "none"
+    found = list(names)
+    others = len(found) - most
+    more = f" and {others:,} more" if others > 0 else ""
+    return ", ".join(map(quoted, found[:most])) + more or "none"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,8 +79,8 @@ def compare_people(
     Raises
     ------
     InvalidInputError
-        A file cannot be read, a folder holds fewer than two snapshots, a table has neither ids nor
-        profile URLs, or a column of `ignore` does not exist.
+        A file cannot be read, a folder holds fewer than two snapshots, the tables have no common
+        column of ids or profile URLs, or a column of `ignore` does not exist.
 
     Warns
     -----
@@ -138,11 +137,14 @@ def compare_people(
     numbers = _company_numbers(old, new)
     companies, notes_on_companies = _match_companies(old, new, numbers)
     pairs = _Pairs(old, new, people)
-    differences = [*unfinished, *caveats.describe_searches(old, new, people)]
+    differences = [*unfinished, *caveats.describe_searches((old, new), people)]
     own, other = numbers[0][people.pairs_before], numbers[1][people.pairs_after]
     moved, unknown = _employers_differ(pairs, own, other)
     rows = [*notes_on_people, *caveats.describe_skipped_rows(people), *notes_on_companies]
-    rows += caveats.describe_unknown_employers(pairs.people[0].take(unknown).to_pylist())
+    rows += caveats.describe(
+        "People whose employer is missing in one table and cannot be compared",
+        pairs.people[0].take(unknown).to_pylist(),
+    )
     comparison = PeopleComparison(
         appeared=new.take(people.new),
         disappeared=old.take(people.gone),
@@ -151,7 +153,7 @@ def compare_people(
         headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
-        differences=[*differences, *caveats.describe_unknown_filters(old, new)],
+        differences=[*differences, *caveats.describe_unknown_filters((old, new))],
         remarks=[*rows, *caveats.describe_skipped_columns(old, new)],
     )
     for message in [*differences, *rows]:
@@ -291,10 +293,7 @@ def _match_companies(
         _other_ids(ids.take(side.first_of_row[side.repeated]), ids.take(side.repeated))
         for ids, side in ((old, found.before), (new, found.after))
     ]
-    words = "company", "companies", "profile URL"
-    return found, chain(
-        caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
-    )
+    return found, caveats.describe_ids("Companies", new_ids, shared)
 
 
 def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
@@ -305,16 +304,10 @@ def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
     """Match people by id, then by profile URL; also return notes."""
     sides = before, after
-    for side in sides:
-        if _ID not in side.columns and _URL not in side.columns:
-            raise InvalidInputError(
-                f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
-                "frames or files of search_people() or export_people()."
-            )
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
-            "The tables 'before' and 'after' have no common column to match people by: one has "
-            f"{_ID!r}, the other {_URL!r}. Pass two tables that share one of these columns."
+            f"{before.name} and {after.name} have no common column {_ID!r} or {_URL!r} to match "
+            "people by. Use frames or files of search_people() or export_people()."
         )
     found = match_rows(*_keys(sides, (_ID, _URL)))
 
@@ -334,10 +327,7 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
         pc.coalesce(column_of(_ID, side, own), column_of(_URL, side, own)).to_pylist()
         for side, own in zip((*sides, sides[1]), (*dropped, is_new), strict=True)
     )
-    words = "person", "people", "profile URL"
-    return matching, chain(
-        caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
-    )
+    return matching, caveats.describe_ids("People", new_ids, shared)
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:

@@ -242,16 +242,11 @@ def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
     >>> normalised_filters({"person_titles": ["CTO", "CEO", "CTO"]})
     {'person_titles': ['CEO', 'CTO']}
     """
+    # Text, because filters from a file of another program may hold values of any type.
     return {
-        name: _sorted_distinct(value) if isinstance(value, list) else value
+        name: sorted({str(one) for one in value}) if isinstance(value, list) else value
         for name, value in filters.items()
     }
-
-
-def _sorted_distinct(values: list[Any]) -> list[Any]:
-    # Sort as text: filters from a file of another program may hold values of any type.
-    by_text = {str(value): value for value in values}
-    return [by_text[text] for text in sorted(by_text)]
 
 
 def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT, any_text, python_values
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -52,18 +53,17 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
     one, other = before.type, after.type
     if pa.types.is_null(one) or pa.types.is_null(other):
         return np.not_equal(_is_missing(before), _is_missing(after))
-    if _is_list(one) and _is_list(other):
+    if is_list(one) and is_list(other):
         return _lists_differ(before, after)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return _objects_differ(before, after)
-    if pa.types.is_integer(one) and pa.types.is_floating(other):
-        return _present_differ(before, after, ~_equal_numbers(before, after))
-    if pa.types.is_floating(one) and pa.types.is_integer(other):
-        return _present_differ(before, after, ~_equal_numbers(after, before))
     if one != other or pa.types.is_nested(one):
         before, after = texts(before), texts(after)
     unequal = pc.fill_null(pc.not_equal(before, after), fill_value=False)
-    return _present_differ(before, after, unequal.to_numpy(zero_copy_only=False))
+    was_missing, is_missing = _is_missing(before), _is_missing(after)
+    differs: Mask = unequal.to_numpy(zero_copy_only=False) & ~was_missing & ~is_missing
+    differs |= was_missing != is_missing
+    return differs
 
 
 def texts(values: pa.Array) -> pa.Array:
@@ -85,10 +85,6 @@ def texts(values: pa.Array) -> pa.Array:
 def _comparable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_string(kind) or kind == pa.string_view():
         return TEXT
-    if pa.types.is_uint64(kind):
-        return pa.decimal128(20)
-    if pa.types.is_integer(kind):
-        return pa.int64()
     if pa.types.is_floating(kind):
         return pa.float64()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -99,32 +95,9 @@ def _comparable_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
 def _is_missing(values: pa.Array) -> Mask:
     missing: Mask = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return missing
-
-
-def _present_differ(before: pa.Array, after: pa.Array, unequal: Mask) -> Mask:
-    """Return, per row, whether only one value is missing, or both are present and unequal."""
-    was_missing, is_missing = _is_missing(before), _is_missing(after)
-    result: Mask = (was_missing != is_missing) | (~was_missing & ~is_missing & unequal)
-    return result
-
-
-def _equal_numbers(integers: pa.Array, floats: pa.Array) -> Mask:
-    """Compare exactly: floats cannot hold every integer above 2^53."""
-    whole = integers.fill_null(0).to_numpy(zero_copy_only=False)
-    numbers = floats.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    fits = (numbers >= -(2.0**63)) & (numbers < 2.0**63)
-    rounded = np.where(fits, numbers, 0.0)
-    equal: Mask = fits & (rounded == np.trunc(rounded)) & (rounded.astype(np.int64) == whole)
-    return equal
 
 
 def _lists_differ(before: pa.Array, after: pa.Array) -> Mask:

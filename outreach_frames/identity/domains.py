@@ -6,8 +6,9 @@ The Public Suffix List is the snapshot bundled with tldextract; nothing is downl
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from outreach_frames.identity.cells import (
 )
 
 if TYPE_CHECKING:
-    from tldextract import TLDExtract
+    from tldextract import ExtractResult
 
 LONGEST_HOST: Final = 253
 _CACHED_HOSTS: Final = 10_000
@@ -39,28 +40,8 @@ _SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGN
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
 # File name suffixes that are not top-level domains.
-_FILES: Final = tuple(
-    f".{ending}"
-    for ending in [
-        "htm",
-        "html",
-        "php",
-        "asp",
-        "aspx",
-        "jsp",
-        "pdf",
-        "png",
-        "jpg",
-        "jpeg",
-        "gif",
-        "doc",
-        "docx",
-        "xls",
-        "xlsx",
-        "csv",
-        "txt",
-    ]
-)
+_ENDINGS: Final = "htm html php asp aspx jsp pdf png jpg jpeg gif doc docx xls xlsx csv txt"
+_FILES: Final = tuple(f".{ending}" for ending in _ENDINGS.split())
 # A URL after `=` is a parameter's value.
 _BETWEEN: Final = re.compile(
     r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
@@ -102,28 +83,13 @@ def domains_in(text: str) -> Reading:
     # In a sentence, a single word with a dot may be an abbreviation.
     is_list, is_address = True, False
     for token in filter(None, tokens):
-        found = _listed_domains(token) or [_domain(_host(token)) or ""]
+        found = _domain(_host(token)) or ""
         is_like_address = _LIKE_ADDRESS.search(token) is not None
-        is_address |= is_like_address and bool(found[0])
-        is_list &= bool(found[0])
-        if found[0] or is_like_address:
-            keys += found
+        is_address |= is_like_address and bool(found)
+        is_list &= bool(found)
+        if found or is_like_address:
+            keys.append(found)
     return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
-
-
-def _listed_domains(address: str) -> list[str]:
-    """Return the domains of a list such as `a.com/b.com`, or none for a host with a path.
-
-    >>> _listed_domains("anna@acme.com/bo@beta.de"), _listed_domains("acme.com/index.html")
-    (['acme.com', 'beta.de'], [])
-    """
-    parts = address.rstrip("/").split("/")
-    if len(parts) < 2 or "/@" in address or _SCHEME.match(address):
-        return []
-    domains = [_domain(_host(part)) or "" for part in parts]
-    suffixes = [domain.rpartition(".")[2] for domain in domains]
-    known = _rules().suffixes.intersection(suffixes) | {suffixes[0]}
-    return domains if all(domains) and known.issuperset(suffixes) else []
 
 
 def _host(text: str) -> str:
@@ -133,7 +99,8 @@ def _host(text: str) -> str:
         parts = urlsplit(f"//{text[scheme.end() :] if scheme else text}")
         # An invalid port raises ValueError; an empty port means a second scheme: https://https://.
         host = (parts.hostname or "") if parts.port or not parts.netloc.endswith(":") else ""
-        if parts.netloc.count("@") > 1:
+        # A second email after a slash cannot be the path of the first.
+        if parts.netloc.count("@") > 1 or ("@" in parts.netloc and "@" in parts.path):
             return ""
         if not host.isascii():
             import idna  # noqa: PLC0415 - slow to import, rarely needed
@@ -153,42 +120,24 @@ def _domain(host: str) -> str | None:
     if not domain.startswith(_WWW):
         return domain
     # www.nhs.uk is a public suffix's site, not a registered domain; www.de is registered.
-    suffixes, parent = _rules().suffixes, domain.removeprefix(_WWW)
-    return domain if domain in suffixes or ("." not in parent and parent in suffixes) else None
-
-
-class _Rules(NamedTuple):
-    """The extractor of tldextract, and its rules without the markers `!` and `*.`."""
-
-    extract: TLDExtract
-    suffixes: frozenset[str]
-    parents_of_wildcards: frozenset[str]
+    suffix = _extract()(domain).suffix
+    return domain if suffix and "." not in suffix else None
 
 
 @cache
-def _rules() -> _Rules:
+def _extract() -> Callable[[str], ExtractResult]:
     from tldextract import TLDExtract  # noqa: PLC0415 - slow to import, not needed for reads
 
     extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-    suffixes = extract.tlds
-    return _Rules(
-        extract,
-        frozenset(suffix.lstrip("!") for suffix in suffixes),
-        frozenset(suffix[2:] for suffix in suffixes if suffix.startswith("*.")),
-    )
+    return extract.extract_str
 
 
 @lru_cache(_CACHED_HOSTS)
 def registered_domain(host: str) -> str | None:
     """Return the registered domain of a host, None for a public suffix."""
-    parent = host.partition(".")[2]
-    if not parent:
-        return None
-    rules = _rules()
-    if host in rules.suffixes or parent in rules.parents_of_wildcards or "xn--" in host:
-        found = rules.extract.extract_str(host)
-        if found.suffix:
-            return found.top_domain_under_public_suffix or None
-    # No rule names this host, so look at its parent. An unlisted top-level domain, as in an
-    # intranet, is a suffix too.
-    return registered_domain(parent) or host
+    found = _extract()(host)
+    if found.suffix:
+        return found.top_domain_under_public_suffix or None
+    # An unlisted top-level domain, as in an intranet, is a suffix too.
+    labels = host.split(".")[-2:]
+    return ".".join(labels) if len(labels) > 1 else None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BAR_SHARE: Final = 0.8
-_ROOM_PER_CHARACTER: Final = 0.036
 _MIN_ROWS: Final = 4
 # With more bars of several series, numbers would overlap on a slide.
 _MAX_NUMBERS: Final = 24
@@ -101,9 +100,8 @@ def plot_bars(
     free = max(_MIN_ROWS - shown, 0) / 2 + 0.6
     right = 0 if np.nan_to_num(values).any() else 1
     axes.update_datalim([(0, positions.min() - free), (right, positions.max() + free)])
-    # Leave room for the numbers behind the longest bars.
-    longest = max(len(text.get_text()) for text in axes.texts) if axes.texts else 0
-    axes.margins(x=max(_ROOM_PER_CHARACTER * longest, 0.1), y=0)
+    # Constrained layout has room for numbers at the right, but not between bars and names.
+    axes.margins(x=0.5 if np.nanmin(values) < 0 else 0.1, y=0)
     axes.autoscale_view()
     axes.tick_params(axis="y", length=0)
     is_share = number is share_text

@@ -11,6 +11,7 @@ from outreach_frames.common.text import numbered, readable
 
 NOT_GIVEN: Final = "not given"
 MINUS: Final = "\N{MINUS SIGN}"
+_MAX_NAME: Final = 36
 
 # What people call departments and company sizes whose name in the interface is no good label.
 DEPARTMENT_LABELS: Final = {
@@ -96,10 +97,8 @@ def short_name(name: object) -> str:
     text = "" if is_missing(name) else str(name)
     text = " ".join(text.split())
     text = "".join(mark for mark in text if unicodedata.category(mark)[0] != "C")
-    is_wide = any(unicodedata.east_asian_width(mark) in "WF" for mark in text)
-    length = 18 if is_wide else 26 if text.isupper() else 36
-    if len(text) > length:
-        text = f"{text[: length // 2]}…{text[1 - length // 2 :]}"
+    if len(text) > _MAX_NAME:
+        text = f"{text[: _MAX_NAME // 2]}…{text[1 - _MAX_NAME // 2 :]}"
     # Matplotlib would read text between two dollar signs as a formula.
     text = text.replace("$", r"\$") if text.count("$") > 1 else text
     return text or NOT_GIVEN

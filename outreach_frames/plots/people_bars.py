@@ -73,8 +73,8 @@ def segments(
     Returns
     -------
     Axes
-        One horizontal bar per segment, largest segment on top. If `by` has company_size, its
-        values are in the order of size, largest companies on top. A median is shown with its
+        One horizontal bar per segment, largest segment on top. If `by` is only company_size, the
+        bars are in the order of size, largest companies on top. A median is shown with its
         number of companies, and only for segments with at least 5.
 
     Raises
@@ -132,7 +132,7 @@ def segments(
         summed=value in _SUMMED,
         note=note,
         texts=texts,
-        order=_segment_order(labels, table[value]),
+        order=list(map(_size_order, names)) if {*keys} <= _SIZE_COLUMNS else (),
     )
 
 
@@ -254,19 +254,6 @@ def _key_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     if column.name in _SIZE_COLUMNS:
         return texts.map(size_label)
     return texts.map(department_label) if "department" in str(column.name) else texts
-
-
-def _segment_order(labels: list[pd.Series[Any]], values: pd.Series[Any]) -> list[Any]:
-    """Return sort keys that keep company sizes in order; empty if no column has sizes."""
-    if _SIZE_COLUMNS.isdisjoint(column.name for column in labels):
-        return []
-    parts: list[list[Any]] = [
-        [_size_order(text) for text in texts]
-        if texts.name in _SIZE_COLUMNS
-        else list(zip(values.groupby(texts).transform("sum"), texts, strict=True))
-        for texts in labels
-    ]
-    return list(zip(*parts, strict=True))
 
 
 def _value_name(value: str) -> str:

@@ -29,8 +29,6 @@ _WOULD_SEND: Final = "would_send"
 _COLORS: Final = (canvas.BLUE, canvas.ORANGE, canvas.DARK_RED, canvas.OTHER_COLOR)
 _MAX_STATUSES: Final = 20
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_finished")
-# Show domains if mailboxes beyond `top` send more than this share of the emails.
-_MAX_OTHER_SHARE: Final = 1 / 3
 # Sum the days by week if there are more than this.
 _MAX_BARS: Final = 90
 _MAX_TICKS: Final = 8
@@ -94,16 +92,15 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     data : DataFrame, also of Polars, DuckDB or Arrow
         The table that `sending_capacity` returns.
     top : int
-        Number of mailboxes or domains to show separately, at most six. The largest are shown; the
-        others are summed.
+        Number of mailboxes to show separately, at most six. The largest are shown; the others are
+        summed.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        One bar per day; more than 90 days are summed by week. Bars are stacked by
-        mailbox, or by domain if mailboxes beyond `top` send more than a third of the emails. The
+        One bar per day; more than 90 days are summed by week. Bars are stacked by mailbox. The
         title has the last sending day. A line marks the day on which the last lead starts, unless
         the last bar contains that day.
 
@@ -137,8 +134,6 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         leads_finished=canvas.check_numbers(table, "leads_finished").fillna(0),
     )
     days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
-    if _other_share(days, top) > _MAX_OTHER_SHARE:
-        days = days.groupby(lambda email: email.rpartition("@")[2]).sum(min_count=1)
     days = largest_first(days).astype("Float64").fillna(0)
     periods, period = _group_by_period(days)
     _draw_periods(axes, periods, _last_start(table), top)
@@ -181,12 +176,6 @@ def _dates(column: pd.Series) -> pd.Series:
         raise InvalidInputError(
             f"The column 'date' has values not in the format YYYY-MM-DD: {error}. Correct them."
         ) from error
-
-
-def _other_share(days: pd.DataFrame, top: int) -> float:
-    """Return the share of emails from mailboxes other than the `top` largest."""
-    emails = days.sum(axis="columns").sort_values(ascending=False)
-    return float(emails.iloc[top:].sum() / max(emails.sum(), 1))
 
 
 def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:

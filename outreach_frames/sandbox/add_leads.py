@@ -38,7 +38,7 @@ class Attempt:
     sequence: Row
     user: Row
     mailboxes: Sequence[Row]
-    leads_in_sequence: int
+    new_leads: int  # leads that requests have added to the sequence
 
     @property
     def stages(self) -> frozenset[str]:
@@ -94,7 +94,8 @@ def _mailbox_unusable(attempt: Attempt) -> str:
 
 
 def _max_leads_threshold_reached(attempt: Attempt) -> str:
-    room = MAX_LEADS_PER_SEQUENCE - attempt.leads_in_sequence
+    room = attempt.sequence["room"]
+    room = (MAX_LEADS_PER_SEQUENCE if room is None else room) - attempt.new_leads
     if len(attempt.submission.leads) <= room:
         return ""
     return f"A sequence holds at most {MAX_LEADS_PER_SEQUENCE} leads; there is room for {room} more"
@@ -140,7 +141,7 @@ def add_leads(
             sequence,
             store.user(sequence["created_by_user_id"]),
             store.mailboxes(),
-            sequence["finished_leads"] + store.count_leads(sequence["id"]),
+            store.count_leads(sequence["id"]),
         )
         reasons = {code: check(attempt) for code, check in CHECKS.items()}
         errors = [

@@ -1,8 +1,8 @@
 """The web application that serves the sandbox's operations.
 
-Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects
-requests for other hosts (421), long URLs (414) and long headers (431). Choices where the interface
-document is silent: an unknown path is 404 and a wrong method 405, both without a token check.
+Checks run in this order: host (400), body size (413), token (401), faults. Choices where the
+interface document is silent: an unknown path is 404 and a wrong method 405, both without a token
+check.
 `/openapi.json`, the interface for other tools, needs no token either.
 """
 
@@ -17,6 +17,8 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -29,6 +31,7 @@ from outreach_frames.sandbox.operations import Service, error_reply, respond
 
 # Key of the connection in a request's scope, for faults that break the connection.
 TRANSPORT = "outreach_frames.sandbox.connection"
+_HOSTS = ("127.0.0.1", "localhost")
 _OPENAPI = Path(__file__).with_name("data") / "openapi.json"
 
 
@@ -45,6 +48,8 @@ def make_app(service: Service) -> Starlette:
             for endpoint in spec.ENDPOINTS
         ]
         + [Route("/openapi.json", _openapi)],
+        # DNS rebinding would send requests for other hosts.
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)],
         exception_handlers={HTTPException: _routing_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False

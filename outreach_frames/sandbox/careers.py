@@ -13,6 +13,8 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from outreach_frames import spec
 from outreach_frames.sandbox import vocabulary
 from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
@@ -37,13 +39,15 @@ class Role(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person's data for search; `body` is the person without the company."""
+    """A person's data for search; `body` is the JSON of the person without the company."""
 
+    name: str
     role: Role
+    location: str
     company: int
     networks: int  # bit n: connected with user n
     schools: tuple[int, ...]
-    body: dict[str, Any]
+    body: bytes  # thousands of dicts would slow down the garbage collector
 
 
 class Market:
@@ -138,7 +142,9 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     if awkward_field in {"headline", "about"}:
         body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
     networks = sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1))
-    return Person(role, employer.number, networks, attended, body)
+    document = orjson.dumps(body)
+    place = location(city)
+    return Person(full_name.name, role, place, employer.number, networks, attended, document)
 
 
 def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:

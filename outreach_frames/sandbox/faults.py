@@ -121,14 +121,11 @@ def as_fault(value: FaultLike) -> Fault:
         return value
     if isinstance(value, str):
         return Fault(value)
-    known = [each.name for each in fields(Fault)]
-    unknown = [name for name in value if name not in known]
-    if unknown or "kind" not in value:
-        raise ValueError(
-            f"A fault needs a kind, and may have {', '.join(known[1:])}; "
-            f"got {', '.join(map(repr, value))}."
-        )
-    return Fault(**value)
+    try:
+        return Fault(**value)
+    except TypeError as error:
+        names = ", ".join(each.name for each in fields(Fault))
+        raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
 
 
 def _retry_after(fault: Fault) -> str:
@@ -138,10 +135,10 @@ def _retry_after(fault: Fault) -> str:
 
 def _retry_after_date(fault: Fault) -> str:
     """Return Retry-After as an HTTP date, rounded up so that it is never too early."""
-    value = 1 if fault.retry_after is None else fault.retry_after
-    if isinstance(value, str):
-        return value
-    return formatdate(math.ceil(time.time() + value), usegmt=True)
+    text = _retry_after(fault)
+    if text == fault.retry_after:
+        return text
+    return formatdate(math.ceil(time.time() + float(text)), usegmt=True)
 
 
 def _refuse(

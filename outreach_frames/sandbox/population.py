@@ -22,7 +22,7 @@ from outreach_frames.sandbox.world import investors, new_rng, schools, users
 # Larger worlds have more people per company; `MAX_COMPANIES` bounds memory.
 COMPANIES_EXPONENT: Final = 0.75
 MAX_COMPANIES: Final = 10_000
-_BATCH: Final = 2_000
+_BATCH: Final = 10_000
 
 _TABLES: Final = """
     CREATE TABLE companies (
@@ -102,14 +102,14 @@ def add_people(connection: sqlite3.Connection, first: int, joining: list[careers
     }
     places = {
         location: _find_or_add(connection, "places", location=place_words(location))
-        for location in dict.fromkeys(one.body["location"] for one in joining)
+        for location in dict.fromkeys(one.location for one in joining)
     }
     people, bodies, educations = [], [], []
     for position, person in enumerate(joining, first):
-        role, place = roles[person.role], places[person.body["location"]]
-        searched = words(person.body["name"])
+        role, place = roles[person.role], places[person.location]
+        searched = words(person.name)
         people.append((position, searched, role, place, person.company, person.networks))
-        bodies.append((position, person.company, orjson.dumps(person.body)))
+        bodies.append((position, person.company, person.body))
         educations += [(school, position) for school in person.schools]
     connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", people)
     connection.executemany("INSERT INTO person_bodies VALUES (?, ?, ?)", bodies)
@@ -159,8 +159,10 @@ def _add_company(connection: sqlite3.Connection, employer: Employer, body: dict[
 
 def _find_or_add(connection: sqlite3.Connection, table: str, **texts: str) -> int:
     """Return the `number` of a role or place; add the role or place if it is new."""
-    columns, marks, values = ", ".join(texts), ", ".join("?" * len(texts)), list(texts.values())
-    sql = f"({columns}) VALUES ({marks})"
-    connection.execute(f"INSERT OR IGNORE INTO {table} {sql}", values)
-    query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608
-    return int(connection.execute(query, values).fetchone()[0])
+    columns, marks = ", ".join(texts), ", ".join("?" * len(texts))
+    (row,) = connection.execute(
+        f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
+        " ON CONFLICT DO UPDATE SET number = number RETURNING number",
+        list(texts.values()),
+    )
+    return int(row[0])

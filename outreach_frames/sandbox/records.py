@@ -16,7 +16,7 @@ from outreach_frames.sandbox.account import fill_account, format_timestamp, rand
 from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
-from outreach_frames.sandbox.vocabulary import COUNTRIES
+from outreach_frames.sandbox.vocabulary import ACCOUNT, COUNTRIES
 from outreach_frames.sandbox.world import User, new_id, slug, users
 
 Record = dict[str, Any]
@@ -33,24 +33,6 @@ PHONE_KINDS = ("direct", "switchboard")
 PHONE_SOURCES = ("manual", "enrichment", "import")
 
 TIME_ZONES = {country["name"]: country.get("time_zone") for country in COUNTRIES}
-
-# The lead lists: name, type, status, number of leads.
-LEAD_LISTS = (
-    ("Imported from profnet search", "profnet", "completed", 230),
-    ("Newsletter sign-ups", "email", "completed", 145),
-    ("Trade fair badges", "name_and_company", "completed", 64),
-    ("Target accounts: buyers", "title_and_company", "processing", 48),
-    ("CRM A: open opportunities", "crm_a", "completed", 120),
-    ("CRM B: lapsed customers", "crm_b", "completed", 37),
-    ("Hand-picked people", "person", "completed", 25),
-    ("Lookalikes of best customers", "adaptive", "processing", 90),
-    ("Upload of this morning", "email", "queued", 0),
-    ("Conference speakers", "profnet", "completed", 12),
-)
-LIST_WITH_ERRORS = 3
-LIST_ERRORS = [
-    {"code": "company_not_found", "message": "2 companies could not be found", "count": 2}
-]
 
 
 def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
@@ -73,12 +55,10 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
         ),
     )
     _insert_known_leads(connection, contacts, rng)
-    for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
-        lead_list = _lead_list(name, kind, status, account_users, rng)
-        if place == LIST_WITH_ERRORS:
-            lead_list[spec.ERRORS_KEY] = LIST_ERRORS
-        lead_list["leads"] = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
-        document = orjson.dumps(lead_list)
+    for one in ACCOUNT["lead_lists"]:
+        lead_list = _lead_list(one, account_users, rng)
+        leads = [_list_lead(one["type"], rng.choice(contacts), rng) for _ in range(one["leads"])]
+        document = orjson.dumps(lead_list | {"leads": leads})
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
 
 
@@ -176,42 +156,25 @@ def _phone_number(rng: random.Random) -> Record:
     }
 
 
-def _lead_list(
-    name: str, kind: str, status: str, users: Sequence[User], rng: random.Random
-) -> Record:
+def _lead_list(design: Record, users: Sequence[User], rng: random.Random) -> Record:
     created = random_moment(rng, 1, 200)
     return {
         "id": new_id(rng),
         "object": "lead_list",
-        "name": name,
-        "status": status,
+        **design,
         "shared": rng.random() < 0.5,
         "visible": True,
         "owner": rng.choice(users).email,
-        "type": kind,
         "created_at": format_timestamp(created),
         "updated_at": format_timestamp(created + timedelta(minutes=rng.randrange(1, 600))),
         "options": {field.name: rng.random() < 0.5 for field in spec.LEAD_LIST_OPTIONS},
     }
 
 
-# The contact fields of a list's leads, by the type of the list.
-LIST_LEAD_FIELDS = {
-    "profnet": ("profnet_url", "name", "title"),
-    "email": ("email",),
-    "title_and_company": ("title", "company_name"),
-    "name_and_company": ("name", "company_name", "email"),
-    "crm_a": ("email", "first_name", "last_name", "company_name", "owner"),
-    "crm_b": ("email", "name", "company_domain"),
-    "person": ("name", "profnet_url", "title", "location", "company_name", "email"),
-    "adaptive": ("email", "profnet_url", "name"),
-}
-
-
 def _list_lead(kind: str, contact: Record, rng: random.Random) -> Record:
     """Generate a lead of a list; leads of one list may have different fields."""
     lead: Record = {"id": new_id(rng)}
-    for name in LIST_LEAD_FIELDS[kind]:
+    for name in ACCOUNT["lead_fields"][kind]:
         if contact[name] is not None or rng.random() < 0.5:
             lead[name] = contact[name]
     if kind == "crm_a":

@@ -100,13 +100,7 @@ def _check_page_size(text: str, maximum: int) -> None:
 class DailyEmailLimit(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a request that updates a mailbox."""
 
-    daily_email_limit: Any = None
-
-    def __post_init__(self) -> None:
-        limit = self.daily_email_limit
-        if type(limit) is not int or limit not in DAILY_EMAIL_LIMITS:
-            bounds = f"{DAILY_EMAIL_LIMITS[0]} to {DAILY_EMAIL_LIMITS[-1]}"
-            raise bad_request(f"daily_email_limit must be a whole number from {bounds}")
+    daily_email_limit: Annotated[int, Meta(ge=DAILY_EMAIL_LIMITS[0], le=DAILY_EMAIL_LIMITS[-1])]
 
 
 def _filter_type(search_filter: spec.Filter) -> type:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import sqlite3
 import unicodedata
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -137,15 +136,11 @@ class PeopleIndex:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._matches: OrderedDict[bytes, Sequence[int]] = OrderedDict()
-        self._all_positions: Sequence[int] = ()
-        self.reload()
+        self._matches = lru_cache(_MAX_CACHED_SEARCHES)(self._matching_positions)
 
     def reload(self) -> None:
         """Clear the cache after the people have changed."""
-        self._matches.clear()
-        rows = self._connection.execute("SELECT position FROM people ORDER BY position")
-        self._all_positions = array("I", (position for (position,) in rows))
+        self._matches.cache_clear()
 
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
         """Return the number of matching people, and the JSON of one page; pages count from 1.
@@ -158,7 +153,9 @@ class PeopleIndex:
         (20, 5)
         >>> connection.close()
         """
-        matches = self._matching_positions(filters)
+        # JSON, because a key of the cache must be hashable.
+        key = orjson.dumps(_active_filters(filters), option=orjson.OPT_SORT_KEYS)
+        matches = self._matches(key)
         start = (page - 1) * page_size
         return len(matches), self._bodies(matches[start : start + page_size])
 
@@ -185,24 +182,14 @@ class PeopleIndex:
         rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
         return [email for (email,) in rows]
 
-    def _matching_positions(self, filters: Filters) -> Sequence[int]:
-        active = _active_filters(filters)
-        if not active:
-            return self._all_positions
-        key = orjson.dumps(active, option=orjson.OPT_SORT_KEYS)
-        if key in self._matches:
-            self._matches.move_to_end(key)
-            return self._matches[key]
-        conditions, values = _conditions(active)
+    def _matching_positions(self, filters: bytes) -> Sequence[int]:
+        conditions, values = _conditions(orjson.loads(filters))
         # The conditions come from RULES; the caller's values are bound as parameters.
         rows = self._connection.execute(
             f"SELECT position FROM people WHERE {conditions} ORDER BY position",  # noqa: S608
             values,
         )
-        self._matches[key] = array("I", (position for (position,) in rows))
-        if len(self._matches) > _MAX_CACHED_SEARCHES:
-            self._matches.popitem(last=False)
-        return self._matches[key]
+        return array("I", (position for (position,) in rows))
 
     def _bodies(self, positions: Sequence[int]) -> list[bytes]:
         """Return the JSON of the people at these positions, with their companies inserted."""

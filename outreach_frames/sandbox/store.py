@@ -25,7 +25,7 @@ class World(NamedTuple):
 
 
 # Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 6
+FORMAT = 7
 
 # 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
 PAGE_BYTES = 16_384
@@ -172,10 +172,6 @@ class Store:
         """Return the world's number of people, seed and number of days passed."""
         return self._rows("SELECT * FROM world")[0]
 
-    def count(self, table: str) -> int:
-        """Count the rows of a table."""
-        return int(self._rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
-
     def count_leads(self, sequence_id: str) -> int:
         """Count the leads in a sequence."""
         found = self._rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
@@ -314,14 +310,9 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
             f"{path} is not a sandbox database ({error}) and was not changed. "
             "Pass the path of a file that does not exist yet."
         ) from error
-    if found is None or found[0] != FORMAT:
+    wanted = (FORMAT, world.people, world.seed)
+    if found != wanted:
         raise ValueError(
-            f"{path} was created by another version of the sandbox and was not changed. "
-            "Delete it or pass another path."
-        )
-    if found[1:] != world[:2]:
-        raise ValueError(
-            f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={world.people}, seed={world.seed}. "
-            "Pass the file's people and seed, or another path."
+            f"{path} holds another world and was not changed: its format, people and seed are "
+            f"{found}, not {wanted}. Pass the file's people and seed, or another path."
         )

@@ -41,6 +41,9 @@ COUNTRIES: Final[Sequence[Entry]] = _PLACES["countries"]
 # `departments` are shares of the employees; `b2b`, `b2c` and `funded` are probabilities;
 # the revenue is in US dollars a year; `type_weights` has the order of the types in `spec`.
 INDUSTRIES: Final[Sequence[Entry]] = _read("industries.json")
+# Users, sequences and lead lists; each sequence `shows` an outcome of adding leads, and `room` is
+# the number of leads that can still be added.
+ACCOUNT: Final[Entry] = _read("account.json")
 
 
 def draw(weights: Mapping[str, float], rng: Random) -> str:

@@ -61,20 +61,18 @@ def _words(name: str) -> set[str]:
 def append_columns(frame: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     """Append columns to a frame by position; names that the frame already has get a prefix.
 
+    Names with several levels are joined to one.
+
     >>> left = pd.DataFrame({"status": ["new"]}, index=["a"])
     >>> append_columns(left, pd.DataFrame({"status": ["added"]})).columns.tolist()
     ['status', 'outreach_status']
     """
-    taken = [first for first, *_ in _name_levels(frame.columns)]
+    if frame.columns.nlevels > 1:
+        frame = frame.set_axis(text_names(frame.columns), axis=1)
+    taken = [str(name) for name in frame.columns]
     longest = [_longest_prefixed(str(name), taken) for name in added.columns]
     names = [f"{_PREFIX}{name}" if name in taken else name for name in longest]
-    levels = frame.columns.nlevels
-    appended = added.set_axis(frame.index, axis=0)
-    appended.columns = (
-        pd.MultiIndex.from_tuples([(name,) + ("",) * (levels - 1) for name in names])
-        if levels > 1
-        else pd.Index(names)
-    )
+    appended = added.set_axis(frame.index, axis=0).set_axis(names, axis=1)
     result = pd.concat([frame, appended], axis=1) if taken else appended
     result.columns.names = frame.columns.names
     result.attrs = dict(frame.attrs)
@@ -87,7 +85,7 @@ def clashing_names(frame: pd.DataFrame, names: Iterable[object]) -> dict[str, st
     >>> clashing_names(pd.DataFrame({"status": ["customer"]}), ["status", "detail"])
     {'status': 'outreach_status'}
     """
-    taken = [first for first, *_ in _name_levels(frame.columns)]
+    taken = [str(name) for name in frame.columns]
     longest = (_longest_prefixed(str(name), taken) for name in names)
     return {name: f"{_PREFIX}{name}" for name in longest if name in taken}
 
@@ -113,28 +111,17 @@ def drop_appended(
     """
     # `optional` columns are dropped, too, if all of them follow `names`. If a name exists in
     # several prefixed forms, the longest form is the appended column.
-    levels = _name_levels(frame.columns)
-    taken = [first for first, *_ in levels]
-    # Ignore columns with several non-empty levels: `append_columns` fills only the first level.
-    flat = [None if any(others) else first for first, *others in levels]
+    taken = [str(name) for name in frame.columns]
     dropped = [_longest_prefixed(name, taken) for name in names]
-    if any(flat.count(name) != 1 for name in dropped):
+    if any(taken.count(name) != 1 for name in dropped):
         return frame
-    if values is not None and not frame.iloc[:, flat.index(dropped[0])].isin(list(values)).all():
+    if values is not None and not frame.iloc[:, taken.index(dropped[0])].isin(list(values)).all():
         return frame
-    following = flat[max(map(flat.index, dropped)) + 1 :]
+    following = taken[max(map(taken.index, dropped)) + 1 :]
     candidates = [_longest_prefixed(name, taken) for name in optional]
-    if all(flat.count(name) == 1 and name in following for name in candidates):
+    if all(taken.count(name) == 1 and name in following for name in candidates):
         dropped += candidates
-    return frame.loc[:, np.array([name not in dropped for name in flat], dtype=bool)]
-
-
-def _name_levels(columns: pd.Index[Any]) -> list[tuple[str, ...]]:
-    """Return the levels of each column's name as text."""
-    return [
-        tuple(map(str, column)) if isinstance(column, tuple) and column else (str(column),)
-        for column in columns
-    ]
+    return frame.loc[:, np.array([name not in dropped for name in taken], dtype=bool)]
 
 
 def _longest_prefixed(name: str, taken: Iterable[str]) -> str:

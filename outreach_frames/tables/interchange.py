@@ -118,9 +118,6 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
             "libraries cannot read. Cast it to another type, or drop it."
         )
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if pa.types.is_dictionary(column.type):
-            table = table.set_column(place, name, _clean_categories(column))
-            continue
         target = _package_type(column.type)
         # Compare types as text, because Arrow's comparison ignores the names of list elements.
         if str(target) != str(column.type):
@@ -139,30 +136,6 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
     return _restore_index(frame, metadata)
 
 
-def _clean_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Remove missing and duplicate dictionary entries, which pandas categories cannot have."""
-    kind = _package_type(column.type.value_type)
-    entries = [
-        _cast(pa.chunked_array([one.dictionary]), kind).combine_chunks() for one in column.chunks
-    ]
-    chunks = zip(entries, column.chunks, strict=True)
-    values = pa.chunked_array([entry.take(one.indices) for entry, one in chunks], kind)
-    if pa.types.is_nested(kind):
-        return values
-    categories = pa.chunked_array(entries, kind).unique()
-    is_missing = pc.is_null(categories, nan_is_null=True)
-    if len(categories) == sum(map(len, entries)) and not pc.any(is_missing, min_count=0).as_py():
-        return column
-    categories = categories.filter(pc.invert(is_missing))
-    numbers = pc.index_in(values, value_set=categories)
-    is_ordered = column.type.ordered
-    encode = pa.DictionaryArray.from_arrays
-    return pa.chunked_array(
-        [encode(one, categories, ordered=is_ordered) for one in numbers.chunks],
-        pa.dictionary(numbers.type, kind, is_ordered),
-    )
-
-
 def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
     """Set the index to the columns that pandas' metadata lists as index columns."""
     # Skip a RangeIndex, which is not a column: its entry is not a string.
@@ -175,6 +148,8 @@ def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFram
 
 def _package_type(kind: pa.DataType) -> pa.DataType:
     """Return the Arrow type to which the package converts columns of a type."""
+    if pa.types.is_dictionary(kind):
+        return _package_type(kind.value_type)
     if kind in _TEXTS:
         # The text of a column may exceed 2 GB, the maximum with 32-bit offsets.
         return pa.large_string()
@@ -196,6 +171,11 @@ def _member_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        # Cast the distinct values, because Arrow cannot take string views.
+        parts = [(_cast(pa.chunked_array([one.dictionary]), target), one) for one in column.chunks]
+        taken = [values.combine_chunks().take(one.indices) for values, one in parts]
+        return pa.chunked_array(taken, target)
     if has_nested_nulls(column.type) or any(name in str(column.type) for name in _UNCASTABLE):
         values = column.to_pylist()
         if pa.types.is_string(target):

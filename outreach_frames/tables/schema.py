@@ -99,6 +99,17 @@ def has_nested_nulls(kind: pa.DataType) -> bool:
     return ": null" in str(kind)
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a type is a list, whose entries Arrow's functions for lists can flatten.
+
+    >>> is_list(pa.large_list(pa.int64())), is_list(pa.string())
+    (True, False)
+    """
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
 def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())

@@ -115,7 +115,7 @@ def test_a_column_keeps_its_order_and_missing_cells() -> None:
         *["https://www.https://a.example", "https://https://a.example", "http://http:/a.example"],
         *["https//www.https//a.example", "https://a.example/https://b.example", "www.acme"],
         *["anna@acme.com; bob@beta.com", "anna@acme.com/bob@beta.com", "a@b@acme.com"],
-        *["a.com, b.com", "a.com|b.com", "a.com\nb.com", "a.com/b.com", "a.comhttps://b.com"],
+        *["a.com, b.com", "a.com|b.com", "a.com\nb.com", "a.comhttps://b.com"],
         *["https://www.nhs.uk", "www.github.io", "www.公司.cn", "公司.cn", "www.x.ck", "x.ck"],
         *["acme .com", "acme.com Ulm", "Dr.Smith, Ulm", "/about/us", "about.html", "acme.com:x"],
     ],
@@ -144,15 +144,13 @@ def test_a_cell_with_one_address_has_its_domain(text: str) -> None:
     assert key(text) == "acme.com"
 
 
-def test_a_slash_between_domains_is_not_a_path() -> None:
-    """Text after a slash is a domain if it has a known suffix or that of the first domain."""
+def test_text_after_a_slash_is_a_path_unless_both_are_emails() -> None:
+    """A host's path is ignored, even if it looks like a domain, and emails have no path."""
     texts = {
-        "acme.com/beta.de": None,
+        "acme.com/beta.de": "acme.com",
         "anna@acme.com/bo@beta.de": None,
-        "a.example/b.example": None,
-        "a.example/b.com": None,
-        "acme.com/b.example": "acme.com",
         "acme.com/index.html": "acme.com",
+        "https://acme.com/@anna": "acme.com",
     }
     assert {text: key(text) for text in texts} == texts
 

@@ -44,7 +44,6 @@ def test_columns_of_an_earlier_result_are_dropped(statuses: tuple[str, ...], pre
         (["email", "my_status"], {}),
         (["status", "detail"], {"status": "outreach_status", "detail": "outreach_detail"}),
         (["status", "outreach_status"], {"outreach_status": "outreach_outreach_status"}),
-        ([("email", ""), ("status", "x")], {"status": "outreach_status"}),
     ],
 )
 def test_clashing_names_are_those_that_are_appended(

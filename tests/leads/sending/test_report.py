@@ -222,16 +222,6 @@ def test_an_earlier_report_s_columns_are_replaced(
     assert made.iloc[0].to_list()[: len(kept) + 1] == ["invalid"] * len(kept) + ["added"]
 
 
-def test_an_earlier_report_s_columns_with_two_levels() -> None:
-    """An earlier report's columns with two levels are replaced; others of similar names stay."""
-    own = [("status", "of us"), ("detail", "of us"), ("error_code", "of us")]
-    frame = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples(own))
-    once = report(["rejected"], frame).frame
-    twice = report(["added"], once).frame
-    assert twice.columns.to_list() == once.columns.to_list()
-    assert twice.iloc[0].to_list()[:4] == [1, 2, 3, "added"]
-
-
 def write_and_read(made: SubmissionReport) -> pd.DataFrame:
     """Write the report's files and read the failed rows."""
     with tempfile.TemporaryDirectory() as folder:
@@ -272,8 +262,6 @@ def test_input_columns_survive_any_number_of_runs(columns: list[str], by_file: l
         (["a", "a"], "status"),
         ([0, 1], "status"),
         (pd.CategoricalIndex(["a", "b"]), "status"),
-        (pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")]), ("status", "")),
-        (pd.MultiIndex.from_tuples([("status", "x"), ("a", "y")]), ("outreach_status", "")),
     ],
 )
 def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
