@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import Final
 
@@ -88,29 +88,12 @@ def erase_texts(erase: Callable[[str], str]) -> None:
                 memory.notes = [(leads, erase(note)) for leads, note in memory.notes]
 
 
-_held: Final[list[ExitStack]] = []
-
-
-def _before_fork() -> None:
-    """Wait until no thread changes a record."""
-    stack = ExitStack()
-    stack.enter_context(_lock)
-    for memory in _memories.values():
-        stack.enter_context(memory.lock)
-    _held.append(stack)
-
-
 def _after_fork_in_child() -> None:
     global _lock  # noqa: PLW0603 - the parent's thread holds the old lock
     _lock = Lock()
-    _held.clear()
     for memory in _memories.values():
         memory.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _held.pop().close(),
-        after_in_child=_after_fork_in_child,
-    )
+    os.register_at_fork(after_in_child=_after_fork_in_child)

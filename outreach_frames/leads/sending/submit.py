@@ -181,8 +181,8 @@ def _submit(
             error = supervise(run, signals, progress=progress, monitor=watch)
             report = report_now(error)
             remember(report)
-        is_safe = journal.file is not None and not journal.file.is_lost
-        return _warn_if_incomplete(report, _advice(report, is_safe=is_safe))
+        advice = _advice(report, has_file=journal.file is not None)
+        return _warn_if_incomplete(report, advice)
 
 
 def _warn_of_earlier_rows(plan: PreparedLeads, journal: Journal) -> None:
@@ -268,15 +268,15 @@ def _count_incomplete(status: pd.Series[str]) -> str:
     )
 
 
-def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Return advice on how to resume; `is_safe` means that a journal has the outcomes."""
+def _advice(report: SubmissionReport, *, has_file: bool) -> str:
+    """Return advice on how to resume; `has_file` means that a journal file has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:
         advice.append(
             "To resume, correct the errors and submit again with the same journal, which skips "
             "recorded leads."
-            if is_safe
+            if has_file
             else "To resume, correct the errors and repeat the call in this Python session."
         )
     if statuses.UNKNOWN in status:
