@@ -64,8 +64,6 @@ class PreparedLeads:
     checked: CheckedRows
     # Each row's normalised email and profile URL; missing for rows without valid identifiers.
     keys: pa.RecordBatch
-    # The keys from the columns of earlier submissions of this frame.
-    earlier_keys: tuple[pa.RecordBatch, ...]
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
@@ -203,8 +201,8 @@ class PreparedLeads:
 
     @cached_property
     def identifier_columns(self) -> Identifiers:
-        """The identifiers of all rows by the plan's columns, then by earlier columns."""
-        return identifiers(*pa.concat_batches([self.keys, *self.earlier_keys]).columns)
+        """The identifiers of all rows."""
+        return identifiers(*self.keys.columns)
 
     @cached_property
     def mailbox_keys(self) -> list[str | None]:

@@ -154,35 +154,6 @@ def test_a_skipped_row_is_sent_with_its_override() -> None:
         assert len(sent(service)) == 2
 
 
-def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
-    """Unknown rows stay unknown after a run with another column, and their detail says why."""
-    frame = leads(CHUNK + 1)
-    frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
-    frame.loc[0, "home"] = frame.loc[0, "email"]
-
-    async def test() -> None:
-        page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["unknown"] * CHUNK + ["rejected"]
-        await page.check(email="home")
-        page.send()
-        await page.idle()
-        assert page.statuses == ["unknown"] * CHUNK + ["added"]
-        page.click("retry", report=page.state["report"])
-        await page.idle()
-        assert page.statuses == ["added"] + ["unknown"] * (CHUNK - 1) + ["added"]
-        assert page.widget.report is not None
-        details = page.widget.report.rows["detail"].tolist()
-        assert {words.partition(". ")[2] != "" for words in details[1:CHUNK]} == {True}
-        assert all("the email changed since the row" in words for words in details[1:CHUNK])
-
-    with serving(script.hang_up(), REFUSED) as (service, client):
-        run(test())
-        assert [len(request) for request in mails(service)] == [CHUNK, 1, 1, 1]
-
-
 def test_rejected_columns_link_no_rows() -> None:
     """Rows with the same rejected address are two people if another column distinguishes them."""
     frame = leads(CHUNK + 1)

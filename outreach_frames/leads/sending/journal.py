@@ -192,8 +192,8 @@ class Journal:
 
     def _recorded_rows(self, position: int) -> tuple[RecordedRow, ...]:
         """Return the distinct identifiers of a person's rows, those of the sent row first."""
-        own, size = self._rows[position], len(self._plan.checked.is_valid)
+        own = self._rows[position]
         rows = [position, *self._duplicates.get(position, [])]
-        distinct = dict.fromkeys(one for row in rows for one in self._rows[row::size] if any(one))
+        distinct = dict.fromkeys(self._rows[row] for row in rows if any(self._rows[row]))
         numbers = zip(self._memory.next_numbers(len(distinct)), distinct, strict=True)
         return tuple(RecordedRow(number, one == own, one) for number, one in numbers)

@@ -119,10 +119,6 @@ class Run:
     pending: deque[Chunk]
     # The outcome per row that this or an earlier run sent; `unknown` during the request.
     entries: dict[int, Entry]
-    # The rows that this run has sent.
-    begun: set[int] = field(default_factory=set)
-    # The rows of the current request.
-    current: Sequence[int] = ()
     # The number of finished rows of this run per status; replaced as a whole, for other threads.
     tally: Mapping[str, int] = field(default_factory=dict)
     # Messages of the service that belong to no single row.
@@ -158,8 +154,6 @@ class Run:
     def _send(self, chunk: Chunk) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
         self.entries |= self.journal.begin(chunk.number, chunk.positions, now)
-        self.begun.update(chunk.positions)
-        self.current = chunk.positions
         self.requests += 1
         try:
             response = self.client.write(
@@ -251,7 +245,6 @@ class Run:
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position].with_outcome(outcome)
-        self.current = ()
         new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += new_notes
         self.journal.finish(known, new_notes)
