@@ -30,12 +30,12 @@ from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     code_for,
     column_options,
+    guess_columns,
     mailbox_options,
     read_value,
     sequence_options,
@@ -163,7 +163,7 @@ class AddToSequence(Panel):
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
         names = [one["name"] for one in self._show_columns() if one["name"] is not None]
-        guesses = guess_columns(self._df, names, networks)
+        guesses = guess_columns(names, networks)
         self._show("guesses", notes=[one.note for one in guesses.values() if one.note])
         self.value = {field: one.column for field, one in guesses.items()}
 
