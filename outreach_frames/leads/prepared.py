@@ -24,7 +24,7 @@ from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
-from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOX, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
@@ -236,10 +236,12 @@ class PreparedLeads:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
-        """Digests of the sequence and the settings, equal for equal submissions."""
+        """The sequence, a digest of the settings, and whether rows have mailboxes."""
+        settings = orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)
         return {
-            "sequence": _digest(self.sequence_id.encode()),
-            SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
+            "sequence_id": self.sequence_id,
+            SETTINGS: hashlib.sha256(settings).hexdigest(),
+            MAILBOX: "none" if self.checked.mailboxes is None else "per row",
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
@@ -248,10 +250,6 @@ class PreparedLeads:
         if not self.checked.is_identified[rows].all():
             raise KeyError("a row without valid identifiers has no lead")
         return pa.array(rows)
-
-
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()
 
 
 def _unsent_rows(

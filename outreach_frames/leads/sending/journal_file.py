@@ -14,7 +14,7 @@ import logging
 import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from os.path import samestat
@@ -39,20 +39,19 @@ from outreach_frames.leads.sending.records import (
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 # "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
 CREATE TABLE salt (salt BLOB NOT NULL);
--- A record is MessagePack of a Lead, a Note or the Submission; the checksum includes the salt.
+-- A record is MessagePack of a Lead or the Submission; the checksum includes the salt.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
 );
 """
 _DIGEST_BYTES: Final = 16
-# The part of a submission that is only shown; `sequence` is the part that is compared.
 SEQUENCE_ID: Final = "sequence_id"
 _IF_DAMAGED: Final = (
     "Restore the journal from a backup. With a new journal, rows that the service may already "
@@ -73,13 +72,6 @@ class JournalPlace:
         return not self.is_used and not self.path.exists()
 
 
-class Note(msgspec.Struct, frozen=True, array_like=True, tag="note"):
-    """A message of the service; its number is negative, unlike a lead's."""
-
-    number: int
-    text: str
-
-
 class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission"):
     """The identification of a submission without personal data."""
 
@@ -87,7 +79,7 @@ class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission")
     parts: dict[str, str]
 
 
-Record = Lead | Note | Submission
+Record = Lead | Submission
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 _DECODE: Final = msgspec.msgpack.Decoder(Record).decode
 
@@ -126,9 +118,6 @@ class JournalFile:
     ) -> None:
         self.path: Final = place.path
         self.records: Final = Records()
-        self.notes: list[str] = []
-        # The id of the sequence; None in journals that were made before the id was recorded.
-        self.sequence_id: str | None = None
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
@@ -186,21 +175,19 @@ class JournalFile:
     def write(
         self,
         leads: Iterable[Lead],
-        notes: Sequence[Note] = (),
         kind: type[OutreachError] = OutreachError,
     ) -> None:
-        """Record new or changed leads, and notes, durably; `kind` is of errors."""
+        """Record new or changed leads durably; `kind` is of errors."""
         known = ((lead, self.leads.get(lead.number)) for lead in leads)
         changed = [
             lead.translated(self.digests.__getitem__)
             for lead, before in known
             if before is None or not lead.is_copy_of(before)
         ]
-        if changed or notes:
+        if changed:
             with self._explained(kind), sqlite_file.transaction(self._connection):
-                _insert(self._connection, self.salt, [*changed, *notes])
+                _insert(self._connection, self.salt, changed)
         self.records.put(changed)
-        self.notes += (note.text for note in notes)
 
     def close(self) -> None:
         """Close and unlock the file; further calls have no effect."""
@@ -256,16 +243,14 @@ class JournalFile:
         for record in _records(self._connection, self.salt):
             if isinstance(record, Lead):
                 leads.append(record)
-            elif isinstance(record, Note):
-                self.notes.append(record.text)
             else:
                 stored = record.parts
         self.records.put(leads)
         if stored is None:
             raise sqlite3.DatabaseError("its submission is missing")
-        self.sequence_id = stored.get(SEQUENCE_ID)
-        compared = stored | {SEQUENCE_ID: submission.get(SEQUENCE_ID)}
-        changed = [part for part, value in submission.items() if compared.get(part) != value]
+        # The id of the sequence.
+        self.sequence_id: str = stored[SEQUENCE_ID]
+        changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
@@ -343,19 +328,18 @@ def read_only(path: str | Path) -> JournalFile:
 
 
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads and notes about these people, found by hash or by text."""
+    """Count a journal's leads about these people, found by hash or by text."""
     with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
         texts = {text for column in people for text in column.drop_null().to_pylist()}
         digests = {file.digests[text] for text in texts}
-        found = sum(
+        return sum(
             holds(lead.entry.outcome.detail) or not digests.isdisjoint(identifiers_of([lead]))
             for lead in file.leads.values()
         )
-        return found + sum(map(holds, file.notes))
 
 
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Apply `erase` to a journal's details and notes, and clear old texts from its free pages.
+    """Apply `erase` to a journal's details, and clear old texts from its free pages.
 
     The hashes stay, so that nobody is contacted again.
     """
@@ -364,12 +348,8 @@ def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
     with sqlite_file.locked(path, _WHAT), explained, closing(sqlite_file.connect(path)) as journal:
         sqlite_file.check_integrity(journal, path)
         salt = _read_salt(journal)
-        changed: list[Record] = []
-        for record in _records(journal, salt):
-            if isinstance(record, Lead):
-                changed.append(record.erased(erase))
-            elif isinstance(record, Note):
-                changed.append(Note(record.number, erase(record.text)))
+        records = _records(journal, salt)
+        changed = [record.erased(erase) for record in records if isinstance(record, Lead)]
         journal.execute("PRAGMA secure_delete = ON")
         with sqlite_file.transaction(journal):
             _insert(journal, salt, changed)
@@ -380,7 +360,7 @@ def _records(connection: sqlite3.Connection, salt: bytes) -> Iterator[Record]:
     """Yield each record; raise if a record is damaged."""
     start = zlib.crc32(salt)
     for number, content, checksum in connection.execute(
-        "SELECT number, record, checksum FROM records ORDER BY abs(number)"
+        "SELECT number, record, checksum FROM records ORDER BY number"
     ):
         try:
             if checksum != zlib.crc32(content, start):

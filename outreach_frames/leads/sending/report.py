@@ -39,8 +39,8 @@ class SubmissionReport(Result):
         The submitted frame, which is not changed.
     rows : DataFrame
         One row per row of the input, from `make_rows`.
-    sequence_id : str or None
-        The sequence's id; None for a report of an older journal, which lacks the id.
+    sequence_id : str
+        The sequence's id.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -65,7 +65,7 @@ class SubmissionReport(Result):
         from 0), `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second;
         the first send that may have added the row, missing if `not_sent`).
     notes : list of str
-        Messages of the service that belong to no single row.
+        Messages of the service that belong to no single row. Journals do not record them.
     error : OutreachError or None
         The error that stopped the run early or kept rows from being added.
 
@@ -84,7 +84,7 @@ class SubmissionReport(Result):
         frame: pd.DataFrame,
         rows: pd.DataFrame,
         *,
-        sequence_id: str | None,
+        sequence_id: str,
         notes: Sequence[str] = (),
         error: OutreachError | None = None,
         dry_run: bool = False,

@@ -245,9 +245,8 @@ class Run:
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position].with_outcome(outcome)
-        new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
-        self.notes += new_notes
-        self.journal.finish(known, new_notes)
+        self.notes += [f"Chunk {chunk.number}: {note}" for note in notes]
+        self.journal.finish(known)
         shown = ", ".join(f"{counts[one]} {one}" for one in statuses.STATUSES if counts[one])
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
 

@@ -22,7 +22,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, JournalPlace, locate
+from outreach_frames.leads.sending.journal_file import JournalPlace, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.records import Entry
@@ -87,14 +87,14 @@ def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(found.rows.tolist(), no_record) | read.entries()
-    known: dict[str, Any] = {"notes": read.notes, "client": plan.client, "journal": place.path}
+    known: dict[str, Any] = {"client": plan.client, "journal": place.path}
     return _report(plan, found.kept, entries, sequence_id=sequence_id, **known)
 
 
 def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     """Return the service, sequence and settings for a journal; dry runs may lack the service."""
     service = {} if client is None else {"service": client.base_url}
-    return {**service, **plan.fingerprint, SEQUENCE_ID: plan.sequence_id}
+    return {**service, **plan.fingerprint}
 
 
 def _records_of(
@@ -147,7 +147,6 @@ def _submit(
             if not entry.attempts and found.kept[row] == row
         }
         entries = unsent | journal.entries(is_retry=is_retry)
-        notes = [*notes, *journal.notes]
         if is_retry:
             chunks = _original_chunks(plan, found.rows, entries)
         else:

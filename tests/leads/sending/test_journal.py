@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.resume import Resumption
 from tests import forked
 from tests.examples import share_of_examples
 
-SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2"}
+SUBMISSION = {"service": "https://x.example", "sequence_id": "a1", "settings": "b2"}
 ADDED = RowOutcome("added")
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 SETUP = f"""
@@ -157,21 +157,19 @@ class TestRecords:
         with resumed(path) as (journal, found):
             assert journal.entries() == {}
             assert found.rows.tolist() == list(range(1000))
-            assert journal.notes == []
         assert path.exists()
 
-    def test_outcomes_and_notes_are_restored(self, path: Path) -> None:
-        """Outcomes, chunks, attempts and notes are restored from the file."""
+    def test_outcomes_are_restored(self, path: Path) -> None:
+        """Outcomes, chunks and attempts are restored from the file."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1], NOW)
-            journal.finish({0: ADDED, 1: refused}, ["Chunk 1: odd"])
+            journal.finish({0: ADDED, 1: refused})
             journal.begin(2, [1], NOW)
             journal.finish({1: refused})
         with resumed(path) as (journal, found):
             assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(refused, 2, 2)}
             assert found.rows.tolist() == list(range(1, 1000))
-            assert journal.notes == ["Chunk 1: odd"]
             assert journal.last_chunk == 2
 
     def test_unfinished_rows_are_unknown(self, path: Path) -> None:
@@ -377,10 +375,10 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"sequence": "x"}, "different sequence. "),
+            ({"sequence_id": "x"}, "different sequence_id. "),
             ({"settings": "x"}, "different settings. "),
             ({"service": "https://y.example"}, "different service. "),
-            ({"sequence": "x", "settings": "y"}, "different sequence and settings. "),
+            ({"sequence_id": "x", "settings": "y"}, "different sequence_id and settings. "),
             ({"more": "x"}, "different more. "),
         ],
     )
@@ -419,7 +417,7 @@ class TestRejected:
             opened(path)
         assert path.read_bytes() == before
 
-    @pytest.mark.parametrize("version", [1, 4, 99])
+    @pytest.mark.parametrize("version", [1, 5, 99])
     def test_another_format(self, path: Path, version: int) -> None:
         """Another version's journal is rejected unchanged; the error names the format."""
         opened(path).close()
@@ -429,7 +427,7 @@ class TestRejected:
         for dry_run in (True, False):
             with pytest.raises(
                 InvalidInputError,
-                match=rf"another version of this package \(format {version}, not 5\).*Nothing was",
+                match=rf"another version of this package \(format {version}, not 6\).*Nothing was",
             ):
                 Journal(LEADS, Memory(""), JournalPlace(locate(path)), SUBMISSION, dry_run=dry_run)
         assert path.read_bytes() == before

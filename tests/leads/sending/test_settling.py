@@ -20,7 +20,7 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_5.sql"
+DUMP = Path(__file__).with_name("data") / "journal_6.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
