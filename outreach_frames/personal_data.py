@@ -74,7 +74,6 @@ _TEXT_TABLES: Final = frozenset({".csv", ".tsv", ".tmp"})
 # Files beside a table, a cache or a journal.
 _SIDE_FILES: Final = (METADATA_SUFFIX, "-journal", "-shm", "-wal")
 _ROWS_AT_ONCE: Final = 10_000
-_NAMED_FILES: Final = 10
 _PARTS: Final = re.compile(r"[/?#&=]")
 # Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
@@ -252,7 +251,7 @@ def forget(
             (place / f"*{suffix}", _NOT_SEARCHED, number, False, _ONLY_OURS)
             for suffix, number in sorted(others.items())
         ]
-        _warn_of_others(unread, others)
+        _warn_of_others(unread, others.total())
     table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
     # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
@@ -399,16 +398,15 @@ def _ascii(domain: str) -> str:
         return domain
 
 
-def _warn_of_others(unread: Sequence[tuple[Path, str]], others: Counter[str]) -> None:
+def _warn_of_others(unread: Sequence[tuple[Path, str]], others: int) -> None:
     """Warn of files that were not read or not searched."""
-    parts = [f"{path} ({why})" for path, why in unread[:_NAMED_FILES]]
-    if len(unread) > _NAMED_FILES:
-        parts.append(f"{len(unread) - _NAMED_FILES:,} more")
-    read = f"Not read: {'; '.join(parts)}." if parts else ""
-    kinds = [f"{plural(number, suffix or 'other file')}" for suffix, number in others.most_common()]
-    searched = f"Not searched, by ending: {', '.join(kinds)}." if kinds else ""
-    if read or searched:
-        warn(" ".join(filter(None, [read, searched, "Check whether they contain the people."])))
+    texts = []
+    if unread:
+        texts.append(f"Not read: {'; '.join(f'{path} ({why})' for path, why in unread)}.")
+    if others:
+        texts.append(f"Not searched: {plural(others, 'file')} of other kinds, listed by ending.")
+    if texts:
+        warn(" ".join([*texts, "Check whether they contain the people."]))
 
 
 def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:

@@ -110,8 +110,7 @@ class PreparedLeads:
         """Return `unsent` for other rows that represent their persons."""
         if kept is not self.kept and np.array_equal(kept, self.kept):
             return self.unsent
-        linked_by = "other rows" if kept is self.kept else "other rows or the journal"
-        return _unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
+        return _unsent_rows(self._frame.index, self.checked, self.keys, kept)
 
     def only(self, positions: Positions) -> Self:
         """Restrict the plan to rows at `positions`."""
@@ -257,7 +256,6 @@ def _unsent_rows(
     checked: CheckedRows,
     keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
-    linked_by: str,
 ) -> pd.DataFrame:
     """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
@@ -267,7 +265,7 @@ def _unsent_rows(
     details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates])
     if checked.mailboxes is not None:
         boxes = checked.mailboxes.to_pylist()
         reasons = [
@@ -287,10 +285,9 @@ def _duplicate_reasons(
     keys: pa.RecordBatch,
     duplicates: np.ndarray[Any, Any],
     kept: np.ndarray[Any, Any],
-    linked_by: str,
 ) -> list[str]:
     """Return why each row is a duplicate, with the position of the sent row."""
-    reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
+    reasons = ["same person, linked by other rows or records,"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
         for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():

@@ -69,7 +69,7 @@ def test_each_duplicate_names_the_kept_row() -> None:
     ]
     assert details(frame_of(rows)) == {
         2: "same email as row 0",
-        3: "same person, linked by other rows, as row 0",
+        3: "same person, linked by other rows or records, as row 0",
         4: "same profnet_url as row 1",
     }
 
@@ -92,7 +92,7 @@ def test_a_later_row_can_link_earlier_ones() -> None:
         ("a@x.example", "p.example/in/a"),
     ]
     assert details(frame_of(rows)) == {
-        1: "same person, linked by other rows, as row 0",
+        1: "same person, linked by other rows or records, as row 0",
         2: "same email as row 0",
     }
 

@@ -84,13 +84,6 @@ _ENCODE: Final = msgspec.msgpack.Encoder().encode
 _DECODE: Final = msgspec.msgpack.Decoder(Record).decode
 
 
-class _Same(dict[Text, Text]):
-    """A mapping that returns missing keys unchanged."""
-
-    def __missing__(self, key: Text) -> Text:
-        return key
-
-
 class _Digests(dict[Text, Text]):
     """The digest of each text, computed once; digests and missing texts stay as they are."""
 
@@ -159,7 +152,10 @@ class JournalFile:
         texts = {*people, *plan.sent_texts, *recorded}
         # Digests among the texts must not replace the texts of the same digests.
         of_digest = {self.digests[text]: text for text in texts if self.digests[text] != text}
-        text_of = _Same(of_digest).__getitem__
+
+        def text_of(text: Text) -> Text:
+            return of_digest.get(text, text)
+
         found = self.records.find({self.digests[text] for text in texts} - {None})
         for their in (lead.translated(text_of) for lead in found):
             own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)

@@ -21,7 +21,7 @@ from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import FROM_JOURNAL, report_card
+from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
 from outreach_frames.leads.sending.rows import OUTCOME_COLUMNS, own_columns, typed_rows
 from outreach_frames.leads.sending.run import Monitor
@@ -434,12 +434,12 @@ class SubmissionReport(Result):
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
-        where, unsent = f"for sequence {self.sequence_id}", None
+        where = f"for sequence {self.sequence_id}"
         if self._journal is not None:
-            where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
+            where = f"in the journal {self._journal}"
         known: dict[str, Any] = {"notes": self.notes, "error": self.error}
         known["is_dry_run"] = self.dry_run
-        return report_card(self.rows, self.summary(), where=where, unsent=unsent, **known)
+        return report_card(self.rows, self.summary(), where=where, **known)
 
 
 class _LastReport:

@@ -147,13 +147,10 @@ def _submit(
             if not entry.attempts and found.kept[row] == row
         }
         entries = unsent | journal.entries(is_retry=is_retry)
-        if is_retry:
-            chunks = _original_chunks(plan, found.rows, entries)
-        else:
-            if place is None:
-                _warn_of_earlier_rows(plan, journal)
-            numbered = enumerate(plan.chunks(found.rows), journal.last_chunk + 1)
-            chunks = [Chunk(number, part.tolist()) for number, part in numbered]
+        if place is None and not is_retry:
+            _warn_of_earlier_rows(plan, journal)
+        numbered = enumerate(plan.chunks(found.rows), journal.last_chunk + 1)
+        chunks = [Chunk(number, part.tolist()) for number, part in numbered]
         leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
         leads = leads[plan.is_planned(leads)]
         run = Run(plan, client, journal, is_retry, deque(chunks), entries)
@@ -209,20 +206,6 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
             "The plan's client is closed. Connect again, and create a new plan. Nothing was sent."
         )
     return client
-
-
-def _original_chunks(
-    plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
-) -> list[Chunk]:
-    """Group unknown rows by their original chunk, so that a response covers the same rows."""
-    rows_of_chunk: dict[int, list[int]] = {}
-    for row in rows.tolist():
-        rows_of_chunk.setdefault(entries[row].chunk or 0, []).append(row)
-    return [
-        Chunk(number, part.tolist())
-        for number, positions in sorted(rows_of_chunk.items())
-        for part in plan.chunks(positions)
-    ]
 
 
 def _report(

@@ -196,10 +196,8 @@ def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict
     why = hint = ""
     if identity is None:
         why = "it has no id"
-    elif status is None:
-        hint = "Its status is unknown; the service may refuse leads."
-    elif status not in spec.SEQUENCE_STATUSES:
-        hint = f"Its status, {quoted(status)}, is undocumented; the service may refuse leads."
+    elif status is None or status not in spec.SEQUENCE_STATUSES:
+        hint = f"Its status, {quoted(status)}, is unknown; the service may refuse leads."
     elif not spec.SEQUENCE_STATUSES[status]:
         why = f"{status}: accepts no leads"
     name = row["name"] or identity or "no name"

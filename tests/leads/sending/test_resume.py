@@ -352,7 +352,7 @@ def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
         assert details(after)[:9] == details(before)
         # This URL was only in the shifted frame, which links its row to row 0.
         assert statuses(after)[9:] == ["duplicate_in_frame", "added"]
-        assert details(after)[9] == "same person, linked by other rows or the journal, as row 0"
+        assert details(after)[9] == "same person, linked by other rows or records, as row 0"
         assert sent(service)[3:] == [[BOTH[21]]]
 
 

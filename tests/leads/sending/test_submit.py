@@ -485,7 +485,7 @@ class TestRetryUnknown:
         again = report.retry_unknown()
         assert column(again) == ["added"] * 2 + ["present"] * 2 + ["added"] * 2
         assert column(again, "attempts") == [1, 1, 2, 2, 2, 2]
-        assert column(again, "chunk") == [1, 1, 2, 2, 3, 3]
+        assert column(again, "chunk") == [1, 1, 4, 4, 5, 5]
         assert again.error is None
         assert column(report) == ["added"] * 2 + ["unknown"] * 4
         emails = [lead["email"] for lead in sandbox.leads(sequence_id)]
