@@ -67,7 +67,7 @@ class OutreachAccessor:
     def __init__(self, frame: FrameLike) -> None:
         self._frame = as_frame(frame, "outreach()")
 
-    plan: Final = _method(make_plan, "plan", hidden="earlier_keys")
+    plan: Final = _method(make_plan, "plan")
     validate: Final = _method(validate)
     add_to_sequence: Final = _method(add_to_sequence)
     report: Final = _method(report)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import sqlite3
 import stat
-import unicodedata
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -24,10 +21,9 @@ import pyarrow.parquet as pq
 from outreach_frames.client.cache import default_path, is_cache, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
-from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural, shorten, visible
+from outreach_frames.common.text import plural, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
@@ -45,21 +41,12 @@ from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.provenance import ATTRS
 from outreach_frames.files.remove_rows import (
-    MAY_HOLD,
     NAMED,
-    Holds,
     category_texts,
     holding_rows,
     removal,
 )
-from outreach_frames.identity.keys import (
-    email_key,
-    emails_in,
-    is_certain,
-    profnet_url_key,
-    profnet_urls_in,
-)
-from outreach_frames.identity.persons import Identifiers, identifiers
+from outreach_frames.identity.texts import People, people_of
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
 from outreach_frames.reading.fast_reader import BOM
@@ -75,12 +62,6 @@ _TEXT_TABLES: Final = frozenset({".csv", ".tsv", ".tmp"})
 # Files beside a table, a cache or a journal.
 _SIDE_FILES: Final = (METADATA_SUFFIX, "-journal", "-shm", "-wal")
 _ROWS_AT_ONCE: Final = 10_000
-_NAMED_FILES: Final = 10
-_PARTS: Final = re.compile(r"[/?#&=]")
-# Matches at the end of an address or URL.
-_END: Final = r"(?![\w%~-]|\.\w)"
-_JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
-_ERASED: Final = "[removed]"
 _HASHES: Final = "salted hashes stay, so that the people are not contacted again"
 _NOT_READ: Final = "not read"
 _NOT_SEARCHED: Final = "not searched"
@@ -95,49 +76,17 @@ _UNREADABLE: Final = (
 )
 
 
-def _overlap(key: str, other: str) -> bool:
-    """Check whether two keys are equal or one is part of the other, as in `Sales/ada@x.example`."""
-    return key in (other, *_PARTS.split(other)) or other in _PARTS.split(key)
-
-
-class _People(NamedTuple):
-    """The people to search for in texts and, by hash, in journals."""
-
-    holds: Holds
-    erase: Callable[[str], str]
-    identifiers: Identifiers
-    keys: set[str]
-
-    def have(self, cells: Sequence[str]) -> bool:
-        """Check whether a row is theirs; `cells` are the row's cells with identifiers.
-
-        All emails, or all URLs, of a cell must be theirs. A weak URL counts only if the row has no
-        other email or certain URL.
-        """
-        if not any(map(self.holds, cells)):
-            return False
-        found = [set(read(cell).keys) for cell in cells for read in (emails_in, profnet_urls_in)]
-        own = self.keys & set().union(*found)
-        others = [
-            {key for key in keys if not any(_overlap(key, one) for one in own)} for keys in found
-        ]
-        is_alone = not any(map(is_certain, set().union(*others)))
-        return any(
-            keys & own and not rest and (is_alone or any(map(is_certain, keys & own)))
-            for keys, rest in zip(found, others, strict=True)
-        )
-
-    def holds_response(self, body: bytes) -> bool:
-        """Check whether a stored response contains any of the people or cannot be read."""
-        if not is_packed(body):
-            return self.holds(body.decode(errors="replace"))
-        page = unpack_page(body)
-        if page is None:
-            return True
-        batches = page.people.to_batches()
-        return self.holds(str(page.errors)) or any(
-            holding_rows(batch, self.holds).any() for batch in batches
-        )
+def _holds_response(people: People, body: bytes) -> bool:
+    """Check whether a stored response contains any of the people or cannot be read."""
+    if not is_packed(body):
+        return people.holds(body.decode(errors="replace"))
+    page = unpack_page(body)
+    if page is None:
+        return True
+    batches = page.people.to_batches()
+    return people.holds(str(page.errors)) or any(
+        holding_rows(batch, people.holds).any() for batch in batches
+    )
 
 
 def forget(
@@ -211,7 +160,8 @@ def forget(
     >>> of.forget(email="nobody@brightforge.example", dry_run=True).columns.tolist()
     ['path', 'kind', 'rows', 'removed']
     """
-    people = _people(email, profnet_url)
+    people = people_of(email, profnet_url)
+    holds_response = partial(_holds_response, people)
     if files and folder is None:
         raise InvalidInputError("files=True needs a folder. Pass folder=.")
     place = None if folder is None else expanded(folder)
@@ -224,7 +174,7 @@ def forget(
     if not dry_run:
         memory.erase_texts(people.erase)
     for path in _caches(client):
-        count = _clean(path, people.holds_response, dry_run)
+        count = _clean(path, holds_response, dry_run)
         if count:
             found.append((path, _CACHE, count, not dry_run, None))
     if place is not None:
@@ -253,7 +203,7 @@ def forget(
             (place / f"*{suffix}", _NOT_SEARCHED, number, False, _ONLY_OURS)
             for suffix, number in sorted(others.items())
         ]
-        _warn_of_others(unread, others)
+        _warn_of_others(unread, others.total())
     table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON])
     # A file name may have bytes that are not text.
     table["path"] = [os.fsencode(path).decode(errors="replace") for path in table["path"]]
@@ -261,7 +211,7 @@ def forget(
     return table if files else table.drop(columns=_REASON)
 
 
-def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
+def _remove(path: Path, kind: str, people: People, *, dry_run: bool) -> str | None:
     """Remove people from a file of this package; return why it still contains any of them."""
     if path.is_symlink():
         return "the path is a link; pass the folder of the linked file"
@@ -269,7 +219,7 @@ def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | N
         return "an interrupted export; resume it or delete its folder, then call forget again"
     try:
         if kind == _CACHE:
-            remove_entries(path, people.holds_response, dry_run=dry_run)
+            remove_entries(path, partial(_holds_response, people), dry_run=dry_run)
         elif kind == _JOURNAL:
             if not dry_run:
                 erase_texts(path, people.erase)
@@ -335,81 +285,15 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
         ) from error
 
 
-def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
-    if email is None and profnet_url is None:
-        raise InvalidInputError("forget() needs people. Pass email=, profnet_url= or both.")
-    patterns: list[tuple[str, re.Pattern[str]]] = []
-    emails: list[str] = []
-    urls: list[str] = []
-    for text in [] if email is None else check_ids("email", email):
-        key = email_key(text)
-        if not key:
-            raise InvalidInputError(f"email={text!r} is not an email address; correct it.")
-        emails.append(key)
-        name, _, domain = _plain(key).rpartition("@")
-        hosts = "|".join(map(re.escape, {domain, _ascii(domain)}))
-        patterns.append((name, re.compile(rf"(?<![\w.+%-]){re.escape(name)}@(?:{hosts}){_END}")))
-    for text in [] if profnet_url is None else check_ids("profnet_url", profnet_url):
-        key = profnet_url_key(text)
-        if not key:
-            raise InvalidInputError(f"profnet_url={text!r} is not a profile URL; correct it.")
-        urls.append(key)
-        host, _, path = _plain(key).rpartition("://")[2].partition("/")
-        folders = "/+".join(map(re.escape, path.split("/")))
-        url = rf"(?<![\w-]){re.escape(host)}(?::\d+)?/+{folders}{_END}"
-        patterns.append((path.rpartition("/")[2], re.compile(url)))
-
-    def holds(text: str) -> bool:
-        if text.isascii() and not MAY_HOLD.search(text):
-            return False
-        if "\\" in text:
-            text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
-            # A character beyond 16 bits consists of two escapes.
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        plain = _plain(text)
-        if (shown := visible(plain)) != plain:
-            plain = f"{plain}\n{shown}"
-        return any(part in plain and pattern.search(plain) for part, pattern in patterns)
-
-    def erase(text: str) -> str:
-        for _, pattern in patterns:
-            text = re.sub(pattern.pattern, _ERASED, text, flags=re.IGNORECASE)
-        return _ERASED if holds(text) else text
-
-    # Use one row per identifier, since a weak URL identifies only rows without other identifiers.
-    keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
-    return _People(
-        holds,
-        erase,
-        identifiers(*(pa.array(column, pa.large_string()) for column in keys)),
-        {*emails, *urls},
-    )
-
-
-def _plain(text: str) -> str:
-    """Normalise a text's case, percent-encoding and Unicode form."""
-    # Decode twice, for redirect links that contain another link.
-    text = unquote(unquote(text)) if "%" in text else text
-    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
-
-
-def _ascii(domain: str) -> str:
-    try:
-        return domain.encode("idna").decode()
-    except UnicodeError:
-        return domain
-
-
-def _warn_of_others(unread: Sequence[tuple[Path, str]], others: Counter[str]) -> None:
+def _warn_of_others(unread: Sequence[tuple[Path, str]], others: int) -> None:
     """Warn of files that were not read or not searched."""
-    parts = [f"{path} ({why})" for path, why in unread[:_NAMED_FILES]]
-    if len(unread) > _NAMED_FILES:
-        parts.append(f"{len(unread) - _NAMED_FILES:,} more")
-    read = f"Not read: {'; '.join(parts)}." if parts else ""
-    kinds = [f"{plural(number, suffix or 'other file')}" for suffix, number in others.most_common()]
-    searched = f"Not searched, by ending: {', '.join(kinds)}." if kinds else ""
-    if read or searched:
-        warn(" ".join(filter(None, [read, searched, "Check whether they contain the people."])))
+    texts = []
+    if unread:
+        texts.append(f"Not read: {'; '.join(f'{path} ({why})' for path, why in unread)}.")
+    if others:
+        texts.append(f"Not searched: {plural(others, 'file')} of other kinds, listed by ending.")
+    if texts:
+        warn(" ".join([*texts, "Check whether they contain the people."]))
 
 
 def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:
@@ -427,11 +311,10 @@ def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:
                 if stat.S_ISREG(found.st_mode) and found.st_size:
                     yield path
             except OSError as error:
-                if error.errno != errno.ELOOP:  # a link to itself
-                    add(error)
+                add(error)
 
 
-def _search(path: Path, people: _People) -> tuple[str, int]:
+def _search(path: Path, people: People) -> tuple[str, int]:
     """Return a file's kind and the number of rows that contain any of the people."""
     if path.parent.suffix == ".partial":
         texts = _checkpoint_texts(path) if path.name == "rows" else ()
@@ -439,11 +322,11 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
     if is_journal(path):
         return _JOURNAL, count_leads(path, people.identifiers, people.holds)
     if is_cache(path):
-        return _CACHE, remove_entries(path, people.holds_response, dry_run=True)
+        return _CACHE, remove_entries(path, partial(_holds_response, people), dry_run=True)
     return _search_table(path, people)
 
 
-def _search_table(path: Path, people: _People) -> tuple[str, int]:
+def _search_table(path: Path, people: People) -> tuple[str, int]:
     """Search a CSV, Parquet or Excel file; metadata and SQLite's files belong to another file."""
     mains = (path.with_name(path.name.removesuffix(end)) for end in _SIDE_FILES)
     if any(main != path and main.is_file() for main in mains):

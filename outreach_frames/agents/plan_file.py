@@ -21,7 +21,7 @@ from outreach_frames.leads.plan import SubmissionPlan, make_plan, report
 
 FORMAT: Final = "outreach_frames plan 1"
 # Parameters of `make_plan` that are not in a plan.
-HIDDEN: Final = frozenset({"frame", "sequence_id", "client", "earlier_keys"})
+HIDDEN: Final = frozenset({"frame", "sequence_id", "client"})
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

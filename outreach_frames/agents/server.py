@@ -47,7 +47,7 @@ TOOLS: Final[Mapping[str, Callable[..., Any]]] = {
     "plan_leads": make_plan,
     "plan_status": plan_file.plan_status,
 }
-_HIDDEN: Final = {"folder", "client", "earlier_keys", "progress", "dtype_backend", "cache"}
+_HIDDEN: Final = {"folder", "client", "progress", "dtype_backend", "cache"}
 # The functions that read the file of an argument, by a word of its type.
 _READERS: Final[Mapping[str, Callable[[Path], object]]] = {
     "DataFrame": read_as_text,

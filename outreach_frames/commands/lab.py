@@ -15,8 +15,8 @@ from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, 
 from outreach_frames.commands.options import Command, option
 from outreach_frames.commands.sandbox import start
 from outreach_frames.commands.terminal import signals_as_ctrl_c
-from outreach_frames.common.atomic_files import expanded, replace_file, unreadable, unwritable
-from outreach_frames.common.text import plural, printable
+from outreach_frames.common.atomic_files import expanded, replace_file, unwritable
+from outreach_frames.common.text import printable
 from outreach_frames.errors import ConfigurationError, OutreachError
 
 # These folders are copied side by side, because the notebooks read ../data.
@@ -26,29 +26,23 @@ _FIRST_NOTEBOOK: Final = "notebooks/01_quickstart.ipynb"
 _SECONDS_TO_STOP: Final = 20
 
 
-def copy_examples(folder: Path) -> list[str]:
-    """Copy the examples but keep existing files; return the paths of kept files that differ."""
-    kept: list[str] = []
+def copy_examples(folder: Path) -> None:
+    """Copy the examples, but keep existing files."""
     for name, pattern in _FOLDERS.items():
         place = folder / name
         try:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(place, error) from error
-        sources = sorted(_examples(name).glob(pattern))
-        kept += [f"{name}/{one.name}" for one in sources if not _copy(one, place / one.name)]
-    return kept
+        for source in _examples(name).glob(pattern):
+            _copy(source, place / source.name)
 
 
-def _copy(source: Path, target: Path) -> bool:
-    """Copy a file if no target exists; return whether both have the same content."""
-    content = source.read_bytes()
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file if no target exists."""
     if not os.path.lexists(target):
+        content = source.read_bytes()
         replace_file(target, lambda file: file.write(content))
-    try:
-        return target.read_bytes() == content
-    except OSError as error:
-        raise unreadable(target, error) from error
 
 
 def _examples(name: str) -> Path:
@@ -67,21 +61,17 @@ def _run(options: argparse.Namespace) -> None:
         )
     folder = expanded(options.folder).absolute()
     with signals_as_ctrl_c(), start(options, port=0) as sandbox:
-        kept = copy_examples(folder)
+        copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
         connection[PROFILE_VARIABLE] = ""  # a profile would override address and token
-        print(_welcome(folder, kept, sandbox.url), flush=True)
+        print(_welcome(folder, sandbox.url), flush=True)
         _serve_lab(_command(folder, options), os.environ | connection)
 
 
-def _welcome(folder: Path, kept: list[str], url: str) -> str:
-    lines = [f"The notebooks are in {folder / 'notebooks'}."]
-    if kept:
-        lines += [
-            f"Your copies of {plural(len(kept), 'file')} differ from the new files and were kept: "
-            f"{', '.join(kept)}. For new copies, pass another --folder."
-        ]
-    lines += [
+def _welcome(folder: Path, url: str) -> str:
+    lines = [
+        f"The notebooks are in {folder / 'notebooks'}; existing files were kept. For new copies, "
+        "pass another --folder.",
         f"The sandbox listens at {url}; in a notebook, of.connect() connects to it.",
         "JupyterLab is starting. Ctrl-C stops both.",
     ]
@@ -150,6 +140,6 @@ LAB: Final = Command(
         option("--port", type=int, help="JupyterLab's port (8888, or the next free one)"),
     ],
     description="Copy the notebooks and their data to a folder, start the sandbox, and open "
-    "JupyterLab there until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies "
-    "that you changed are kept.",
+    "JupyterLab there until Ctrl-C. In a notebook, of.connect() connects to that sandbox. "
+    "Existing files in the folder are kept.",
 )

@@ -65,14 +65,6 @@ def numbers_of(columns: Identifiers) -> Numbers:
     return Numbers(first.astype(np.int64), urls.astype(np.int64))
 
 
-def person_numbers(keys: Sequence[pa.RecordBatch]) -> list[Rows]:
-    """Convert batches of the rows' keys, one per pair of columns, to numbers."""
-    numbers = list(numbers_of(identifiers(*pa.concat_batches(keys).columns)))
-    if len(keys) > 1:
-        numbers.append(np.tile(np.arange(len(keys[0])), len(keys)))
-    return numbers
-
-
 def first_rows(numbers: Sequence[Rows]) -> Rows:
     """Return each row's first row of the same person; an equal number in a column links rows.
 

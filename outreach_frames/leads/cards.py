@@ -70,14 +70,11 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended too early, or the service refused the mailbox.",
+        "Not sent, or not recorded in the journal; the detail has the reason.",
         "Repeat the call, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
 }
-FROM_JOURNAL: Final = Meaning(
-    "The journal has no record of these rows.", "To send these rows, submit with the same journal."
-)
 
 
 def meaning_of(status: str) -> Meaning:
@@ -175,14 +172,13 @@ def report_card(
     notes: Sequence[str],
     error: Exception | None,
     is_dry_run: bool,
-    unsent: Meaning | None,
 ) -> Card:
-    """Build the card of a report from its attributes; `unsent` is the meaning of `not_sent`."""
+    """Build the card of a report from its attributes."""
     return Card(
         headline=_report_headline(rows, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
         facts=[
-            _status_fact(rows, status, number, unsent)
+            _status_fact(rows, status, number)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
         alert="" if error is None else _alert(rows, error),
@@ -210,9 +206,7 @@ def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str
     return f"{what}, sent in {plural(chunks, 'chunk')}"
 
 
-def _status_fact(rows: pd.DataFrame, status: str, number: Any, unsent: Meaning | None) -> Fact:
-    if unsent is not None and status == statuses.NOT_SENT:
-        return Fact(status, unsent.means, int(number), advice=unsent.next)
+def _status_fact(rows: pd.DataFrame, status: str, number: Any) -> Fact:
     meaning = meaning_of(status)
     details = list(_shown_details(rows.loc[rows["status"] == status, "detail"]))
     return Fact(status, meaning.means, int(number), details, meaning.next)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client import connect
@@ -17,7 +16,12 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
 from outreach_frames.common.pandas_versions import snapshot
-from outreach_frames.identity.persons import first_rows, first_valid_rows, person_numbers
+from outreach_frames.identity.persons import (
+    first_rows,
+    first_valid_rows,
+    identifiers,
+    numbers_of,
+)
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows, repair_identifiers
 from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
@@ -123,7 +127,6 @@ def make_plan(
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     clean: bool = False,
     client: Client | None = None,
-    earlier_keys: tuple[pa.RecordBatch, ...] = (),
 ) -> SubmissionPlan:
     """Check a frame's rows, and plan how to add them to a sequence; nothing is sent.
 
@@ -159,8 +162,6 @@ def make_plan(
     client : Client, optional
         The connection that sends the plan; by default the client of the last `connect`. Planning
         works without a connection, unless you pass `mailbox`.
-    earlier_keys : tuple of RecordBatch
-        The keys of this frame's rows from the columns of earlier submissions.
 
     Returns
     -------
@@ -209,7 +210,6 @@ def make_plan(
     return _plan(
         frame,
         check_rows(frame, mapping, account),
-        earlier_keys,
         repaired=repaired,
         sequence_id=sequence_id,
         client=client,
@@ -219,14 +219,9 @@ def make_plan(
     )
 
 
-def _plan(
-    frame: pd.DataFrame,
-    checked: CheckedRows,
-    earlier_keys: tuple[pa.RecordBatch, ...],
-    **target: Any,
-) -> SubmissionPlan:
+def _plan(frame: pd.DataFrame, checked: CheckedRows, **target: Any) -> SubmissionPlan:
     """Plan the first valid row of each person."""
-    persons = first_rows(person_numbers([checked.keys, *earlier_keys]))[: len(frame)]
+    persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
     kept = first_valid_rows(persons, checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
     positions.setflags(write=False)
@@ -235,7 +230,6 @@ def _plan(
         positions=positions,
         checked=checked,
         keys=checked.keys,
-        earlier_keys=earlier_keys,
         kept=kept,
         _frame=_snapshot(frame),
     )
@@ -483,7 +477,7 @@ def report(
     warn_of_own_columns(frame)
     frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
-    plan = _plan(frame, check_rows(frame, mapping), (), client=client, repaired=repaired, **target)
+    plan = _plan(frame, check_rows(frame, mapping), client=client, repaired=repaired, **target)
     return read_report(plan, journal)
 
 

@@ -24,7 +24,7 @@ from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
-from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOX, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
@@ -64,8 +64,6 @@ class PreparedLeads:
     checked: CheckedRows
     # Each row's normalised email and profile URL; missing for rows without valid identifiers.
     keys: pa.RecordBatch
-    # The keys from the columns of earlier submissions of this frame.
-    earlier_keys: tuple[pa.RecordBatch, ...]
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
@@ -112,8 +110,7 @@ class PreparedLeads:
         """Return `unsent` for other rows that represent their persons."""
         if kept is not self.kept and np.array_equal(kept, self.kept):
             return self.unsent
-        linked_by = "other rows" if kept is self.kept else "other rows or the journal"
-        return _unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
+        return _unsent_rows(self._frame.index, self.checked, self.keys, kept)
 
     def only(self, positions: Positions) -> Self:
         """Restrict the plan to rows at `positions`."""
@@ -203,8 +200,8 @@ class PreparedLeads:
 
     @cached_property
     def identifier_columns(self) -> Identifiers:
-        """The identifiers of all rows by the plan's columns, then by earlier columns."""
-        return identifiers(*pa.concat_batches([self.keys, *self.earlier_keys]).columns)
+        """The identifiers of all rows."""
+        return identifiers(*self.keys.columns)
 
     @cached_property
     def mailbox_keys(self) -> list[str | None]:
@@ -238,10 +235,12 @@ class PreparedLeads:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
-        """Digests of the sequence and the settings, equal for equal submissions."""
+        """The sequence, a digest of the settings, and whether rows have mailboxes."""
+        settings = orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)
         return {
-            "sequence": _digest(self.sequence_id.encode()),
-            SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
+            "sequence_id": self.sequence_id,
+            SETTINGS: hashlib.sha256(settings).hexdigest(),
+            MAILBOX: "none" if self.checked.mailboxes is None else "per row",
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
@@ -252,16 +251,11 @@ class PreparedLeads:
         return pa.array(rows)
 
 
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()
-
-
 def _unsent_rows(
     index: pd.Index,
     checked: CheckedRows,
     keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
-    linked_by: str,
 ) -> pd.DataFrame:
     """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
@@ -271,7 +265,7 @@ def _unsent_rows(
     details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates])
     if checked.mailboxes is not None:
         boxes = checked.mailboxes.to_pylist()
         reasons = [
@@ -291,10 +285,9 @@ def _duplicate_reasons(
     keys: pa.RecordBatch,
     duplicates: np.ndarray[Any, Any],
     kept: np.ndarray[Any, Any],
-    linked_by: str,
 ) -> list[str]:
     """Return why each row is a duplicate, with the position of the sent row."""
-    reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
+    reasons = ["same person, linked by other rows or records,"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
         for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():

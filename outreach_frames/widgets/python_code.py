@@ -1,12 +1,11 @@
-"""Format the Python code that widgets show, in the style of a code formatter."""
+"""Format the Python code that widgets show, with each argument on one line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 LINE_LENGTH: Final = 88
-_INDENT: Final = "    "
 
 
 def literal(value: object) -> str:
@@ -16,9 +15,11 @@ def literal(value: object) -> str:
     '{"first_name": ["Ada", None]}'
     """
     match value:
-        case Mapping() | list() | tuple():
-            opening, closing = _brackets(value)
-            return f"{opening}{', '.join(_items(value))}{closing}"
+        case Mapping():
+            items = (f"{literal(key)}: {literal(one)}" for key, one in value.items())
+            return f"{{{', '.join(items)}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(literal, value))}]"
         case str():
             return _quoted(value)
     return repr(value)
@@ -35,7 +36,7 @@ def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
     """
     if not arguments:
         return f"{function}()"
-    lines = [f"{_INDENT}{line}" for argument in arguments for line in _lines(argument)]
+    lines = [f"    {_text(argument)}," for argument in arguments]
     return "\n".join([f"{function}(", *lines, ")"])
 
 
@@ -47,28 +48,6 @@ def one_line_call(function: str, arguments: Sequence[str | tuple[str, object]]) 
 
 def _text(argument: str | tuple[str, object]) -> str:
     return argument if isinstance(argument, str) else f"{argument[0]}{literal(argument[1])}"
-
-
-def _lines(argument: str | tuple[str, object]) -> list[str]:
-    """Format an argument on one line, or one item per line if the line is too long."""
-    line = f"{_text(argument)},"
-    if isinstance(argument, str) or len(_INDENT) + len(line) <= LINE_LENGTH:
-        return [line]
-    name, value = argument
-    if not isinstance(value, Mapping | list | tuple):
-        return [line]
-    opening, closing = _brackets(value)
-    return [f"{name}{opening}", *(f"{_INDENT}{item}," for item in _items(value)), f"{closing},"]
-
-
-def _brackets(value: Mapping[Any, Any] | Sequence[Any]) -> tuple[str, str]:
-    return ("{", "}") if isinstance(value, Mapping) else ("[", "]")
-
-
-def _items(value: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
-    if isinstance(value, Mapping):
-        return [f"{literal(key)}: {literal(one)}" for key, one in value.items()]
-    return [literal(one) for one in value]
 
 
 def _quoted(text: str) -> str:

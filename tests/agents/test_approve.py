@@ -259,7 +259,6 @@ def test_an_unknown_sequence_is_refused(account: Account) -> None:
         {"file": "../secret.csv"},
         {"file": "/etc/passwd"},
         {"arguments": {"client": None}},
-        {"arguments": {"earlier_keys": []}},
         {"sequence_id": ""},
         {"sequence_id": "../s1"},
         {"arguments": {"sequence_id": "s1"}},

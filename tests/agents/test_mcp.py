@@ -72,7 +72,7 @@ def test_tools_are_made_from_signatures(tools: dict[str, Any]) -> None:
     assert properties["limit"]["default"] == 1000
     assert {"type": "array", "items": {"type": "string"}} in properties["person_titles"]["anyOf"]
     for name, tool in tools.items():
-        hidden = {"client", "progress", "dtype_backend", "cache", "fields", "frame", "earlier_keys"}
+        hidden = {"client", "progress", "dtype_backend", "cache", "fields", "frame"}
         assert not hidden & tool.input_schema["properties"].keys(), name
         assert "\nclient : " not in tool.description
         assert not tool.input_schema["additionalProperties"]
@@ -131,7 +131,7 @@ def test_errors_are_those_of_the_package(agent: Agent) -> None:
     assert "whole number" in agent.error("sending_capacity", mailboxes=mailboxes, leads="a.csv")
     assert "no tool 'send_leads'" in agent.error("send_leads", file="x")
     assert "no tool 'contacts'" in agent.error("contacts", client="x")
-    assert "no tool 'plan_leads'" in agent.error("plan_leads", file="x", earlier_keys=[])
+    assert "no tool 'plan_leads'" in agent.error("plan_leads", file="x", client=[])
     assert "sequence_id" in agent.error("plan_leads", file=mailboxes)
 
 

@@ -69,7 +69,7 @@ def test_each_duplicate_names_the_kept_row() -> None:
     ]
     assert details(frame_of(rows)) == {
         2: "same email as row 0",
-        3: "same person, linked by other rows, as row 0",
+        3: "same person, linked by other rows or records, as row 0",
         4: "same profnet_url as row 1",
     }
 
@@ -92,7 +92,7 @@ def test_a_later_row_can_link_earlier_ones() -> None:
         ("a@x.example", "p.example/in/a"),
     ]
     assert details(frame_of(rows)) == {
-        1: "same person, linked by other rows, as row 0",
+        1: "same person, linked by other rows or records, as row 0",
         2: "same email as row 0",
     }
 
@@ -132,15 +132,11 @@ def test_a_profile_links_different_addresses() -> None:
     assert details(frame_of(rows)) == {1: "same profnet_url as row 0"}
 
 
-def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
-    """Return the first row of each row's person, by comparing every pair of rows.
-
-    If there are more rows than people, the rows repeat the people with other columns.
-    """
-    people = people or len(rows)
+def slowly_kept(rows: list[Row]) -> list[int]:
+    """Return the first row of each row's person, by comparing every pair of rows."""
     groups = [{row} for row in range(len(rows))]
     for one, other in product(range(len(rows)), repeat=2):
-        if is_same(rows[one], rows[other]) or one % people == other % people:
+        if is_same(rows[one], rows[other]):
             joined = groups[one] | groups[other]
             for row in joined:
                 groups[row] = joined
@@ -170,31 +166,3 @@ def test_duplicates_equal_a_brute_force(rows: list[Row]) -> None:
     expected = slowly_kept(rows)
     said = {row: int(detail.rpartition(" ")[2]) for row, detail in details(frame_of(rows)).items()}
     assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
-
-
-@given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | ADDRESSES, st.none() | URLS)))
-def test_persons_by_several_columns(
-    people: list[tuple[str | None, str | None, str | None]],
-) -> None:
-    """Rows are one person if any current or earlier columns match."""
-    now: list[Row] = [(email, url) for email, _, url in people]
-    then: list[Row] = [(home, None) for _, home, _ in people]
-    earlier = make_plan(frame_of(then), "seq_1").keys
-    plan = make_plan(frame_of(now), "seq_1", earlier_keys=(earlier,))
-    persons = slowly_kept([*now, *then], len(people))[: len(people)]
-    valid = [row for row, cells in enumerate(now) if any(cells)]
-    first: dict[int, int] = {}
-    for row in valid:
-        first.setdefault(persons[row], row)
-    assert plan.positions.tolist() == sorted(first.values())
-    assert plan.kept[valid].tolist() == [first[persons[row]] for row in valid]
-
-
-def test_a_duplicate_by_other_columns_is_a_link() -> None:
-    """A duplicate by the columns of an earlier plan is reported as linked by other rows."""
-    frame = frame_of([("a@x.example", None), ("b@x.example", None), ("c@x.example", None)])
-    earlier = make_plan(frame.assign(email=["b@x.example", "x@x.example", None]), "seq_1").keys
-    plan = make_plan(frame, "seq_1", earlier_keys=(earlier,))
-    unsent = plan.unsent
-    assert unsent["position"].tolist() == [1]
-    assert unsent["detail"].tolist() == ["same person, linked by other rows, as row 0"]

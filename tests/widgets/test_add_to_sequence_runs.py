@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,55 +27,34 @@ from tests.widgets.lead_page import (
 pytestmark = pytest.mark.long
 
 
-def live_tables(page: Page) -> list[dict[str, Any]]:
-    """Return the tables shown during sending."""
-    return [one for one in page.messages if one["kind"] == "outcome" and one["mode"] == "live"]
-
-
 def counts_of(table: dict[str, Any]) -> dict[str, int]:
     """Return the number of rows of each status in a table."""
     return {status: count for status, count, *_ in table["summary"]}
 
 
-def test_the_live_table_of_a_second_run_has_all_rows() -> None:
-    """Rows of the first run keep their outcome while the other rows wait, are sent and added."""
-    shown = threading.Semaphore(0)
-
-    def once_shown(received: Received) -> Reply:
-        assert shown.acquire(timeout=20)
-        return added(received)
+def test_a_second_run_keeps_the_outcomes_of_the_first() -> None:
+    """While a second run sends, the page shows the first run's outcomes, and then all."""
 
     async def test() -> None:
         page = Page(leads(2 * CHUNK + 2), client)
         await page.check()
         page.send()
         await begun(service)
+        assert page.told["outcome"]["mode"] == ""
         page.click("cancel")
         await page.idle()
         await page.check()
         page.click("dry_run", plan=page.state["plan"])
         assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would_send": CHUNK + 2}
-        page.messages.clear()
         page.send()
-        for counts in (
-            {"added": CHUNK, "waiting": CHUNK + 2},
-            {"added": CHUNK, "being sent": CHUNK, "waiting": 2},
-            {"added": 2 * CHUNK, "being sent": 2},
-        ):
-            while counts_of(page.told["outcome"]) != counts:
-                await asyncio.sleep(0.01)
-            if "being sent" in counts:
-                shown.release()
+        assert counts_of(page.told["outcome"]) == {"added": CHUNK, "not_sent": CHUNK + 2}
         await page.idle()
-        assert page.told["outcome"]["mode"] == "sent"
-        statuses = {row[0]: row[3] for row in live_tables(page)[0]["rows"]}
-        assert statuses["0"] == "added"
-        assert statuses[f"{CHUNK}"] == "waiting"
+        assert counts_of(page.told["outcome"]) == {"added": 2 * CHUNK + 2}
         assert page.widget.report is not None
         rows = page.widget.report.rows
         assert rows["attempts"].tolist() == [1] * (2 * CHUNK + 2)
 
-    with serving(slow, once_shown, once_shown) as (service, client):
+    with serving(slow, slow) as (service, client):
         run(test())
 
 
@@ -220,88 +198,29 @@ def mails(service: Service) -> list[list[str]]:
 REFUSED = script.json({"error": "odd"}, 400)
 
 
-@pytest.mark.parametrize("has_journal", [False, True])
-def test_a_row_that_becomes_valid_by_other_columns_is_sent(
-    has_journal: bool, tmp_path: Path
-) -> None:
-    """After rows have arrived, rows that were invalid are sent once other columns make them valid.
-
-    If such a row and an unfinished row are the same person, one lead is sent for both.
-    """
-    frame = leads(CHUNK + 3)
-    frame["home"] = frame["email"]
-    frame.loc[[0, CHUNK + 2], "email"] = "n/a"
-    frame.loc[0, "home"] = frame.loc[1, "email"]
-    journal = tmp_path / "leads.journal" if has_journal else None
-
-    async def test() -> None:
-        page = Page(frame, client, journal=journal)
-        await page.check()
-        page.send()
-        await page.idle()
-        middle = ["rejected"] * CHUNK
-        assert page.statuses == ["invalid", *middle, "added", "invalid"]
-        await page.check(email="home")
-        assert page.state["button"] == f"Add {CHUNK + 1} leads to 'The s1'"
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added", "duplicate_in_frame", *["added"] * (CHUNK + 1)]
-        assert page.widget.report is not None
-        assert page.widget.report.rows["detail"][1] == "same email as row 0"
-        assert page.widget.failed.empty
-        again = [address for request in mails(service)[1:] for address in request]
-        assert len(again) == len(set(again)) == CHUNK + 2
-
-    with serving(REFUSED) as (service, client):
-        run(test())
-
-
-@pytest.mark.parametrize("has_journal", [False, True])
-def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
-    """A row that was sent is not sent by its other address, nor is another row with it."""
-    frame = leads(CHUNK + 2)
+def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
+    """After rows have arrived, the other rows are only compared and sent by the same columns."""
+    frame = leads(CHUNK + 2).assign(profnet_url=None)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
-    # The last row was added; its work address is the first row's home address.
-    frame.loc[0, "home"] = frame.loc[CHUNK + 1, "email"]
-    frame.loc[1, "home"] = frame.loc[CHUNK + 1, "home"]
-    journal = tmp_path / "leads.journal" if has_journal else None
 
     async def test() -> None:
-        page = Page(frame, client, journal=journal)
+        page = Page(frame, client)
         await page.check()
         page.send()
         await page.idle()
         assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
-        await page.check(email="home")
-        assert page.state["button"] == f"Add {CHUNK - 2} leads to 'The s1'"
+        for other in ({"email": "home"}, {"email": None}, {"profnet_url": None}):
+            await page.check(**{"email": "email", "profnet_url": "profnet_url", **other})
+            assert "other columns of emails and profile URLs" in page.notices
+            page.send()
+        await page.check(email="email", profnet_url="profnet_url")
+        assert page.state["button"] == f"Add {CHUNK} leads to 'The s1'"
         page.send()
         await page.idle()
-        assert page.statuses == ["duplicate_in_frame"] * 2 + ["added"] * CHUNK
-        assert mails(service)[2] == [f"home{row}@example.com" for row in range(2, CHUNK)]
+        assert page.statuses == ["added"] * (CHUNK + 2)
+        assert len(mails(service)) == 3
 
     with serving(REFUSED) as (service, client):
-        run(test())
-
-
-def test_the_live_table_has_later_outcomes() -> None:
-    """The live table shows the new outcomes of unknown rows that were retried after the check."""
-
-    async def test() -> None:
-        page = Page(leads(CHUNK + 2), client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
-        await page.check()
-        page.click("retry", report=page.state["report"])
-        await page.idle()
-        page.messages.clear()
-        page.send()
-        await page.idle()
-        assert counts_of(live_tables(page)[0]) == {"added": CHUNK, "waiting": 2}
-        assert page.statuses == ["added"] * (CHUNK + 2)
-
-    with serving(script.hang_up(), REFUSED) as (_, client):
         run(test())
 
 
@@ -329,37 +248,6 @@ def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
         assert written["status"].tolist() == ["added"] * (CHUNK + 2)
 
     with serving(REFUSED) as (_, client):
-        run(test())
-
-
-@pytest.mark.parametrize("has_journal", [False, True])
-def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: Path) -> None:
-    """Rows linked by one column to a person sent before are not sent by another column."""
-    frame = pd.DataFrame(
-        {
-            "email": ["a@example.com", "a2@example.com", "b@example.com"],
-            "profnet_url": ["https://profnet.example/in/a"] * 2 + [None],
-        }
-    )
-    journal = tmp_path / "leads.journal" if has_journal else None
-
-    async def test() -> None:
-        page = Page(frame, client, journal=journal)
-        await page.check(email=None)
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added", "duplicate_in_frame", "invalid"]
-        await page.check(email="email", profnet_url=None)
-        assert page.state["button"] == "Add 1 lead to 'The s1'"
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added", "duplicate_in_frame", "added"]
-        assert page.widget.report is not None
-        assert "without this email" in page.widget.report.rows["detail"][0]
-        posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
-        assert posts[1:] == [[{"email": "b@example.com"}]]
-
-    with serving() as (service, client):
         run(test())
 
 

@@ -136,7 +136,7 @@ def check_rows(
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
     is_identified &= is_present
-    message = _missing_message(mapping, data)
+    message = f"The row has no {' and no '.join(identifiers)}. Fill one in, or drop the row."
     problems += [
         Problem(row, None, None, "missing_identifier", message)
         for row in np.flatnonzero(~is_present).tolist()
@@ -282,16 +282,6 @@ def _data_field(column: _Column) -> pa.Array:
         )
         column.report(row, "data_value_too_long", message)
     return texts
-
-
-def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
-    message = f"The row has no {' and no '.join(mapping.identifiers)}. Fill one in"
-    if PROFNET_URL not in mapping.identifiers:
-        for field, texts in data.items():
-            if pc.any(syntax.is_simple_url(texts), min_count=0).as_py():
-                column = quoted(mapping.data[field])
-                return f"{message}, or identify leads by {column}: pass {PROFNET_URL}={column}."
-    return f"{message}, or drop the row."
 
 
 def _rows(mask: pa.Array) -> list[int]:

@@ -16,7 +16,6 @@ from outreach_frames.common.arguments import (
     check_choice,
     check_integer,
     near_names,
-    similar,
     suggestion,
 )
 from outreach_frames.common.text import quoted
@@ -32,7 +31,6 @@ MAILBOX: Final = "mailbox"
 # The functions that return a column's normalised keys.
 KEYS: Final = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
-_MAX_SHOWN_DATA = 1000
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
@@ -187,15 +185,17 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     if data is None:
         return {}
     if isinstance(data, Mapping):
-        columns = dict(data)
+        columns = {
+            field: _column(frame, f"data {{field: column}}, {field}", column)
+            for field, column in data.items()
+        }
     elif isinstance(data, _LISTS):
-        columns = _fields_named_as_columns(frame, list(data))
+        columns = {_column(frame, "data", column): column for column in data}
     else:
         raise InvalidInputError(
             "data takes a list of columns or {field: column}, "
             f"for example data=[{quoted(data)}], not {quoted(data)}."
         )
-    _check_direction(frame, columns)
     for field in columns:
         _check_field(field, columns)
     if len(columns) > spec.MAX_DATA_FIELDS:
@@ -203,41 +203,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             f"data has {len(columns)} fields; a lead takes at most {spec.MAX_DATA_FIELDS}. "
             "Drop the fields that the sequence's texts do not use."
         )
-    return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
-
-
-def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
-    """Reject {column: field}; data takes {field: column}."""
-    swapped = [one for one, field in columns.items() if _is_column_of_field(frame, one, field)]
-    if swapped:
-        right = {columns[one] if one in swapped else one: columns[one] for one in columns}
-        right |= {columns[one]: one for one in swapped}
-        for field in right:
-            _check_field(field, right)
-        raise InvalidInputError(
-            f"{quoted(swapped[0])} is a column of the frame: data takes {{field: column}}, not "
-            f"{{column: field}}. Pass data={quoted(right, _MAX_SHOWN_DATA)}."
-        )
-
-
-def _is_column_of_field(frame: pd.DataFrame, column: object, field: object) -> bool:
-    """Return whether two texts are certainly a column and its field, in this order."""
-    if column not in frame.columns or not isinstance(field, str):
-        return False
-    if not is_field_name(column):
-        return field not in frame.columns or is_field_name(field)
-    # Both texts may be field names; then the field must not be a misspelt column.
-    return is_field_name(field) and not similar(field, map(str, frame.columns))
-
-
-def _fields_named_as_columns(frame: pd.DataFrame, columns: list[Any]) -> dict[Any, Hashable]:
-    named = {_column(frame, "data", column): column for column in columns}
-    if len(named) < len(columns):
-        repeated = next(column for column in columns if columns.count(column) > 1)
-        raise InvalidInputError(
-            f"data has the column {quoted(repeated)} twice. Pass the column once."
-        )
-    return named
+    return columns
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:

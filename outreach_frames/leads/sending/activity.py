@@ -58,7 +58,7 @@ def read_activity(
     emails: pa.Array | None,
     *,
     since: object,
-    sequence_id: str | None,
+    sequence_id: str,
     all_sequences: bool,
     client: Client | None,
     progress: bool | None,
@@ -110,19 +110,17 @@ def read_activity(
     return build(read)
 
 
-def _name_of(sequence_id: str | None, client: Client | None) -> str | None:
+def _name_of(sequence_id: str, client: Client | None) -> str | None:
     """Return the name that the events of a sequence have; warn if it is unknown or ambiguous."""
-    why = "the report does not have the sequence's id"
-    if sequence_id is not None:
-        try:
-            listed = sequences(refresh=True, client=client, progress=False)
-        except OutreachError as error:
-            why = f"the sequences could not be listed ({error})"
-        else:
-            names = listed.loc[listed["id"] == sequence_id, "name"].dropna().tolist()
-            if names and listed["name"].eq(names[0]).sum() == 1:
-                return str(names[0])
-            why = "several sequences have its name" if names else "its name was not found"
+    try:
+        listed = sequences(refresh=True, client=client, progress=False)
+    except OutreachError as error:
+        why = f"the sequences could not be listed ({error})"
+    else:
+        names = listed.loc[listed["id"] == sequence_id, "name"].dropna().tolist()
+        if names and listed["name"].eq(names[0]).sum() == 1:
+            return str(names[0])
+        why = "several sequences have its name" if names else "its name was not found"
     warn(f"Events of all sequences count, because events have only the sequence's name and {why}.")
     return None
 

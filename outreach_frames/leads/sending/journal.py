@@ -17,11 +17,9 @@ from typing import Final, Self
 import numpy as np
 from msgspec.structs import replace
 
-from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import PreparedLeads, Sent, Text
-from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace, Note, nothing_sent
+from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace, nothing_sent
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
 from outreach_frames.leads.sending.records import (
@@ -76,14 +74,11 @@ class Journal:
                 leads = known if self.file is None else self.file.merge(known, people, plan)
                 self.found: Final = resume(plan, self._rows, leads, resend_unknown=resend_unknown)
                 self._only_in_memory = {lead.number for lead in leads} - in_file.keys()
-                self._require_mailboxes(in_file)
                 self._duplicates = self._rows_of_leads()
-                self.notes: list[str] = memory.notes_about(known)
                 if not dry_run:
                     memory.remove({each.number for each in known} - {each.number for each in leads})
                     self._put(self._extended(leads), InvalidInputError)
             self._stack = stack.pop_all()
-        self.notes += () if self.file is None else self.file.notes
         every = leads if self.file is None else in_file.values()
         self.last_chunk: int = max((lead.entry.chunk or 0 for lead in every), default=0)
 
@@ -122,18 +117,15 @@ class Journal:
         self._numbers |= {row: lead.number for row, lead in begun.items()}
         return {row: lead.entry for row, lead in begun.items()}
 
-    def finish(self, outcomes: Mapping[int, RowOutcome], notes: Sequence[str] = ()) -> None:
+    def finish(self, outcomes: Mapping[int, RowOutcome]) -> None:
         """Record the outcomes of rows that were being sent, first in memory."""
         memory, file = self._memory, self.file
         with memory.lock:
             of_number = {self._numbers[row]: outcome for row, outcome in outcomes.items()}
             leads = [memory.leads[number].finish(one) for number, one in of_number.items()]
             memory.put(leads)
-            memory.notes += [(frozenset(of_number), note) for note in notes]
-            numbers = memory.next_numbers(len(notes))
         if file is not None:
-            written = [Note(-number, note) for number, note in zip(numbers, notes, strict=True)]
-            file.write(leads, written)
+            file.write(leads)
             file.require_in_place()
 
     def close(self) -> None:
@@ -149,7 +141,7 @@ class Journal:
     def _put(self, leads: Collection[Lead], kind: type[OutreachError] = OutreachError) -> None:
         """Record leads, first in the file."""
         if self.file is not None:
-            self.file.write(leads, kind=kind)
+            self.file.write(leads, kind)
         with self._memory.lock:
             self._memory.put(leads)
 
@@ -161,15 +153,6 @@ class Journal:
             rows = *extended[lead.number].rows, RecordedRow(number, False, texts)
             extended[lead.number] = replace(extended[lead.number], rows=rows)
         return list(extended.values())
-
-    def _require_mailboxes(self, in_file: Mapping[int, Lead]) -> None:
-        """Raise if a plan without a mailbox column would resume a run with a mailbox column."""
-        rows = len(self.found.rows) if self._plan.checked.mailboxes is None else 0
-        if self.file is not None and rows and any(lead.sent.mailbox for lead in in_file.values()):
-            raise InvalidInputError(
-                f"Leads in the journal {self.file.path} were sent with a mailbox column, but "
-                f"{plural(rows, 'lead')} would be sent without it. Pass {MAILBOX}= as before."
-            )
 
     def _rows_of_leads(self) -> dict[int, list[int]]:
         """Return the other rows of each sent row's person."""
@@ -192,8 +175,8 @@ class Journal:
 
     def _recorded_rows(self, position: int) -> tuple[RecordedRow, ...]:
         """Return the distinct identifiers of a person's rows, those of the sent row first."""
-        own, size = self._rows[position], len(self._plan.checked.is_valid)
+        own = self._rows[position]
         rows = [position, *self._duplicates.get(position, [])]
-        distinct = dict.fromkeys(one for row in rows for one in self._rows[row::size] if any(one))
+        distinct = dict.fromkeys(self._rows[row] for row in rows if any(self._rows[row]))
         numbers = zip(self._memory.next_numbers(len(distinct)), distinct, strict=True)
         return tuple(RecordedRow(number, one == own, one) for number, one in numbers)

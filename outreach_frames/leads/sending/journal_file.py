@@ -14,7 +14,7 @@ import logging
 import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from os.path import samestat
@@ -39,35 +39,24 @@ from outreach_frames.leads.sending.records import (
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 # "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
 CREATE TABLE salt (salt BLOB NOT NULL);
-CREATE TABLE runs (run INTEGER PRIMARY KEY, mark BLOB NOT NULL);
--- A record is MessagePack of a Lead, a Note or the Submission; the checksum includes the salt.
+-- A record is MessagePack of a Lead or the Submission; the checksum includes the salt.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
 );
 """
 _DIGEST_BYTES: Final = 16
-# The part of a submission that is only shown; `sequence` is the part that is compared.
 SEQUENCE_ID: Final = "sequence_id"
-_END_RUN: Final = "UPDATE runs SET mark = ? WHERE run = (SELECT max(run) FROM runs)"
 _IF_DAMAGED: Final = (
     "Restore the journal from a backup. With a new journal, rows that the service may already "
     "have would be sent again."
 )
-_IF_LOST: Final = (
-    "With a new journal, all leads would be sent twice. Plan only the rows that are rejected or "
-    "not_sent in of.last_report()."
-)
-# Journals that disappeared while this process used them; they must not be recreated empty.
-_lost: Final[set[Path]] = set()
-# The absolute path of each relative path on first use: the working folder may change.
-_absolute_paths: Final[dict[str, Path]] = {}
 
 
 @dataclass(eq=False)
@@ -75,20 +64,12 @@ class JournalPlace:
     """The location of a plan's, report's or widget's journal file."""
 
     path: Path
-    # The mark of the last run; other journals and older copies lack this mark.
-    mark: bytes | None = None
+    is_used: bool = False
 
     @property
     def is_new(self) -> bool:
         """Whether the journal was not used and does not exist."""
-        return self.mark is None and not self.path.exists()
-
-
-class Note(msgspec.Struct, frozen=True, array_like=True, tag="note"):
-    """A message of the service; its number is negative, unlike a lead's."""
-
-    number: int
-    text: str
+        return not self.is_used and not self.path.exists()
 
 
 class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission"):
@@ -98,16 +79,9 @@ class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission")
     parts: dict[str, str]
 
 
-Record = Lead | Note | Submission
+Record = Lead | Submission
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 _DECODE: Final = msgspec.msgpack.Decoder(Record).decode
-
-
-class _Same(dict[Text, Text]):
-    """A mapping that returns missing keys unchanged."""
-
-    def __missing__(self, key: Text) -> Text:
-        return key
 
 
 class _Digests(dict[Text, Text]):
@@ -135,28 +109,27 @@ class JournalFile:
     def __init__(
         self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
     ) -> None:
-        # True if the file disappeared: it must not be recreated.
-        self.is_lost: bool = False
         self.path: Final = place.path
         self.records: Final = Records()
-        self.notes: list[str] = []
-        # The id of the sequence; None in journals that were made before the id was recorded.
-        self.sequence_id: str | None = None
-        self._place = place
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
             with self._explained(InvalidInputError):
+                if place.is_used and not self.path.exists():
+                    raise InvalidInputError(
+                        f"The journal {self.path} is missing. Restore the journal, or repeat the "
+                        "call of this session with a new plan, which writes a new journal."
+                    )
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self.salt: Final = _read_salt(self._connection)
                 self.digests: Final = _Digests(self.salt)
                 self._read(submission)
-                self._require_latest()
                 if not dry_run:
-                    self._file = self.path.stat()
+                    # Write once, to lock the file and to find errors before the first request.
                     with sqlite_file.transaction(self._connection):
-                        self._set_mark("INSERT INTO runs (mark) VALUES (?)")
-                    stack.callback(self._end_run)
+                        self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+                    self._file = self.path.stat()
+                    place.is_used = True
             stack.callback(self.digests.clear)
             self._stack = stack.pop_all()
             _LOGGER.info("journal opened; it has %d leads", len(self.leads))
@@ -179,7 +152,10 @@ class JournalFile:
         texts = {*people, *plan.sent_texts, *recorded}
         # Digests among the texts must not replace the texts of the same digests.
         of_digest = {self.digests[text]: text for text in texts if self.digests[text] != text}
-        text_of = _Same(of_digest).__getitem__
+
+        def text_of(text: Text) -> Text:
+            return of_digest.get(text, text)
+
         found = self.records.find({self.digests[text] for text in texts} - {None})
         for their in (lead.translated(text_of) for lead in found):
             own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)
@@ -195,21 +171,19 @@ class JournalFile:
     def write(
         self,
         leads: Iterable[Lead],
-        notes: Sequence[Note] = (),
         kind: type[OutreachError] = OutreachError,
     ) -> None:
-        """Record new or changed leads, and notes, durably; `kind` is of errors."""
+        """Record new or changed leads durably; `kind` is of errors."""
         known = ((lead, self.leads.get(lead.number)) for lead in leads)
         changed = [
             lead.translated(self.digests.__getitem__)
             for lead, before in known
             if before is None or not lead.is_copy_of(before)
         ]
-        if changed or notes:
+        if changed:
             with self._explained(kind), sqlite_file.transaction(self._connection):
-                _insert(self._connection, self.salt, [*changed, *notes])
+                _insert(self._connection, self.salt, changed)
         self.records.put(changed)
-        self.notes += (note.text for note in notes)
 
     def close(self) -> None:
         """Close and unlock the file; further calls have no effect."""
@@ -222,35 +196,17 @@ class JournalFile:
         self.close()
 
     def require_in_place(self) -> None:
-        """Raise if the file was moved or replaced."""
-        if self._is_in_place():
-            return
-        self.is_lost = True
-        _lost.add(self.path)
-        if self.path.exists():
-            raise OutreachError(
-                f"The journal {self.path} was replaced by another file during the run. {_IF_LOST}"
-            )
+        """Raise if the file was removed or replaced."""
         try:
-            sqlite_file.save(self._connection, self.path)
-        except (OutreachError, OSError, sqlite3.Error) as error:
-            raise OutreachError(
-                f"The journal {self.path} was removed during the run and cannot be restored "
-                f"({error}). {_IF_LOST}"
-            ) from error
-        self.is_lost = False
-        _lost.discard(self.path)
-        raise OutreachError(
-            f"The journal {self.path} was removed during the run. The journal was restored with "
-            "all records of this run. To resume, submit again with the same journal."
-        )
-
-    def _is_in_place(self) -> bool:
-        """Return whether the path still leads to the opened file."""
-        try:
-            return samestat(self._file, self.path.stat())
+            is_in_place = samestat(self._file, self.path.stat())
         except OSError:
-            return False
+            is_in_place = False
+        if not is_in_place:
+            raise OutreachError(
+                f"The journal {self.path} was removed or replaced during the run. This Python "
+                "process still has the outcomes: submit again before it ends, with the same "
+                "journal or a new one, which then records them."
+            )
 
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
         return sqlite_file.translate_errors(self.path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
@@ -267,12 +223,6 @@ class JournalFile:
 
         path = self.path
         if not path.exists():
-            if self._place.mark is not None:
-                raise InvalidInputError(
-                    f"The journal {path} is missing. Without it, leads would be sent twice. "
-                    "Restore the journal, or plan only the rows that are rejected or not_sent in "
-                    "the report."
-                )
             sqlite_file.create(path, _SCHEMA, fill)
         require_journal(path)
         if not dry_run:
@@ -289,67 +239,25 @@ class JournalFile:
         for record in _records(self._connection, self.salt):
             if isinstance(record, Lead):
                 leads.append(record)
-            elif isinstance(record, Note):
-                self.notes.append(record.text)
             else:
                 stored = record.parts
         self.records.put(leads)
         if stored is None:
             raise sqlite3.DatabaseError("its submission is missing")
-        self.sequence_id = stored.get(SEQUENCE_ID)
-        compared = stored | {SEQUENCE_ID: submission.get(SEQUENCE_ID)}
-        changed = [part for part, value in submission.items() if compared.get(part) != value]
+        # The id of the sequence.
+        self.sequence_id: str = stored[SEQUENCE_ID]
+        changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
                 f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
             )
 
-    def _require_latest(self) -> None:
-        """Raise if another journal or an older copy replaced the journal."""
-        mark = self._place.mark
-        marks = self._connection.execute("SELECT mark FROM runs").fetchall()
-        if mark is not None and (mark,) not in marks:
-            raise InvalidInputError(
-                f"The journal {self.path} was replaced by another journal or an older copy after "
-                "these leads were sent. With that journal, leads would be sent twice. Restore the "
-                "journal of this submission, or plan only the rows that are rejected or not_sent "
-                "in the report."
-            )
-
-    def _set_mark(self, statement: str) -> None:
-        mark = secrets.token_bytes(_DIGEST_BYTES)
-        self._connection.execute(statement, (mark,))
-        self._place.mark = mark
-
-    def _end_run(self) -> None:
-        """Replace the run's mark, so that copies made during the run have an old mark."""
-        if self._is_in_place():
-            before = self._place.mark
-            try:
-                with sqlite_file.transaction(self._connection):
-                    self._set_mark(_END_RUN)
-            except sqlite3.Error:
-                self._place.mark = before
-
 
 def locate(path: str | Path) -> Path:
-    """Return a journal's absolute path; raise if a relative path now means another file."""
+    """Return a journal's absolute path."""
     with nothing_sent():
-        place = sqlite_file.locate(path, _WHAT)
-        if place in _lost:
-            raise InvalidInputError(
-                f"The journal {place} was lost during an earlier run. {_IF_LOST} "
-                "Use another file name for the journal of these rows."
-            )
-        if not Path(path).expanduser().is_absolute():
-            before = _absolute_paths.setdefault(str(path), place)
-            if before != place and before.exists() and not place.exists():
-                raise InvalidInputError(
-                    f"The path {path} meant {before} at first use, but the working folder has "
-                    "changed since. Pass the journal's absolute path."
-                )
-    return place
+        return sqlite_file.locate(path, _WHAT)
 
 
 def is_journal(path: Path) -> bool:
@@ -416,19 +324,18 @@ def read_only(path: str | Path) -> JournalFile:
 
 
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads and notes about these people, found by hash or by text."""
+    """Count a journal's leads about these people, found by hash or by text."""
     with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
         texts = {text for column in people for text in column.drop_null().to_pylist()}
         digests = {file.digests[text] for text in texts}
-        found = sum(
+        return sum(
             holds(lead.entry.outcome.detail) or not digests.isdisjoint(identifiers_of([lead]))
             for lead in file.leads.values()
         )
-        return found + sum(map(holds, file.notes))
 
 
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Apply `erase` to a journal's details and notes, and clear old texts from its free pages.
+    """Apply `erase` to a journal's details, and clear old texts from its free pages.
 
     The hashes stay, so that nobody is contacted again.
     """
@@ -437,12 +344,8 @@ def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
     with sqlite_file.locked(path, _WHAT), explained, closing(sqlite_file.connect(path)) as journal:
         sqlite_file.check_integrity(journal, path)
         salt = _read_salt(journal)
-        changed: list[Record] = []
-        for record in _records(journal, salt):
-            if isinstance(record, Lead):
-                changed.append(record.erased(erase))
-            elif isinstance(record, Note):
-                changed.append(Note(record.number, erase(record.text)))
+        records = _records(journal, salt)
+        changed = [record.erased(erase) for record in records if isinstance(record, Lead)]
         journal.execute("PRAGMA secure_delete = ON")
         with sqlite_file.transaction(journal):
             _insert(journal, salt, changed)
@@ -453,7 +356,7 @@ def _records(connection: sqlite3.Connection, salt: bytes) -> Iterator[Record]:
     """Yield each record; raise if a record is damaged."""
     start = zlib.crc32(salt)
     for number, content, checksum in connection.execute(
-        "SELECT number, record, checksum FROM records ORDER BY abs(number)"
+        "SELECT number, record, checksum FROM records ORDER BY number"
     ):
         try:
             if checksum != zlib.crc32(content, start):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import Final
 
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.prepared import Text
-from outreach_frames.leads.sending.records import Lead, Records
+from outreach_frames.leads.sending.records import Records
 
 _memories: Final[dict[tuple[str, str], Memory]] = {}
 _lock = Lock()
@@ -25,8 +25,6 @@ class Memory(Records):
         super().__init__()
         self.base_url: Final = base_url
         self.lock = RLock()
-        # The service's messages, each with the numbers of the request's leads.
-        self.notes: list[tuple[Set[int], str]] = []
         self._under_way: list[set[Text]] = []
 
     @contextmanager
@@ -44,11 +42,6 @@ class Memory(Records):
         finally:
             with self.lock:
                 self._under_way = [each for each in self._under_way if each is not people]
-
-    def notes_about(self, leads: Iterable[Lead]) -> list[str]:
-        """Return the service's messages about requests with any of these leads."""
-        known = {lead.number for lead in leads} if self.notes else set()
-        return [note for numbers, note in self.notes if not known.isdisjoint(numbers)]
 
     def renew(self) -> None:
         """Replace the locks in a forked process, in which no run continues."""
@@ -80,37 +73,19 @@ def clear(base_url: str | None = None) -> None:
 
 
 def erase_texts(erase: Callable[[str], str]) -> None:
-    """Apply `erase` to details and notes; the keys stay, so that nobody is contacted again."""
+    """Apply `erase` to details; the keys stay, so that nobody is contacted again."""
     with _lock:
         for memory in _memories.values():
             with memory.lock:
                 memory.put([lead.erased(erase) for lead in memory.leads.values()])
-                memory.notes = [(leads, erase(note)) for leads, note in memory.notes]
-
-
-_held: Final[list[ExitStack]] = []
-
-
-def _before_fork() -> None:
-    """Wait until no thread changes a record."""
-    stack = ExitStack()
-    stack.enter_context(_lock)
-    for memory in _memories.values():
-        stack.enter_context(memory.lock)
-    _held.append(stack)
 
 
 def _after_fork_in_child() -> None:
     global _lock  # noqa: PLW0603 - the parent's thread holds the old lock
     _lock = Lock()
-    _held.clear()
     for memory in _memories.values():
         memory.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _held.pop().close(),
-        after_in_child=_after_fork_in_child,
-    )
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
-from outreach_frames.common.text import plural, shorten
+from outreach_frames.common.text import shorten
 from outreach_frames.errors import (
     BadRequestError,
     OutreachError,
@@ -41,10 +41,6 @@ _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
 _NO_OUTCOME: Final = "The service's response lacks the outcome."
 _REMOVED: Final = "[removed]"
-# Problems of list entries, in the order of the notes.
-_NOT_SENT: Final = "names leads that were not sent"
-_SEVERAL: Final = "has entries that match several leads"
-_SENT_ONCE: Final = "names leads that were sent only once"
 
 
 class RowOutcome(NamedTuple):
@@ -125,7 +121,11 @@ def read_response(
     if not is_this_request:
         problem = f"The service reports {_shown(total)} received leads, but {sent} were sent."
     elif count != len(candidates) or lists.is_inconsistent:
-        problem = _count_problem(added, len(candidates), len(duplicates), lists.is_inconsistent)
+        also = " Other entries match no sent lead, or several." * lists.is_inconsistent
+        problem = (
+            f"The service reports {_shown(added)} added leads, but its lists of skipped leads "
+            f"leave {len(candidates)}.{also}"
+        )
     else:
         problem = ""
     unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
@@ -144,13 +144,8 @@ def read_response(
         else:
             rows.append(unlisted)
         if unused:
-            lists.notes.append(
-                f"The service lists {_name(identifiers[row])} as {rows[row].status} and as "
-                f"{', '.join(unused)}."
-                if row in skipped
-                else f"The service lists {_name(identifiers[row])} as {', '.join(unused)}, but its "
-                "counts do not confirm that."
-            )
+            shown = next(filter(None, identifiers[row]))
+            lists.notes.append(f"The service also lists {shown} as {', '.join(unused)}.")
     notes = (*lists.notes, *([problem] if problem else []))
     return ChunkOutcome(tuple(rows), notes, frozenset(lists.certain))
 
@@ -179,26 +174,24 @@ def _read_lists(
         if not status or not isinstance(value, list):
             lists.notes.append(f"The service also returned {name}: {_shown(value)}")
             continue
-        problems: dict[str, list[object]] = {_NOT_SENT: [], _SEVERAL: [], _SENT_ONCE: []}
+        unmatched: list[object] = []
         for entry in value:
             rows, has_unsent_fields = sent.rows_of(entry)
             if len(rows) != 1:
-                problems[_SEVERAL if rows else _NOT_SENT].append(entry)
-                lists.is_inconsistent = True
+                unmatched.append(entry)
                 continue
             (row,) = rows
             detail = f"The service lists the lead as {_shown(entry)}." if has_unsent_fields else ""
-            if status == statuses.DUPLICATE_IN_REQUEST:
-                problems[_SENT_ONCE].append(entry)
-            elif status not in statuses.SKIPPED:
+            if status not in (statuses.DUPLICATE_IN_REQUEST, *statuses.SKIPPED):
                 detail = f"The service lists the lead in {name}. {detail}".rstrip()
             if status == statuses.ALREADY_IN_SEQUENCE and sent.is_certain(entry):
                 lists.certain.add(row)
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
-        for problem, entries in problems.items():
-            if entries:
-                lists.notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
+        if unmatched:
+            lists.is_inconsistent = True
+            shown = "; ".join(map(_shown, unmatched))
+            lists.notes.append(f"{name} has entries that match no sent lead, or several: {shown}")
     return lists
 
 
@@ -276,20 +269,6 @@ class _SentLeads:
 def _key(name: str, text: str) -> str:
     """Return an identifier's normalised key, or its stripped text if it has no key."""
     return _KEYS[name](text) or text.strip()
-
-
-def _count_problem(added: object, candidates: int, duplicates: int, is_inconsistent: bool) -> str:
-    """Return why the counts do not prove that all candidates were added."""
-    listed = f" ({duplicates} of them listed only as a duplicate)" if duplicates else ""
-    also = " The response names leads that were not sent." if is_inconsistent else ""
-    skipped = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
-    return (
-        f"The service reports {_shown(added)} added leads, but {skipped} as skipped{listed}.{also}"
-    )
-
-
-def _name(lead: tuple[str | None, str | None]) -> str:
-    return next(text for text in lead if text)
 
 
 def _shown(value: object) -> str:

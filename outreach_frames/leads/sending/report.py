@@ -21,7 +21,7 @@ from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import FROM_JOURNAL, report_card
+from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
 from outreach_frames.leads.sending.rows import OUTCOME_COLUMNS, own_columns, typed_rows
 from outreach_frames.leads.sending.run import Monitor
@@ -39,8 +39,8 @@ class SubmissionReport(Result):
         The submitted frame, which is not changed.
     rows : DataFrame
         One row per row of the input, from `make_rows`.
-    sequence_id : str or None
-        The sequence's id; None for a report of an older journal, which lacks the id.
+    sequence_id : str
+        The sequence's id.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -65,7 +65,7 @@ class SubmissionReport(Result):
         from 0), `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second;
         the first send that may have added the row, missing if `not_sent`).
     notes : list of str
-        Messages of the service that belong to no single row.
+        Messages of the service that belong to no single row. Journals do not record them.
     error : OutreachError or None
         The error that stopped the run early or kept rows from being added.
 
@@ -84,7 +84,7 @@ class SubmissionReport(Result):
         frame: pd.DataFrame,
         rows: pd.DataFrame,
         *,
-        sequence_id: str | None,
+        sequence_id: str,
         notes: Sequence[str] = (),
         error: OutreachError | None = None,
         dry_run: bool = False,
@@ -434,12 +434,12 @@ class SubmissionReport(Result):
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
-        where, unsent = f"for sequence {self.sequence_id}", None
+        where = f"for sequence {self.sequence_id}"
         if self._journal is not None:
-            where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
+            where = f"in the journal {self._journal}"
         known: dict[str, Any] = {"notes": self.notes, "error": self.error}
         known["is_dry_run"] = self.dry_run
-        return report_card(self.rows, self.summary(), where=where, unsent=unsent, **known)
+        return report_card(self.rows, self.summary(), where=where, **known)
 
 
 class _LastReport:

@@ -68,7 +68,7 @@ def resume(
 ) -> Resumption:
     """Decide which rows are sent; with `resend_unknown`, only unknown rows.
 
-    `texts` has each row's identifiers from the plan's columns, then from each earlier columns.
+    `texts` has each row's identifiers.
     """
     people = _People(plan, texts, leads)
     found = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
@@ -99,7 +99,7 @@ def resume(
 class _People:
     """The people of recorded leads and of the frame's rows.
 
-    A place is a position in `texts`. `leads` are numbered by their position in the list.
+    `leads` are numbered by their position in the list.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class _People:
             for one in row.identifiers
             if one is not None
         }
-        self.person_of_place, persons = self._link(reached)
-        self.is_known = np.isin(self.person_of_place, persons)
+        self.person_of_row, persons = self._link(reached)
+        self.is_known = np.isin(self.person_of_row, persons)
         self._leads_of_person: dict[int, set[int]] = {}
         for (_, at), person in zip(reached, persons.tolist(), strict=True):
             self._leads_of_person.setdefault(person, set()).add(at)
@@ -138,17 +138,16 @@ class _People:
         self._resent: set[int] = set()
 
     def _link(self, reached: Sequence[tuple[RecordedRow, int]]) -> tuple[Rows, Rows]:
-        """Return the person of each place, and of each recorded row."""
+        """Return the person of each row of the frame, and of each recorded row."""
         numbers: dict[Text, int] = {None: NONE}
         texts = [*(row.identifiers for row, _ in reached), *self._texts]
         columns = [
             np.array([numbers.setdefault(one[kind], len(numbers)) for one in texts], dtype=np.int64)
             for kind in range(len(Identifiers._fields))
         ]
-        # All rows of a lead, and all places of a row, are one person.
-        leads = np.array([at for _, at in reached], dtype=np.int64)
-        rows = np.arange(len(self._texts)) % max(self.size, 1) + len(self._leads)
-        persons = first_rows([*columns, np.concatenate([leads, rows])])
+        # All rows of a lead are one person.
+        leads = np.array([*(at for _, at in reached), *[NONE] * self.size], dtype=np.int64)
+        persons = first_rows([*columns, leads])
         return persons[len(reached) :], persons[: len(reached)]
 
     def take_retryable_lead(self, row: int) -> Lead | None:
@@ -163,27 +162,23 @@ class _People:
     def rows_of_lead(self) -> dict[int, list[int]]:
         """Return the frame's rows of each recorded lead, in frame order."""
         rows: dict[int, list[int]] = {}
-        for row in np.flatnonzero(self.is_known[: self.size]).tolist():
+        for row in np.flatnonzero(self.is_known).tolist():
             at = self._lead_of_row[row] = self._lead(row)
             rows.setdefault(at, []).append(row)
         return rows
 
     def _lead(self, row: int) -> int:
         """Return the recorded lead whose outcome applies to a row."""
-        now, *earlier = self._places(row)
-        for one in (*earlier, now, *now):
+        texts = self._texts[row]
+        for one in (texts, *texts):
             if one in self._lead_of:
                 return self._lead_of[one]
         return self._best_lead(row)
 
     def _best_lead(self, row: int) -> int:
         """Return the preferred lead of the row's person."""
-        leads = self._leads_of_person[int(self.person_of_place[row])]
+        leads = self._leads_of_person[int(self.person_of_row[row])]
         return min(leads, key=lambda at: (_rank(self._leads[at]), at))
-
-    def _places(self, row: int) -> Sequence[RowIdentifiers]:
-        """Return a row's identifiers, those of the plan's columns first."""
-        return self._texts[row :: self.size]
 
     def nearest_row(self, at: int, rows: Sequence[int]) -> int:
         """Return the row most similar to the row sent as this lead."""
@@ -194,12 +189,12 @@ class _People:
         recorded = [row.identifiers for row in lead.rows]
 
         def distance(row: int) -> tuple[int, ...]:
-            now, *earlier = (texts != sent for texts in self._places(row))
             is_moved = self._mailboxes[row] != lead.sent.mailbox
             is_changed = bool(self._changes(row, lead.sent))
             # Rows recorded first, so that later rows do not change the choice.
             place = [*recorded, self._texts[row]].index(self._texts[row])
-            return all(earlier), now, is_moved, not self.is_valid[row], is_changed, place
+            is_other = self._texts[row] != sent
+            return is_other, is_moved, not self.is_valid[row], is_changed, place
 
         return min(rows, key=distance)
 
@@ -232,7 +227,7 @@ class _People:
             for row in rows
             if self.is_valid[row] and override in (self._overrides[row].as_py() or "")
         ]
-        person = int(self.person_of_place[rows[0]])
+        person = int(self.person_of_row[rows[0]])
         if not candidates or person in self._resent or self._leads_in_sequence(person):
             return None
         if override and override in (lead.sent.overrides or ""):
@@ -246,7 +241,7 @@ class _People:
         """Return an unknown lead's unchanged row, or None and the reason."""
         if self._leads[at].entry.outcome.status != statuses.UNKNOWN:
             return None, ""
-        if self._leads_in_sequence(int(self.person_of_place[nearest])) > 1:
+        if self._leads_in_sequence(int(self.person_of_row[nearest])) > 1:
             return None, _OTHER_LEAD
         changes = {row: self._changes(row, self._leads[at].sent) for row in rows}
         same = [row for row in rows if self.is_valid[row] and not changes[row]]
@@ -274,12 +269,11 @@ class _People:
     def unrecorded_identifiers(self) -> Iterator[tuple[Lead, RowIdentifiers]]:
         """Yield unrecorded identifiers of known people as `extensions`."""
         seen: set[RowIdentifiers] = set()
-        for place in np.flatnonzero(self.is_known).tolist():
-            texts = self._texts[place]
+        for row in np.flatnonzero(self.is_known).tolist():
+            texts = self._texts[row]
             if texts in self._lead_of or texts in seen or not any(texts):
                 continue
             seen.add(texts)
-            row = place % self.size
             lead, best = self._lead_of_row[row], self._best_lead(row)
             email, url, weak_url = texts
             for one, part in (
@@ -293,7 +287,7 @@ class _People:
 
 def _add_new_persons(people: _People, found: Resumption) -> list[int]:
     """Add people without records to the resumption; return the row to send per person."""
-    persons, is_new = people.person_of_place[: people.size], ~people.is_known[: people.size]
+    persons, is_new = people.person_of_row, ~people.is_known
     kept = first_valid_rows(persons, people.is_valid & is_new)
     found.kept[is_new] = kept[is_new]
     first: list[int] = np.flatnonzero(

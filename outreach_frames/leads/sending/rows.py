@@ -97,7 +97,7 @@ def read_journal(path: str | Path) -> pd.DataFrame:
         One row per recorded lead, in the order of recording: status, detail, error_code (str),
         chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. Text of
         the service in `detail` is replaced by "[removed]", because it may name a person.
-        `.attrs["sequence_id"]` is the sequence's id, or None for an older journal without the id.
+        `.attrs["sequence_id"]` is the sequence's id.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class NeededFields:
     """The data fields that a sequence may require, inferred from accepted and refused requests.
 
     The service refuses a whole request if one lead lacks a required field, and may not name the
-    field. The rows are then sent in parts, so that each response halves the suspected fields.
+    field. The rows are then sent in two parts, those with more fields first.
     """
 
     def __init__(self, fields_of_row: Mapping[int, int]) -> None:
@@ -68,35 +68,16 @@ class NeededFields:
         """Suspect the fields that any of the refused rows lacks."""
         self._suspect_sets |= {reduce(or_, map(self._lacking, rows), 0)} - {0}
 
-    def split(self, rows: Sequence[int]) -> list[Sequence[int]]:
-        """Split rows in two if some of the rows would certainly cause a refusal."""
+    def split(self, rows: Sequence[int], *, was_refused: bool = False) -> list[Sequence[int]]:
+        """Split off rows that would certainly be refused, or else split a refused request."""
         lacking = {row: self._lacking(row) for row in rows}
-        if not self._is_refused(reduce(or_, lacking.values(), 0)):
-            return [rows]
         first = {row for row in rows if not self._is_refused(lacking[row])}
-        if not first:
-            return [rows]
-        if len(first) == len(rows):
-            first = self._half(lacking)
-        return [[row for row in rows if row in first], [row for row in rows if row not in first]]
-
-    def _half(self, lacking: Mapping[int, int]) -> set[int]:
-        """Return rows that together lack at most half of the suspected fields, if possible."""
-        # Suspect the fields that could explain all refusals, else the smallest suspect set.
-        common = reduce(and_, self._suspect_sets, self._possible)
-        suspects = common or min(self._suspect_sets, key=int.bit_count)
-
-        def rank(row: int) -> tuple[int, int]:
-            return (lacking[row] & suspects).bit_count(), lacking[row].bit_count()
-
-        ranked = sorted(lacking, key=rank)
-        tried = lacking[ranked[0]]
-        for row in ranked:
-            wider = tried | lacking[row]
-            is_half = 2 * (wider & suspects).bit_count() <= suspects.bit_count()
-            if is_half and not self._is_refused(wider):
-                tried = wider
-        return {row for row in ranked if not lacking[row] & ~tried}
+        if was_refused and len(first) == len(rows):
+            fuller = sorted(set(lacking.values()), key=int.bit_count)
+            del fuller[len(fuller) // 2 :]
+            first = {row for row in rows if lacking[row] in fuller}
+        parts = [row for row in rows if row in first], [row for row in rows if row not in first]
+        return [part for part in parts if part]
 
     def _lacking(self, row: int) -> int:
         return self._possible & ~self._fields_of_row[row]
@@ -119,10 +100,6 @@ class Run:
     pending: deque[Chunk]
     # The outcome per row that this or an earlier run sent; `unknown` during the request.
     entries: dict[int, Entry]
-    # The rows that this run has sent.
-    begun: set[int] = field(default_factory=set)
-    # The rows of the current request.
-    current: Sequence[int] = ()
     # The number of finished rows of this run per status; replaced as a whole, for other threads.
     tally: Mapping[str, int] = field(default_factory=dict)
     # Messages of the service that belong to no single row.
@@ -158,8 +135,6 @@ class Run:
     def _send(self, chunk: Chunk) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
         self.entries |= self.journal.begin(chunk.number, chunk.positions, now)
-        self.begun.update(chunk.positions)
-        self.current = chunk.positions
         self.requests += 1
         try:
             response = self.client.write(
@@ -197,7 +172,7 @@ class Run:
         outcome, next_step, notes = classify_error(error)
         if next_step is NextStep.FIND_FIELD:
             self._needed.record_refused(chunk.positions)
-            if self._split(chunk):
+            if self._split(chunk, was_refused=True):
                 status = statuses.UNKNOWN if self.is_resend else statuses.NOT_SENT
                 interim = [outcome._replace(status=status)] * len(chunk.positions)
                 self._finish(chunk, interim, notes, is_interim=True)
@@ -221,9 +196,9 @@ class Run:
                 for row in chunk.positions:
                     self.entries.setdefault(row, not_sent)
 
-    def _split(self, chunk: Chunk) -> bool:
-        """Split a chunk in two if the service would certainly refuse it whole."""
-        parts = self._needed.split(chunk.positions)
+    def _split(self, chunk: Chunk, *, was_refused: bool = False) -> bool:
+        """Split a chunk in two if the service has refused it, or would certainly refuse it."""
+        parts = self._needed.split(chunk.positions, was_refused=was_refused)
         if len(parts) == 1:
             return False
         # `extendleft` reverses the order.
@@ -251,10 +226,8 @@ class Run:
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position].with_outcome(outcome)
-        self.current = ()
-        new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
-        self.notes += new_notes
-        self.journal.finish(known, new_notes)
+        self.notes += [f"Chunk {chunk.number}: {note}" for note in notes]
+        self.journal.finish(known)
         shown = ", ".join(f"{counts[one]} {one}" for one in statuses.STATUSES if counts[one])
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
 

@@ -22,7 +22,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, JournalPlace, locate
+from outreach_frames.leads.sending.journal_file import JournalPlace, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.records import Entry
@@ -87,14 +87,14 @@ def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(found.rows.tolist(), no_record) | read.entries()
-    known: dict[str, Any] = {"notes": read.notes, "client": plan.client, "journal": place.path}
+    known: dict[str, Any] = {"client": plan.client, "journal": place.path}
     return _report(plan, found.kept, entries, sequence_id=sequence_id, **known)
 
 
 def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     """Return the service, sequence and settings for a journal; dry runs may lack the service."""
     service = {} if client is None else {"service": client.base_url}
-    return {**service, **plan.fingerprint, SEQUENCE_ID: plan.sequence_id}
+    return {**service, **plan.fingerprint}
 
 
 def _records_of(
@@ -147,14 +147,10 @@ def _submit(
             if not entry.attempts and found.kept[row] == row
         }
         entries = unsent | journal.entries(is_retry=is_retry)
-        notes = [*notes, *journal.notes]
-        if is_retry:
-            chunks = _original_chunks(plan, found.rows, entries)
-        else:
-            if place is None:
-                _warn_of_earlier_rows(plan, journal)
-            numbered = enumerate(plan.chunks(found.rows), journal.last_chunk + 1)
-            chunks = [Chunk(number, part.tolist()) for number, part in numbered]
+        if place is None and not is_retry:
+            _warn_of_earlier_rows(plan, journal)
+        numbered = enumerate(plan.chunks(found.rows), journal.last_chunk + 1)
+        chunks = [Chunk(number, part.tolist()) for number, part in numbered]
         leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
         leads = leads[plan.is_planned(leads)]
         run = Run(plan, client, journal, is_retry, deque(chunks), entries)
@@ -181,8 +177,8 @@ def _submit(
             error = supervise(run, signals, progress=progress, monitor=watch)
             report = report_now(error)
             remember(report)
-        is_safe = journal.file is not None and not journal.file.is_lost
-        return _warn_if_incomplete(report, _advice(report, is_safe=is_safe))
+        advice = _advice(report, has_file=journal.file is not None)
+        return _warn_if_incomplete(report, advice)
 
 
 def _warn_of_earlier_rows(plan: PreparedLeads, journal: Journal) -> None:
@@ -210,20 +206,6 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
             "The plan's client is closed. Connect again, and create a new plan. Nothing was sent."
         )
     return client
-
-
-def _original_chunks(
-    plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
-) -> list[Chunk]:
-    """Group unknown rows by their original chunk, so that a response covers the same rows."""
-    rows_of_chunk: dict[int, list[int]] = {}
-    for row in rows.tolist():
-        rows_of_chunk.setdefault(entries[row].chunk or 0, []).append(row)
-    return [
-        Chunk(number, part.tolist())
-        for number, positions in sorted(rows_of_chunk.items())
-        for part in plan.chunks(positions)
-    ]
 
 
 def _report(
@@ -268,15 +250,15 @@ def _count_incomplete(status: pd.Series[str]) -> str:
     )
 
 
-def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Return advice on how to resume; `is_safe` means that a journal has the outcomes."""
+def _advice(report: SubmissionReport, *, has_file: bool) -> str:
+    """Return advice on how to resume; `has_file` means that a journal file has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:
         advice.append(
             "To resume, correct the errors and submit again with the same journal, which skips "
             "recorded leads."
-            if is_safe
+            if has_file
             else "To resume, correct the errors and repeat the call in this Python session."
         )
     if statuses.UNKNOWN in status:

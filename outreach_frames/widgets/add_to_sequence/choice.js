@@ -160,7 +160,7 @@ function columnsSection(context) {
     for (const { name, select } of identifiers) {
       const place = rows.findIndex((row) => row.name === value()[name]);
       select.value = place < 0 ? "" : String(place);
-      select.disabled = Boolean(model.get("busy"));
+      select.disabled = Boolean(model.get("busy")) || model.get("state").is_fixed;
     }
     showFields();
   }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
@@ -21,31 +19,22 @@ from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending.journal_file import JournalPlace, locate
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.rows import make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
-from outreach_frames.widgets.add_to_sequence.tables import (
-    BEING_SENT,
-    WAITING,
-    Outcomes,
-)
+from outreach_frames.widgets.add_to_sequence.tables import Outcomes
 
 # Statuses of rows that were not sent, or whose request was refused.
 _NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
-# Maximum share of the sending time that updates of the outcome table take.
-_TABLE_SHARE: Final = 0.1
-
-
-# A listener receives the number of finished rows by status and, from time to time, the outcomes.
-Listener = Callable[[Mapping[str, int], Outcomes | None], object]
+# A listener receives the number of finished rows by status.
+Listener = Callable[[Mapping[str, int]], object]
 
 
 class Sender:
     """The plans of one frame, each sent at most once."""
 
-    # When a sequence has received rows, later plans use the same sequence and the same state of
-    # the frame, and contain only rows that were refused or not sent.
+    # When a sequence has received rows, later plans use the same sequence, the same identifiers
+    # and the same state of the frame, and contain only rows that were refused or not sent.
 
     def __init__(
         self,
@@ -60,7 +49,6 @@ class Sender:
         self._value: Mapping[str, Any] = {}
         # Later plans keep the records of earlier runs, also after a change of the token.
         self._records: dict[tuple[str, str], dict[str, Any]] = {}
-        self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
         # The current plan, without the rows that are recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
@@ -89,7 +77,8 @@ class Sender:
         return None if self.journal is None else JournalPlace(locate(self.journal))
 
     @property
-    def _columns(self) -> tuple[str | None, str | None]:
+    def columns(self) -> tuple[str | None, str | None]:
+        """The columns that identify the plan's leads."""
         return self._value[EMAIL], self._value[PROFNET_URL]
 
     @property
@@ -111,12 +100,9 @@ class Sender:
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
         """Return a function, callable in any thread, that plans the frame in its current state."""
         frame = self._plan.frame if self.is_fixed else snapshot(self._frame)
-        columns = value[EMAIL], value[PROFNET_URL]
-        others = [keys for known, keys in self._keys.items() if known != columns]
-        earlier = tuple(others) if self.is_fixed else ()
 
         def make() -> SubmissionPlan:
-            plan = make_plan(frame, client=client, earlier_keys=earlier, **plan_arguments(value))
+            plan = make_plan(frame, client=client, **plan_arguments(value))
             plan.records.update(self._records.get((client.base_url, plan.sequence_id), {}))
             return plan.only(preview(plan, self._place).found.rows)
 
@@ -167,73 +153,35 @@ class Sender:
 
     def dry_run(self) -> Outcomes:
         """Return the outcomes of a dry run, which sends nothing."""
-        return self._expected(statuses.WOULD_SEND)
-
-    def mark_sent(self) -> Outcomes:
-        """Mark the current plan as sent and return the outcomes so far."""
-        expected = self._expected(WAITING)
-        self.sent_number = self.number
-        return expected
-
-    def _expected(self, status: str) -> Outcomes:
-        """Return the outcomes of a dry run, with a temporary status of the rows to send."""
         report = submit(self._plan, journal=self._place, dry_run=True)
-        return self._outcomes(report.rows, dict.fromkeys(self._plan.positions.tolist(), status))
+        return Outcomes(report.rows, self._plan.frame, self.columns)
+
+    def mark_sent(self) -> None:
+        """Mark the current plan as sent."""
+        self.sent_number = self.number
 
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan; callable in any thread."""
-        watch = self._watcher(listener, with_rows=True)
+        watch = partial(self._watch, listener)
         report = submit(self._plan, journal=self._place, progress=False, watch=watch)
         self._records[self.client.base_url, self._plan.sequence_id] = self._plan.records
-        if not self.is_fixed:
-            self._keys = {}
-        self._keys[self._columns] = self._plan.keys
         return report
 
     def resend_unknown(self, listener: Listener) -> SubmissionReport:
         """Send the unknown rows again; callable in any thread."""
         assert self.report is not None
-        return self.report.retry_unknown(watch=self._watcher(listener, with_rows=False))
+        return self.report.retry_unknown(watch=partial(self._watch, listener))
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""
         self.report = report
-        self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
+        self.outcomes = Outcomes(report.rows, self._plan.frame, self.columns)
 
     def require_new_plan(self) -> None:
         """Require a new check of the rows, for example after an error."""
         self.number += 1
 
-    def _watcher(self, listener: Listener, *, with_rows: bool) -> Callable[[Run], Directive]:
-        """Return a function that reports a run's progress and returns the run's directive."""
-        seen: object = None
-        in_table: object = None
-        next_table = 0.0
-
-        def watch(run: Run) -> Directive:
-            nonlocal seen, in_table, next_table
-            now = (run.tally, tuple(run.current))
-            outcomes = None
-            if with_rows and now != in_table and (begun := time.monotonic()) >= next_table:
-                outcomes = self._current_outcomes(run)
-                ended = time.monotonic()
-                in_table, next_table = now, ended + (ended - begun) / _TABLE_SHARE
-            if now != seen or outcomes is not None:
-                seen = now
-                listener(dict(run.tally), outcomes)
-            return self._directive()
-
-        return watch
-
-    def _current_outcomes(self, run: Run) -> Outcomes:
-        waiting = [row for row in self._plan.positions.tolist() if row not in run.begun]
-        temporary = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
-        rows = make_rows(self._plan, dict(run.entries), run.journal.found.kept)
-        return self._outcomes(rows, temporary)
-
-    def _outcomes(self, rows: pd.DataFrame, temporary: Mapping[int, str]) -> Outcomes:
-        """Return outcomes, with temporary statuses for some rows."""
-        rows = rows.copy()
-        rows.loc[list(temporary), "status"] = list(temporary.values())
-        rows.loc[list(temporary), "detail"] = ""
-        return Outcomes(rows, self._plan.frame, self._columns)
+    def _watch(self, listener: Listener, run: Run) -> Directive:
+        """Report a run's progress, and return the run's directive."""
+        listener(run.tally)
+        return self._directive()

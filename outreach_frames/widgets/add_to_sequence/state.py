@@ -1,17 +1,17 @@
-"""The choices for adding leads, the available options, and the Python code; pure."""
+"""The choices for adding leads, guessed columns, the options and the Python code; pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import has_lone_surrogate, quoted, shorten
+from outreach_frames.common.text import has_lone_surrogate, listed, quoted, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
     DISTRIBUTION,
@@ -22,6 +22,7 @@ from outreach_frames.leads.planning.mapping import (
     PROFNET_URL,
 )
 from outreach_frames.leads.planning.syntax import field_name
+from outreach_frames.tables.columns import columns_like
 from outreach_frames.widgets.python_code import one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
@@ -39,6 +40,32 @@ FIELD_RULE: Final = (
     "lowercase letters, digits and underscores, beginning with a letter, at most "
     f"{spec.MAX_DATA_NAME_LENGTH} characters"
 )
+
+
+class Guess(NamedTuple):
+    """The guessed column (None if ambiguous) and a note for the analyst."""
+
+    column: str | None = None
+    note: str = ""
+
+
+def guess_columns(columns: Sequence[str], networks: Collection[str] = ()) -> dict[str, Guess]:
+    """Guess the columns of `email` and `profnet_url`; `networks` has names of the network."""
+    return {
+        field: _guess(field, columns_like(field, columns, networks))
+        for field in (EMAIL, PROFNET_URL)
+    }
+
+
+def _guess(field: str, named: Sequence[str]) -> Guess:
+    """Choose the column with the field's name, or the only column with a similar name."""
+    if not named:
+        return Guess()
+    if len(named) == 1:
+        return Guess(named[0])
+    if named[0] == field:
+        return Guess(field, f"Chosen for {field}: {field!r}; not chosen: {listed(named[1:])}.")
+    return Guess(None, f"Several columns are named like {field}: {listed(named)}. Choose one.")
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,10 +196,8 @@ def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict
     why = hint = ""
     if identity is None:
         why = "it has no id"
-    elif status is None:
-        hint = "Its status is unknown; the service may refuse leads."
-    elif status not in spec.SEQUENCE_STATUSES:
-        hint = f"Its status, {quoted(status)}, is undocumented; the service may refuse leads."
+    elif status is None or status not in spec.SEQUENCE_STATUSES:
+        hint = f"Its status, {quoted(status)}, is unknown; the service may refuse leads."
     elif not spec.SEQUENCE_STATUSES[status]:
         why = f"{status}: accepts no leads"
     name = row["name"] or identity or "no name"

@@ -19,15 +19,6 @@ OUTCOMES_SHOWN: Final = 500
 _PROBLEM: Final = ["row", "index", "column", "message"]
 _OUTCOME: Final = ["index", "status", "detail", "error_code"]
 
-# Temporary statuses of rows while a plan is being sent.
-WAITING: Final = "waiting"
-BEING_SENT: Final = "being sent"
-
-_OWN_MEANINGS: Final = {
-    WAITING: "Not sent yet.",
-    BEING_SENT: "In the current request.",
-    statuses.WOULD_SEND: "Ready to be sent. The service may still skip or reject the row.",
-}
 # Next steps in this widget, shown instead of the next steps in scripts.
 _NEXT_STEPS: Final = {
     **dict.fromkeys(
@@ -40,6 +31,7 @@ _NEXT_STEPS: Final = {
     "a new widget.",
     statuses.UNKNOWN: "Check the web app, or send these rows once more below.",
     statuses.NOT_SENT: "Check rows again to send them.",
+    statuses.WOULD_SEND: "The service may still skip or reject the row.",
 }
 
 
@@ -63,7 +55,7 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
 
 
 class Outcomes(NamedTuple):
-    """The rows of a report, which may have temporary statuses, and their frame."""
+    """The rows of a report, and their frame."""
 
     rows: pd.DataFrame
     frame: pd.DataFrame
@@ -74,8 +66,7 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
     """Build the page's content for outcomes: counts by status and the first rows of `status`."""
     rows = outcomes.rows
     counts = rows["status"].value_counts(sort=False)
-    known = (*statuses.STATUSES, BEING_SENT, WAITING)
-    order = [one for one in known if one in counts.index]
+    order = [one for one in statuses.STATUSES if one in counts.index]
     order += [one for one in counts.index if one not in order]
     # The name of an undocumented list in a response becomes a status and may be any text.
     shown_as = {one: printable(one) for one in order}
@@ -122,8 +113,6 @@ def _headline(plan: SubmissionPlan) -> str:
 
 
 def _meaning(status: str) -> tuple[str, str]:
-    if status in _OWN_MEANINGS:
-        return _OWN_MEANINGS[status], ""
     meaning = meaning_of(status)
     return printable(meaning.means), _NEXT_STEPS.get(status, meaning.next)
 

@@ -18,18 +18,24 @@ from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOX, MAILBOXES
+from outreach_frames.leads.planning.mapping import (
+    DISTRIBUTION,
+    EMAIL,
+    MAILBOX,
+    MAILBOXES,
+    PROFNET_URL,
+)
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     code_for,
     column_options,
+    guess_columns,
     mailbox_options,
     read_value,
     sequence_options,
@@ -71,8 +77,9 @@ class AddToSequence(Panel):
 
     Nothing is sent until you press the button with the number of leads and the sequence. The button
     sends the plan on the page once, with the rows as checked. Afterwards you can send only the rows
-    that were refused or not sent, to the same sequence. Rows that were added or skipped are not
-    sent again. A separate button sends `unknown` rows, which may have arrived, once more.
+    that were refused or not sent, to the same sequence, with the same columns of identifiers. Rows
+    that were added or skipped are not sent again. A separate button sends `unknown` rows, which may
+    have arrived, once more.
 
     Parameters
     ----------
@@ -156,7 +163,7 @@ class AddToSequence(Panel):
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
         names = [one["name"] for one in self._show_columns() if one["name"] is not None]
-        guesses = guess_columns(self._df, names, networks)
+        guesses = guess_columns(names, networks)
         self._show("guesses", notes=[one.note for one in guesses.values() if one.note])
         self.value = {field: one.column for field, one in guesses.items()}
 
@@ -226,13 +233,13 @@ class AddToSequence(Panel):
         try:
             if why:
                 raise InvalidInputError(f"{why} Nothing was sent.")
-            expected = sender.mark_sent()
+            sender.mark_sent()
         except InvalidInputError as error:
             self._notify(notice("warning", str(error)))
             self._refresh()
             self.send({"kind": "refused"})
             return
-        self._show_outcomes("live", "Sending.", expected)
+        self._show_report()
         rows = sender.lead_count
         self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
@@ -312,12 +319,17 @@ class AddToSequence(Panel):
             problems.append(
                 "The connection has changed since the sequences were read. Reload and choose again."
             )
-        if fixed is not None and (
-            fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url
-        ):
+        if fixed is None:
+            return problems
+        if fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url:
             problems.append(
                 "Rows of this frame were sent to another sequence, so the remaining rows can only "
                 "be sent there. Make a new widget for the chosen sequence."
+            )
+        if self._sender.columns != (value[EMAIL], value[PROFNET_URL]):
+            problems.append(
+                "Rows of this frame were sent with other columns of emails and profile URLs, by "
+                "which the remaining rows are compared. Choose those columns again."
             )
         return problems
 
@@ -392,7 +404,7 @@ class AddToSequence(Panel):
             self._start(action, work, self._on_sent, self._on_failed, total=rows)
             self._refresh()
 
-    def _show_progress(self, tally: Mapping[str, int], outcomes: Outcomes | None) -> None:
+    def _show_progress(self, tally: Mapping[str, int]) -> None:
         if not self._is_sending():
             return
         kinds = dict.fromkeys(statuses.KINDS, 0)
@@ -405,8 +417,6 @@ class AddToSequence(Panel):
         if busy != self.busy:
             # New outcomes mean that the wait is over.
             self.busy, self.status = busy, ""
-        if outcomes is not None:
-            self._show_outcomes("live", "Sending.", outcomes)
 
     def _on_sent(self, report: SubmissionReport, warnings: list[str]) -> None:
         self._sender.set_report(report)

@@ -47,7 +47,15 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": ["nn"]}, "Did you mean 'n'"),
     ({"data": ["FirstName"]}, "no column 'FirstName'. Did you mean 'First Name'"),
     ({"data": {"n": None}}, "no column None"),
-    ({"data": ["n", "n"]}, "'n' twice"),
+    (
+        {"data": {"First Name": "first_name"}},
+        r"\{field: column\}, First Name: the frame",
+    ),
+    (
+        {"data": {"n": "posts"}},
+        r"\{field: column\}, n: the frame has no column 'posts'",
+    ),
+    ({"data": {"First Name": "First Name"}}, re.escape("data={'first_name': 'First Name'}")),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
     ({"data": {"email": "n"}}, "is an identifier"),
     ({"data": ["profnet_url"]}, "is an identifier"),
@@ -75,34 +83,6 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"chunk_size": 2.5}, "whole number"),
     ({"chunk_size": True}, "whole number"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("data", "right"),
-    [
-        ({"First Name": "first_name"}, {"first_name": "First Name"}),
-        ({"First Name": "firstName"}, {"firstname": "First Name"}),
-        ({"First Name": "n"}, {"n": "First Name"}),
-        ({"n": "number_of_posts"}, {"number_of_posts": "n"}),
-        ({"flag": "n", "First Name": "name"}, {"flag": "n", "name": "First Name"}),
-        ({"a": "n", "First Name": "name"}, {"a": "n", "name": "First Name"}),
-        ({"n": "amount", "First Name": "name"}, {"amount": "n", "name": "First Name"}),
-        ({5: "five"}, {"five": 5}),
-        ({"First Name": "email"}, "pass email='First Name'"),
-        ({"n": "First Nam"}, "no column 'First Nam'. Did you mean 'First Name'"),
-        ({"flag": "first_nam"}, "no column 'first_nam'. Did you mean 'First Name'"),
-        ({"First Name": "First Name"}, {"first_name": "First Name"}),
-        ({"First Name": None}, "not a valid name"),
-    ],
-    ids=str,
-)
-def test_swapped_columns_and_fields_are_an_error(
-    data: dict[Any, Any], right: dict[str, Any] | str
-) -> None:
-    """If `data` maps columns to fields, the error shows the mapping of fields to columns."""
-    said = right if isinstance(right, str) else f"Pass data={right}."
-    with pytest.raises(InvalidInputError, match=re.escape(said)):
-        FRAME.assign(**{"5": 1}).rename(columns={"5": 5}).outreach.plan(SEQUENCE, data=data)
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG_ARGUMENTS, ids=str)
@@ -529,13 +509,6 @@ def test_labels_of_several_levels_are_tuples() -> None:
     """With an index of several levels, a row's label is a tuple."""
     frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
     assert list(validate(frame)["index"]) == [(1, True)]
-
-
-def test_a_profile_url_only_in_data_is_reported() -> None:
-    """If a row's only profile URL is in `data`, the message suggests `profnet_url=`."""
-    frame = pd.DataFrame({"email": [None], "Profile": [URL]})
-    problems = validate(frame, data={"profile": "Profile"})
-    assert "profnet_url='Profile'" in problems["message"][0]
 
 
 def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:

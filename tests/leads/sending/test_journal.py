@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.resume import Resumption
 from tests import forked
 from tests.examples import share_of_examples
 
-SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2"}
+SUBMISSION = {"service": "https://x.example", "sequence_id": "a1", "settings": "b2"}
 ADDED = RowOutcome("added")
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 SETUP = f"""
@@ -68,12 +68,17 @@ LEADS = leads(1000)
 
 
 def opened(
-    path: Path, plan: SubmissionPlan = LEADS, *, again: bool = False, **changes: str
+    path: Path,
+    plan: SubmissionPlan = LEADS,
+    *,
+    again: bool = False,
+    memory: Memory | None = None,
+    **changes: str,
 ) -> Journal:
     """Open the journal of these tests' submission, or of one with changed properties."""
     place, bound_to = JournalPlace(locate(path)), SUBMISSION | changes
     # A new process has an empty memory.
-    return Journal(plan, Memory(""), place, bound_to, resend_unknown=again)
+    return Journal(plan, memory or Memory(""), place, bound_to, resend_unknown=again)
 
 
 @contextmanager
@@ -152,21 +157,19 @@ class TestRecords:
         with resumed(path) as (journal, found):
             assert journal.entries() == {}
             assert found.rows.tolist() == list(range(1000))
-            assert journal.notes == []
         assert path.exists()
 
-    def test_outcomes_and_notes_are_restored(self, path: Path) -> None:
-        """Outcomes, chunks, attempts and notes are restored from the file."""
+    def test_outcomes_are_restored(self, path: Path) -> None:
+        """Outcomes, chunks and attempts are restored from the file."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1], NOW)
-            journal.finish({0: ADDED, 1: refused}, ["Chunk 1: odd"])
+            journal.finish({0: ADDED, 1: refused})
             journal.begin(2, [1], NOW)
             journal.finish({1: refused})
         with resumed(path) as (journal, found):
             assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(refused, 2, 2)}
             assert found.rows.tolist() == list(range(1, 1000))
-            assert journal.notes == ["Chunk 1: odd"]
             assert journal.last_chunk == 2
 
     def test_unfinished_rows_are_unknown(self, path: Path) -> None:
@@ -372,10 +375,10 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"sequence": "x"}, "different sequence. "),
+            ({"sequence_id": "x"}, "different sequence_id. "),
             ({"settings": "x"}, "different settings. "),
             ({"service": "https://y.example"}, "different service. "),
-            ({"sequence": "x", "settings": "y"}, "different sequence and settings. "),
+            ({"sequence_id": "x", "settings": "y"}, "different sequence_id and settings. "),
             ({"more": "x"}, "different more. "),
         ],
     )
@@ -414,7 +417,7 @@ class TestRejected:
             opened(path)
         assert path.read_bytes() == before
 
-    @pytest.mark.parametrize("version", [1, 4, 99])
+    @pytest.mark.parametrize("version", [1, 5, 99])
     def test_another_format(self, path: Path, version: int) -> None:
         """Another version's journal is rejected unchanged; the error names the format."""
         opened(path).close()
@@ -424,7 +427,7 @@ class TestRejected:
         for dry_run in (True, False):
             with pytest.raises(
                 InvalidInputError,
-                match=rf"another version of this package \(format {version}, not 5\).*Nothing was",
+                match=rf"another version of this package \(format {version}, not 6\).*Nothing was",
             ):
                 Journal(LEADS, Memory(""), JournalPlace(locate(path)), SUBMISSION, dry_run=dry_run)
         assert path.read_bytes() == before
@@ -433,7 +436,7 @@ class TestRejected:
     @pytest.mark.parametrize(
         "damage",
         [
-            *(f"DROP TABLE {table}" for table in ("records", "salt", "runs")),
+            *(f"DROP TABLE {table}" for table in ("records", "salt")),
             "ALTER TABLE records DROP COLUMN checksum",
             "UPDATE records SET number = number + 1",
             "UPDATE records SET number = -number WHERE number > 0",
@@ -562,52 +565,29 @@ class TestDisk:
         assert len(done) == 250 * len(chunks) > 0
 
     @pytest.mark.parametrize("moment", ["begin", "finish"])
-    def test_deleted_during_a_run(self, path: Path, moment: str) -> None:
-        """A journal that is deleted during a run is restored with its records, and the run ends."""
-        with resumed(path) as (journal, _):
+    @pytest.mark.parametrize("loss", ["deleted", "replaced", "with its folder"])
+    def test_lost_during_a_run(self, tmp_path: Path, moment: str, loss: str) -> None:
+        """A run ends if its journal is deleted or replaced, and the memory has the outcomes."""
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        path, memory = folder / "journal", Memory("")
+        with opened(path, memory=memory) as journal:
             journal.begin(1, [1], NOW)
             if moment == "begin":
                 journal.finish({1: ADDED})
-            path.unlink()
-            with pytest.raises(OutreachError, match="removed during the run"):
+            content = path.read_bytes()
+            shutil.rmtree(folder)
+            if loss != "with its folder":
+                folder.mkdir()
+            if loss == "replaced":
+                path.write_bytes(content)
+            with pytest.raises(OutreachError, match=r"removed or replaced.*submit again"):
                 journal.begin(2, [2], NOW) if moment == "begin" else journal.finish({1: ADDED})
-            assert journal.file is not None
-            assert not journal.file.is_lost
+        folder.mkdir(exist_ok=True)
+        with opened(path, memory=memory) as journal:
+            assert journal.entries()[1].outcome.status == "added"
         assert entries_of(path) == {1: Entry(ADDED, 1, 1)}
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-    def test_replaced_during_a_run(self, path: Path) -> None:
-        """A journal that is replaced during a run is lost, and later runs reject its path."""
-        with resumed(path) as (journal, _):
-            journal.begin(1, [1], NOW)
-            content = path.read_bytes()
-            path.unlink()
-            path.write_bytes(content)
-            with pytest.raises(OutreachError, match=r"replaced.*all leads would be sent twice"):
-                journal.finish({1: ADDED})
-            assert journal.file is not None
-            assert journal.file.is_lost
-        for _ in range(2):
-            with pytest.raises(InvalidInputError, match=r"lost.*Plan only.*Nothing was sent"):
-                opened(path)
-            path.unlink(missing_ok=True)
-
-    def test_deleted_with_its_folder(self, tmp_path: Path) -> None:
-        """A journal that cannot be restored is lost, and later runs reject its path."""
-        folder = tmp_path / "folder"
-        folder.mkdir()
-        with resumed(folder / "journal") as (journal, _):
-            journal.begin(1, [1], NOW)
-            shutil.rmtree(folder)
-            with pytest.raises(
-                OutreachError, match=r"cannot be restored.*all leads would be sent twice"
-            ):
-                journal.finish({1: ADDED})
-            assert journal.file is not None
-            assert journal.file.is_lost
-        folder.mkdir()
-        with pytest.raises(InvalidInputError, match="was lost"):
-            opened(folder / "journal")
 
 
 Row = tuple[str | None, str | None]
@@ -733,7 +713,7 @@ class TestLeads:
 
 
 class TestPaths:
-    """Paths that a journal may have, and the working folder of relative paths."""
+    """Paths that a journal may have."""
 
     @pytest.mark.parametrize(
         "odd", ["n\0ul", "x" * 300, "x" * 250, "/".join("x" * 5000), "~nobody-here/j", "", 7, None]
@@ -749,21 +729,6 @@ class TestPaths:
         os.mkfifo(path)
         with pytest.raises(InvalidInputError, match=r"not a regular file.*Nothing was sent"):
             opened(path)
-
-    def test_a_relative_path_after_the_working_folder_changed(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A relative path is rejected after the working folder has changed."""
-        (tmp_path / "a").mkdir()
-        (tmp_path / "b").mkdir()
-        monkeypatch.chdir(tmp_path / "a")
-        name = f"{tmp_path.name}.journal"
-        opened(Path(name)).close()
-        monkeypatch.chdir(tmp_path / "b")
-        with pytest.raises(InvalidInputError, match=r"working folder has changed.*Nothing was"):
-            opened(Path(name))
-        opened(tmp_path / "b" / name).close()
-        opened(Path(name)).close()
 
 
 class Resumed(RuleBasedStateMachine):

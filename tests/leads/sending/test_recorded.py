@@ -21,7 +21,6 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
-from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
@@ -232,26 +231,6 @@ def test_read_journal_removes_personal_data(tmp_path: Path) -> None:
         "[removed]",
         "[removed] The service may have added the lead nevertheless.",
     ]
-
-
-def test_a_journal_without_the_sequence_s_id(client: Client, tmp_path: Path) -> None:
-    """A journal from before the id was recorded resumes, and its report has no id."""
-    path, frame = tmp_path / "old.journal", frame_of([(email("d"), None)])
-    bound_to = {"service": client.base_url, **frame.outreach.plan("s1", client=client).fingerprint}
-    JournalFile(JournalPlace(path), bound_to).close()
-    empty = of.read_journal(path)
-    assert statuses(add(frame, client, path)) == ["added"]
-    memory.clear()
-    again = add(frame, client, path)
-    assert (statuses(again), again.rows["attempts"].tolist()) == (["added"], [1])
-    read = of.read_journal(path)
-    assert read.attrs == {"sequence_id": None}
-    assert empty.empty
-    assert empty.dtypes.equals(read.dtypes)
-    assert frame.outreach.report(journal=path).sequence_id is None
-    settings = {"leads_distribution": "sequence_senders"}
-    with pytest.raises(InvalidInputError, match=r"submission: different settings\."):
-        add(frame, client, path, **settings)
 
 
 def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> None:

@@ -20,7 +20,7 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_5.sql"
+DUMP = Path(__file__).with_name("data") / "journal_6.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
@@ -181,14 +181,14 @@ class TestLostJournal:
 
         with scripted(only_posts([added, remove, added])) as service, connected(service) as client:
             frame = emails("a", "b", "c", "d", "e", "f")
-            with pytest.warns(OutreachWarning, match="removed during the run"):
+            with pytest.warns(OutreachWarning, match="removed or replaced during the run"):
                 report = add(frame, client, journal=journal)
             assert column(report) == ["added"] * 4 + ["not_sent"] * 2
             assert column(add(frame, client, journal=journal)) == ["added"] * 6
             assert sent(service) == [["a", "b"], ["c", "d"], ["e", "f"]]
 
     def test_replaced_during_a_run(self, tmp_path: Path) -> None:
-        """If the journal is replaced during a run, later runs with its path send nothing."""
+        """If the journal is replaced during a run, the run ends, and a new journal resumes it."""
         journal = tmp_path / "j"
 
         def replace(received: Received) -> Reply:
@@ -196,20 +196,20 @@ class TestLostJournal:
             journal.write_text("mine")
             return added(received)
 
-        with scripted(only_posts([replace])) as service, connected(service) as client:
-            with pytest.warns(OutreachWarning, match="Plan only") as caught:
+        with scripted(only_posts([replace, added])) as service, connected(service) as client:
+            with pytest.warns(OutreachWarning, match="removed or replaced during the run"):
                 report = add(emails("a", "b", "c"), client, journal=journal)
-            assert "same journal" not in str(caught[0].message)
             assert column(report) == ["added"] * 2 + ["not_sent"]
-            journal.unlink()
-            with pytest.raises(InvalidInputError, match=r"lost.*Nothing was sent"):
+            with pytest.raises(InvalidInputError, match=r"not a journal.*Nothing was sent"):
                 add(emails("a", "b", "c"), client, journal=journal)
-            assert len(sent(service)) == 1
+            report = add(emails("a", "b", "c"), client, journal=tmp_path / "new")
+            assert column(report) == ["added"] * 3
+            assert sent(service)[1:] == [["c"]]
 
     def test_another_working_folder_during_a_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A relative path stays relative to the folder in which the run began."""
+        """A run's relative path keeps its folder; a path in a new folder sends nobody again."""
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
         monkeypatch.chdir(tmp_path / "a")
@@ -222,18 +222,14 @@ class TestLostJournal:
         with scripted(only_posts([leave, added])) as service, connected(service) as client:
             report = add(emails("a", "b"), client, journal=name)
             assert column(report.retry_unknown()) == ["added"] * 2
-            with pytest.raises(InvalidInputError, match=r"working folder.*Nothing was sent"):
-                add(emails("a", "b"), client, journal=name)
-        assert list((tmp_path / "b").iterdir()) == []
+            assert not Path(name).exists()
+            assert column(add(emails("a", "b"), client, journal=name)) == ["added"] * 2
+            assert len(sent(service)) == 2
+        assert column(emails("a", "b").outreach.report(journal=name)) == ["added"] * 2
 
 
 class TestReplacedJournal:
-    """A plan or a report that has used a journal accepts no other journal."""
-
-    @staticmethod
-    def remove(journal: Path, _client: Client) -> None:
-        """Remove the journal."""
-        journal.unlink()
+    """A plan or a report that has used a journal resends nobody without its latest state."""
 
     @staticmethod
     def put_older(journal: Path, _client: Client) -> None:
@@ -247,21 +243,28 @@ class TestReplacedJournal:
             add(emails(name), client, journal=journal.with_name("other"))
         journal.with_name("other").replace(journal)
 
-    @pytest.mark.parametrize(
-        ("change", "words"),
-        [
-            (remove, "is missing"),
-            (put_older, "or an older copy"),
-            (put_other, "replaced by another journal"),
-        ],
-        ids=["removed", "older", "other"],
-    )
-    def test_rejected(
-        self, change: Callable[[Path, Client], None], words: str, tmp_path: Path
-    ) -> None:
-        """Plan, dry run and retry are rejected; nothing is sent or written."""
+    def test_missing(self, tmp_path: Path) -> None:
+        """Without the file, plan, dry run and retry are rejected; nothing is sent or written."""
         journal = tmp_path / "j"
-        turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 4]
+        with scripted(only_posts([script.reset()])) as service, connected(service) as client:
+            plan = emails("a", "b").outreach.plan("s1", client=client)
+            report = plan.submit(journal=journal, progress=False)
+            journal.unlink()
+            for go_on in (
+                lambda: plan.submit(journal=journal),
+                lambda: plan.submit(journal=journal, dry_run=True),
+                report.retry_unknown,
+            ):
+                with pytest.raises(InvalidInputError, match=r"is missing.*Nothing was sent"):
+                    go_on()
+            assert not journal.exists()
+            assert len(sent(service)) == 1
+
+    @pytest.mark.parametrize("change", [put_older, put_other], ids=["older", "other"])
+    def test_replaced(self, change: Callable[[Path, Client], None], tmp_path: Path) -> None:
+        """An older copy, or another journal of the sequence, gets the records of this process."""
+        journal = tmp_path / "j"
+        turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 5]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
             plan.submit(journal=journal, progress=False)
@@ -269,16 +272,13 @@ class TestReplacedJournal:
             report = plan.submit(journal=journal, progress=False)
             assert column(report) == ["unknown"] * 2 + ["added"]
             change(journal, client)
-            before, requests = journal.exists() and journal.read_bytes(), len(sent(service))
-            for go_on in (
-                lambda: plan.submit(journal=journal),
-                lambda: plan.submit(journal=journal, dry_run=True),
-                report.retry_unknown,
-            ):
-                with pytest.raises(InvalidInputError, match=rf"{words}.*Nothing was sent"):
-                    go_on()
-            assert (journal.exists() and journal.read_bytes()) == before
+            requests = len(sent(service))
+            assert column(plan.submit(journal=journal)) == ["unknown"] * 2 + ["added"]
             assert len(sent(service)) == requests
+            read = emails("a", "b", "c").outreach.report(journal=journal)
+            assert column(read) == ["unknown"] * 2 + ["added"]
+            assert column(report.retry_unknown()) == ["added"] * 3
+            assert sent(service)[requests:] == [["a", "b"]]
 
     def test_right_journal_again(self, tmp_path: Path) -> None:
         """When the right journal is back, plan and report resume with it."""

@@ -485,7 +485,7 @@ class TestRetryUnknown:
         again = report.retry_unknown()
         assert column(again) == ["added"] * 2 + ["present"] * 2 + ["added"] * 2
         assert column(again, "attempts") == [1, 1, 2, 2, 2, 2]
-        assert column(again, "chunk") == [1, 1, 2, 2, 3, 3]
+        assert column(again, "chunk") == [1, 1, 4, 4, 5, 5]
         assert again.error is None
         assert column(report) == ["added"] * 2 + ["unknown"] * 4
         emails = [lead["email"] for lead in sandbox.leads(sequence_id)]
@@ -678,13 +678,13 @@ class TestJournal:
             assert len(sent(service)) == 8
 
     def test_notes_are_kept(self, tmp_path: Path) -> None:
-        """Notes of the service are also in later runs' reports."""
+        """Notes of the service are in the run's report, and not in later reports."""
         turns = [refused("brand_new"), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = planned(client, leads(2))
             assert stopped(plan, journal=tmp_path / "j").notes != []
             report = submit(plan, journal=tmp_path / "j")
-        assert report.notes == ["Chunk 1: brand_new: because of brand_new"]
+        assert report.notes == []
         assert column(report) == ["added"] * 2
 
     def test_an_old_report(self, tmp_path: Path) -> None:
@@ -699,7 +699,7 @@ class TestJournal:
             assert column(old.retry_unknown()) == ["added"] * 4
             assert len(sent(service)) == 4
 
-    @pytest.mark.parametrize("change", ["settings", "sequence", "service"])
+    @pytest.mark.parametrize("change", ["settings", "sequence_id", "service"])
     def test_another_submission(self, change: str, tmp_path: Path) -> None:
         """A journal of other settings, another sequence or service is rejected; nothing is sent."""
         frame = leads(2)
@@ -707,7 +707,7 @@ class TestJournal:
             submit(planned(client, frame), journal=tmp_path / "j")
             other = {
                 "settings": lambda: planned(client, frame, leads_distribution="sequence_senders"),
-                "sequence": lambda: make_plan(frame, "s2", chunk_size=2, client=client),
+                "sequence_id": lambda: make_plan(frame, "s2", chunk_size=2, client=client),
                 "service": lambda: planned(client, frame),
             }[change]()
             with Client(f"{service.url}/v2", "token", cache=None) as another:
