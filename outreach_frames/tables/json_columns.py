@@ -1,36 +1,60 @@
-"""Convert nested Arrow columns to JSON text and back, and read the buffers of texts."""
+"""Convert nested Arrow columns to JSON text and back, a column at a time."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as arrow_json
+
+_BLOCK_BYTES = 4 << 20
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\b": "\\b",
+    "\f": "\\f",
+}
 
 
 def write_json_texts(array: pa.Array) -> pa.Array:
-    r"""Write each value of a column as JSON; raise NotImplementedError for unsupported values.
+    r"""Write each value of a column as JSON; raise NotImplementedError for unsupported types.
 
     >>> write_json_texts(pa.array([["a\"b", None], None])).to_pylist()
     ['["a\\"b",null]', None]
     """
-    values = array.to_pylist()
-    kind = str(array.type)
-    if "map<" in kind or "extension<" in kind:  # JSON would not restore them
-        raise NotImplementedError(f"values of the type {kind}")
-    try:
-        if "float" in kind or "double" in kind:
-            json.dumps(values, allow_nan=False)  # orjson would write NaN as null
-        texts = [
-            None if value is None else orjson.dumps(value, None, orjson.OPT_PASSTHROUGH_DATETIME)
-            for value in values
-        ]
-    except (TypeError, ValueError) as error:
-        raise NotImplementedError(f"values of the type {kind} ({error})") from error
-    return pa.array(texts, pa.binary()).cast(pa.string())
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pc.binary_join_element_wise('"', _escape(array.cast(pa.string())), '"', "")
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return array.cast(pa.string())
+    if pa.types.is_floating(kind):
+        if not pc.all(pc.is_finite(array), min_count=0).as_py():
+            raise NotImplementedError("infinite numbers or NaN")
+        return array.cast(pa.string())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = pc.list_value_length(array).fill_null(0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+        elements = _join_pieces(_json_pieces(array.flatten()))
+        joined = pc.binary_join(pa.ListArray.from_arrays(offsets, elements), ",")
+        return _mask_missing(array, pc.binary_join_element_wise("[", joined, "]", ""))
+    if pa.types.is_struct(kind):
+        pieces: list[str | pa.Array] = []
+        for field, child in zip(kind, array.flatten(), strict=True):
+            name = json.dumps(field.name, ensure_ascii=False)
+            pieces += [f"{',' if pieces else ''}{name}:", *_json_pieces(child)]
+        if not pieces:
+            return _mask_missing(array, pa.repeat("{}", len(array)))
+        return _mask_missing(array, _join_pieces(["{", *pieces, "}"]))
+    raise NotImplementedError(f"values of the type {kind}")
 
 
 def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -39,11 +63,27 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     >>> read_json_texts(pa.array(['[1,2]', None]), pa.list_(pa.int64())).to_pylist()
     [[1, 2], None]
     """
-    values = [None if text is None else orjson.loads(text) for text in texts.to_pylist()]
+    if not len(texts):
+        return pa.array([], kind)
+    start, end, separator = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
+    values = texts.cast(pa.large_string()).fill_null("null")
+    lines = pc.binary_join_element_wise(start, values, end, separator)
     try:
-        return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise ValueError(str(error)) from error
+        longest = pc.max(pc.binary_length(lines)).as_py()
+        table = arrow_json.read_json(
+            pa.BufferReader(lines.buffers()[2]),
+            read_options=arrow_json.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1)),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=pa.schema([pa.field("v", kind)]),
+                unexpected_field_behavior="error",
+            ),
+        )
+        table.validate()  # Arrow's reader drops elements of a list that has only nulls
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return _read_one_by_one(texts, kind)
+    if table.num_rows != len(texts):
+        return _read_one_by_one(texts, kind)
+    return table.column(0).combine_chunks()
 
 
 def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
@@ -59,3 +99,56 @@ def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint
         return np.zeros(len(texts) + 1, np.int64), np.empty(0, np.uint8)
     bounds = np.frombuffer(offsets, np.int64 if is_large else np.int32)
     return bounds[texts.offset :][: len(texts) + 1], np.frombuffer(content, np.uint8)
+
+
+def _json_pieces(array: pa.Array) -> list[str | pa.Array]:
+    """Return the parts of each value's JSON, to be joined row by row; missing values are null."""
+    if pa.types.is_string(array.type) and not array.null_count:
+        return ['"', _escape(array), '"']
+    return [write_json_texts(array).fill_null("null")]
+
+
+def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
+    """Join pieces row by row; join neighbouring constants first."""
+    if len(pieces) == 1:
+        return pieces[0]
+    merged: list[str | pa.Array] = []
+    for is_constant, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        neighbours = list(group)
+        merged += ["".join(neighbours)] if is_constant else neighbours
+    return pc.binary_join_element_wise(*merged, "")
+
+
+def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    values = [None if text is None else json.loads(text) for text in texts.to_pylist()]
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _escape(texts: pa.Array) -> pa.Array:
+    if not _need_escapes(texts):
+        return texts
+    for character, escape in _ESCAPES.items():
+        texts = pc.replace_substring(texts, character, escape)
+    has_control = pc.match_substring_regex(texts, r"[\x00-\x1f]")
+    if pc.any(has_control, min_count=0).as_py():
+        escapes = {code: f"\\u{code:04x}" for code in range(32)}
+        texts = pa.array(
+            [text and text.translate(escapes) for text in texts.to_pylist()], pa.string()
+        )
+    return texts
+
+
+def _need_escapes(texts: pa.Array) -> bool:
+    """Return whether any text has a quotation mark, backslash or control character."""
+    bounds, content = text_buffers(texts)
+    codes = content[bounds[0] : bounds[-1]]
+    return bool(((codes < ord(" ")) | (codes == ord('"')) | (codes == ord("\\"))).any())
+
+
+def _mask_missing(array: pa.Array, texts: pa.Array) -> pa.Array:
+    if not array.null_count:
+        return texts
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
