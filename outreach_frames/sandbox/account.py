@@ -9,8 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from outreach_frames import spec
 from outreach_frames.sandbox.store import Row, as_text, insert
-from outreach_frames.sandbox.vocabulary import ACCOUNT, WORDS
-from outreach_frames.sandbox.world import TODAY, User
+from outreach_frames.sandbox.world import ACCOUNT, TODAY, WORDS, User
 
 MAILBOXES = 26
 PLAIN_SEQUENCES = 34

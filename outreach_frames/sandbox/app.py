@@ -100,18 +100,12 @@ class Operation:
 
 
 async def _read_body(request: Request, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size = int(request.headers.get("content-length", 0))
-    if size <= limit:
-        size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                break
-            parts.append(part)
-    if size > limit:
-        raise rules.Refusal(413, f"The body is too large. Send at most {limit:,} bytes.")
-    return b"".join(parts)
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > limit:
+            raise rules.Refusal(413, f"The body is too large. Send at most {limit:,} bytes.")
+    return bytes(body)
 
 
 async def _routing_error(_request: Request, error: Exception) -> Response:

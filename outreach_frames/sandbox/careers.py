@@ -16,12 +16,24 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox import vocabulary
+from outreach_frames.sandbox import world
 from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
-from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
-from outreach_frames.sandbox.world import PROFNET, TODAY, USERS, School, new_id, person_name
+from outreach_frames.sandbox.world import (
+    COUNTRIES,
+    PROFNET,
+    TODAY,
+    USERS,
+    WORDS,
+    Entry,
+    School,
+    draw,
+    draw_entry,
+    location,
+    new_id,
+    person_name,
+)
 
-_STAFF: Final = {name: rank["share"] for name, rank in vocabulary.SENIORITIES.items()}
+_STAFF: Final = {name: rank["share"] for name, rank in world.SENIORITIES.items()}
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
 _MAX_JOBS: Final = 4
@@ -104,7 +116,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     facts = {
         "company": employer.name,
         "industry": employer.industry["name"],
-        "function": vocabulary.AREAS[role.job_function],
+        "function": world.AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
         "city": city["city"],
         "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
@@ -187,12 +199,12 @@ def _role(employer: Employer, rng: Random) -> Role:
 
 
 def _title(seniority: str, function: str, rng: Random) -> str:
-    area = vocabulary.AREAS[function]
-    patterns: list[str] = vocabulary.SENIORITIES[seniority]["titles"]
+    area = world.AREAS[function]
+    patterns: list[str] = world.SENIORITIES[seniority]["titles"]
     return rng.choice(patterns).format(
         area=area,
-        specialist=vocabulary.SPECIALISTS.get(function, f"{area} Specialist"),
-        executive=vocabulary.EXECUTIVES.get(function, f"Chief {area} Officer"),
+        specialist=world.SPECIALISTS.get(function, f"{area} Specialist"),
+        executive=world.EXECUTIVES.get(function, f"Chief {area} Officer"),
     )
 
 
@@ -208,7 +220,7 @@ def _experiences(
     employer: Employer, role: Role, market: Market, rng: Random
 ) -> list[dict[str, Any]]:
     """Return the jobs, newest first; earlier jobs are less senior."""
-    low, high = vocabulary.SENIORITIES[role.seniority]["years"]
+    low, high = world.SENIORITIES[role.seniority]["years"]
     career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
     if role.seniority == FOUNDING:
@@ -287,7 +299,7 @@ def _languages(country: Entry, rng: Random) -> list[dict[str, Any]]:
         {
             "object": "language",
             "language": language,
-            "iso_code": vocabulary.LANGUAGE_CODES[language],
+            "iso_code": world.LANGUAGE_CODES[language],
             "proficiency": _proficiency(language == country["languages"][0], rng),
         }
         for language in names
@@ -306,8 +318,8 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     if chance < 0.6:
         return f"{role.title} at {employer.name}"
     if chance < 0.85:
-        return f"{role.title} | {vocabulary.AREAS[role.job_function]} | {employer.industry['name']}"
-    return f"{vocabulary.AREAS[role.job_function]} in {employer.industry['name']}"
+        return f"{role.title} | {world.AREAS[role.job_function]} | {employer.industry['name']}"
+    return f"{world.AREAS[role.job_function]} in {employer.industry['name']}"
 
 
 def _about(facts: dict[str, Any], rng: Random) -> str:

@@ -16,9 +16,21 @@ from random import Random
 from typing import Any, Final
 
 from outreach_frames import spec
-from outreach_frames.sandbox import vocabulary, world
-from outreach_frames.sandbox.vocabulary import COUNTRIES, WORDS, Entry, draw, draw_entry, location
-from outreach_frames.sandbox.world import PROFNET, TODAY, invented_stem, new_id, new_rng, slug
+from outreach_frames.sandbox import world
+from outreach_frames.sandbox.world import (
+    COUNTRIES,
+    PROFNET,
+    TODAY,
+    WORDS,
+    Entry,
+    draw,
+    draw_entry,
+    invented_stem,
+    location,
+    new_id,
+    new_rng,
+    slug,
+)
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -91,7 +103,7 @@ def _company(
     country = draw_entry(COUNTRIES, rng)
     city = draw_entry(country["cities"], rng)
     industry = (
-        parent.industry if parent and rng.random() < 0.6 else draw_entry(vocabulary.INDUSTRIES, rng)
+        parent.industry if parent and rng.random() < 0.6 else draw_entry(world.INDUSTRIES, rng)
     )
     size = draw(_SIZE_WEIGHTS, rng) if number else HUGE
     employees = _log_uniform(*SIZES[size], rng)
@@ -285,7 +297,7 @@ def _headcounts(
 
 def _weight(function: str, industry: Entry, has_founder: bool, rng: Random) -> float:
     """Draw the weight of a job function; boosted and specialist functions weigh more."""
-    weight = 2.0 if function in vocabulary.SPECIALISTS else 1.0
+    weight = 2.0 if function in world.SPECIALISTS else 1.0
     if function in industry["boosted_functions"]:
         weight = 12.0
     if function == FOUNDER:

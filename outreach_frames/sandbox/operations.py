@@ -18,10 +18,12 @@ from outreach_frames.sandbox import add_leads as adding
 from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
-from outreach_frames.sandbox.paging import paginate
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import Submission
+
+Item = Mapping[str, Any]
+SIZE, AFTER, BEFORE = spec.PAGE_SIZE.name, spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
 
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
@@ -100,7 +102,7 @@ def get_lead_list(service: Service, call: Call) -> Reply:
     lead_list = service.store.lead_list(call.path_values["id"])
     if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
-    page, links = paginate(lead_list[spec.LEADS_KEY], call)
+    page, links = _paginate(lead_list[spec.LEADS_KEY], call)
     return _json_reply(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
@@ -120,7 +122,7 @@ def update_mailbox(service: Service, call: Call) -> Reply:
 
 
 def _page(rows: Sequence[Row], call: Call) -> Reply:
-    page, links = paginate(rows, call)
+    page, links = _paginate(rows, call)
     listed = call.endpoint.listed
     items = [_select_fields(row, listed.members) for row in page]
     return _json_reply({listed.name: items, spec.LINKS_KEY: links})
@@ -134,6 +136,56 @@ def _mailbox(row: Row) -> Row:
     user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
     own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
     return row | {"user": user, spec.LINKS_KEY: {"self": own}}
+
+
+def _paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
+    """Return the requested page of a list and its links.
+
+    A cursor may name an item that the filters exclude; its position in the whole list counts. If
+    the endpoint has no `page[before]`, the `prev` link uses `page[after]`.
+    """
+    path, query = call.path, dict(call.query)
+    size = int(query.get(SIZE, rules.DEFAULT_PAGE_SIZE))
+    filters = {name: value for name, value in query.items() if name not in (AFTER, BEFORE)}
+    if AFTER in query and BEFORE in query:
+        raise rules.bad_request(f"{AFTER} and {BEFORE} cannot be combined")
+    places = {item["id"]: place for place, item in enumerate(items)}
+    for name in (AFTER, BEFORE):
+        if name in query and query[name] not in places:
+            raise rules.bad_request(f"{name} must be the id of an item in this list")
+    kept = [
+        item
+        for item in items
+        if all(_matches(item, name, value) for name, value in filters.items() if name != SIZE)
+    ]
+    start, stop = 0, size
+    if BEFORE in query:
+        stop = sum(places[item["id"]] < places[query[BEFORE]] for item in kept)
+        start = max(0, stop - size)
+    elif AFTER in query:
+        start = sum(places[item["id"]] <= places[query[AFTER]] for item in kept)
+        stop = start + size
+    page = kept[start:stop]
+    links = {"self": rules.link(path, query)}
+    if stop < len(kept):
+        links["next"] = rules.link(path, filters | ({AFTER: page[-1]["id"]} if page else {}))
+    if start > 0 and page:
+        if spec.PAGE_BEFORE in call.endpoint.query:
+            links["prev"] = rules.link(path, filters | {BEFORE: page[0]["id"]})
+        elif start > size:
+            links["prev"] = rules.link(path, filters | {AFTER: kept[start - size - 1]["id"]})
+        else:
+            links["prev"] = rules.link(path, filters)
+    return page, links
+
+
+def _matches(item: Item, name: str, value: str) -> bool:
+    """Check a filter: names contain the value, emails ignore case, other fields are equal."""
+    if name == "name":
+        return value.casefold() in item[name].casefold()
+    if name.endswith("_email"):
+        return value.lower() in {"", item[name].lower()}
+    return bool(item[name] == value)
 
 
 _OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {

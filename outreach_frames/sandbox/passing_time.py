@@ -1,4 +1,11 @@
-"""Advance the world's date: people, careers and headcounts change, and leads get events."""
+"""Advance the world's date: people, careers and headcounts change, and leads get events.
+
+Choices where the interface document is silent: a lead with an email address gets one email within a
+day, regardless of the sequence's stages; at the sequence's rates, an opening follows within 2 days
+and a reply within 7 more days. Everyone who replies has opened the email, unless the reply rate is
+higher than the open rate. Paused sequences send nothing. An event is dated at the real time when
+the lead was added, plus the days that the world's date has advanced since then.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import accumulate
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -16,9 +23,10 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
-from outreach_frames.sandbox.activity import record_events
+from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.companies import LEADERSHIP, Employer, companies, size_label
 from outreach_frames.sandbox.population import add_people, role_number
+from outreach_frames.sandbox.records import EVENT_TYPES, SEQUENCE_TYPES
 from outreach_frames.sandbox.world import TODAY, new_rng, schools
 
 MAX_DAYS: Final = 3_650
@@ -28,6 +36,11 @@ _LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
 # Mean growth of companies per month, and its deviations across companies and departments.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
 _MIN_JOB_DAYS: Final = 60
+
+SENT, OPENED, REPLIED = EVENT_TYPES[:3]
+# Maximum hours between each event and the previous event, or the addition of the lead.
+_MAX_HOURS = {SENT: 23, OPENED: 48, REPLIED: 167}
+_DAYS_TO_LAST_EVENT = 10
 
 
 class _Worker(NamedTuple):
@@ -65,7 +78,7 @@ def advance_world(connection: sqlite3.Connection, days: int) -> None:
             for position in range(positions, positions + count)
         ]
         add_people(connection, positions, joining)
-        record_events(connection, seed, passed, days)
+        _record_events(connection, seed, passed, days)
         connection.execute(
             "UPDATE world SET days = ?, positions = ?", (passed + days, positions + count)
         )
@@ -175,3 +188,50 @@ def _grown_headcounts(
         "department_headcount": {name: totals[name] for name in spec.DEPARTMENTS},
         "job_function_headcount": functions,
     }
+
+
+def _record_events(connection: sqlite3.Connection, seed: int, passed: int, days: int) -> None:
+    """Record the events that added leads have in the next `days` days; `passed` days are over."""
+    leads = connection.execute(
+        "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
+        " FROM leads JOIN sequences ON sequences.id = sequence_id"
+        " WHERE status = 'active' AND email_key IS NOT NULL AND added_day > ?"
+        " ORDER BY leads.position",
+        (passed, passed - _DAYS_TO_LAST_EVENT),
+    )
+    for sequence_id, key, name, open_rate, reply_rate, added_at, elapsed in leads.fetchall():
+        rng = new_rng(seed, f"events of {key} in {sequence_id}")
+        chance, rates = rng.random(), {SENT: 1, OPENED: open_rate, REPLIED: reply_rate}
+        begin, end = timedelta(days=elapsed), timedelta(days=elapsed + days)
+        after = timedelta()
+        events = []
+        for event_type, hours in _MAX_HOURS.items():
+            after += timedelta(hours=rng.uniform(1, hours))
+            # A rate applies to later events only, so that the past does not change.
+            if begin < after <= end and chance < rates[event_type]:
+                event = {
+                    "event_at": format_timestamp(datetime.fromisoformat(added_at) + after),
+                    "event_type": event_type,
+                    "sequence_type": SEQUENCE_TYPES[0],
+                    "sequence_name": name,
+                }
+                events.append(event)
+        if events:
+            _record(connection, key, events)
+
+
+def _record(connection: sqlite3.Connection, key: str, events: list[dict[str, Any]]) -> None:
+    """Add events to a contact's activity, newest first."""
+    (found,) = connection.execute("SELECT document FROM contacts WHERE email_key = ?", (key,))
+    contact = orjson.loads(found[0])
+    activity = sorted(
+        [*contact["recent_activity"], *events], key=lambda event: event["event_at"], reverse=True
+    )
+    contact["recent_activity"] = activity
+    if events[0]["event_type"] == SENT:
+        contact["last_contacted_at"] = max(
+            contact["last_contacted_at"] or "", events[0]["event_at"]
+        )
+    connection.execute(
+        "UPDATE contacts SET document = ? WHERE email_key = ?", (orjson.dumps(contact), key)
+    )

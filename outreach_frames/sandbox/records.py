@@ -16,8 +16,7 @@ from outreach_frames.sandbox.account import fill_account, format_timestamp, rand
 from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
-from outreach_frames.sandbox.vocabulary import ACCOUNT, COUNTRIES
-from outreach_frames.sandbox.world import User, new_id, slug, users
+from outreach_frames.sandbox.world import ACCOUNT, COUNTRIES, User, new_id, slug, users
 
 Record = dict[str, Any]
 
@@ -57,6 +56,8 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
     _insert_known_leads(connection, contacts, rng)
     for one in ACCOUNT["lead_lists"]:
         lead_list = _lead_list(one, account_users, rng)
+        if spec.ERRORS_KEY in one:
+            lead_list[spec.ERRORS_KEY] = one[spec.ERRORS_KEY]
         leads = [_list_lead(one["type"], rng.choice(contacts), rng) for _ in range(one["leads"])]
         document = orjson.dumps(lead_list | {"leads": leads})
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
@@ -161,10 +162,12 @@ def _lead_list(design: Record, users: Sequence[User], rng: random.Random) -> Rec
     return {
         "id": new_id(rng),
         "object": "lead_list",
-        **design,
+        "name": design["name"],
+        "status": design["status"],
         "shared": rng.random() < 0.5,
         "visible": True,
         "owner": rng.choice(users).email,
+        "type": design["type"],
         "created_at": format_timestamp(created),
         "updated_at": format_timestamp(created + timedelta(minutes=rng.randrange(1, 600))),
         "options": {field.name: rng.random() < 0.5 for field in spec.LEAD_LIST_OPTIONS},

@@ -303,7 +303,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. Choices where the document is silent are described in the modules
-    `app`, `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
+    `app`, `operations`, `rules`, `search`, `submission`, `add_leads`, `passing_time`, `companies`.
 
     Examples
     --------

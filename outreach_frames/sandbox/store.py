@@ -89,6 +89,11 @@ class Store:
         cursor.row_factory = sqlite3.Row
         return [dict(row) for row in cursor.execute(query, values)]
 
+    def _update(self, statement: str, *values: object) -> bool:
+        """Update one row in a transaction; return False if there is no such row."""
+        with self.connection:
+            return self.connection.execute(statement, values).rowcount == 1
+
     def sequences(self) -> list[Row]:
         """Return all sequences in the account's order."""
         return self._rows("SELECT * FROM sequences ORDER BY position")
@@ -114,13 +119,13 @@ class Store:
     def set_daily_email_limit(self, mailbox_id: str, limit: int, now: str) -> bool:
         """Update a mailbox; return False if the id is unknown."""
         # The world's date may be later than the clock, so keep the later time.
-        with self.connection:
-            changed = self.connection.execute(
-                "UPDATE mailboxes SET daily_email_limit = ?, updated_at = max(updated_at, ?)"
-                " WHERE id = ?",
-                (limit, now, mailbox_id),
-            )
-        return changed.rowcount == 1
+        return self._update(
+            "UPDATE mailboxes SET daily_email_limit = ?, updated_at = max(updated_at, ?)"
+            " WHERE id = ?",
+            limit,
+            now,
+            mailbox_id,
+        )
 
     def contacts(self, ids: Sequence[str]) -> list[Row]:
         """Return the contacts with these ids in the account's order; skip unknown ids."""
@@ -147,13 +152,13 @@ class Store:
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
         """Update the rates that are not None; return False if the sequence's id is unknown."""
-        with self.connection:
-            changed = self.connection.execute(
-                "UPDATE sequences SET open_rate = coalesce(?, open_rate),"
-                " reply_rate = coalesce(?, reply_rate) WHERE id = ?",
-                (open_rate, reply_rate, sequence_id),
-            )
-        return changed.rowcount == 1
+        return self._update(
+            "UPDATE sequences SET open_rate = coalesce(?, open_rate),"
+            " reply_rate = coalesce(?, reply_rate) WHERE id = ?",
+            open_rate,
+            reply_rate,
+            sequence_id,
+        )
 
     def lead_list(self, lead_list_id: str) -> Row | None:
         """Return a lead list with all its leads, or None."""

@@ -33,7 +33,7 @@ from outreach_frames.leads.planning.syntax import (
     is_simple_url,
     url_problem,
 )
-from outreach_frames.sandbox.vocabulary import COUNTRIES
+from outreach_frames.sandbox.world import COUNTRIES
 
 SAME_EMAILS = {
     "a domain that is an address": ["bo@[192.0.2.1]", "BO@[192.0.2.1]", " bo@[192.0.2.1]"],

@@ -99,22 +99,6 @@ class TestBodies:
         path = endpoint.path.format(id=api.sandbox.sequence_ids["accepts_any"])
         assert refused(api.send(endpoint.method, path, data=body), 400)
 
-    def test_too_large_by_its_header(self, sandbox: Sandbox) -> None:
-        """A body of 200 MB by its Content-Length returns 413 before it is sent."""
-        with connect(sandbox) as connection:
-            connection.sendall(
-                head(
-                    sandbox,
-                    "POST",
-                    "/people/search",
-                    "Content-Length: 200000000",
-                    "Connection: close",
-                )
-            )
-            response = everything(connection)
-        assert response.startswith(b"HTTP/1.1 413 ")
-        assert b'"code":"content_too_large"' in response
-
     def test_too_large_in_chunks(self, sandbox: Sandbox) -> None:
         """A chunked body returns 413 as soon as it is too large, before its end."""
         chunk = b"%x\r\n%s\r\n" % (1_000_000, b" " * 1_000_000)

@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.sandbox import population, vocabulary
+from outreach_frames.sandbox import population, world
 from outreach_frames.sandbox.companies import LEADERSHIP, SIZES, shares
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.world import TODAY, schools, users
@@ -424,11 +424,11 @@ def test_users_and_schools_come_from_the_seed() -> None:
 def test_the_word_lists_are_consistent() -> None:
     """The word lists use the interface's job functions, and every language has its code."""
     known = set(spec.SUGGESTED_JOB_FUNCTIONS)
-    assert set(vocabulary.SPECIALISTS) <= known
-    assert set(vocabulary.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
-    for industry in vocabulary.INDUSTRIES:
+    assert set(world.SPECIALISTS) <= known
+    assert set(world.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
+    for industry in world.INDUSTRIES:
         assert set(industry["departments"]) == set(spec.DEPARTMENTS)
-    for country in vocabulary.COUNTRIES:
-        assert set(country["languages"]) <= set(vocabulary.LANGUAGE_CODES)
-        assert set(country["cultures"]) <= set(vocabulary.CULTURES)
-    assert all(re.fullmatch("[a-z]{3}", code) for code in vocabulary.LANGUAGE_CODES.values())
+    for country in world.COUNTRIES:
+        assert set(country["languages"]) <= set(world.LANGUAGE_CODES)
+        assert set(country["cultures"]) <= set(world.CULTURES)
+    assert all(re.fullmatch("[a-z]{3}", code) for code in world.LANGUAGE_CODES.values())
