@@ -30,7 +30,7 @@ from outreach_frames.identity.cells import (
     reading_of,
 )
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
-from outreach_frames.tables.value_text import compose_texts, strip_texts
+from outreach_frames.tables.value_text import compose_texts, hidden_in_texts, strip_texts
 
 # A frequent form of email that is normalised without a library: ASCII, and too short for any part
 # to exceed its limit.
@@ -53,6 +53,11 @@ _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
 # Profile names that address the visitor, such as `me`, or that programs write for missing values.
 _PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown", "<na>")
+# A fast pattern that matches every placeholder and few other URLs; it needs the hidden characters.
+_MAY_BE_PLACEHOLDER: Final = (
+    r"(?i)/(?:i|%[46]9)(?:n|%[46]e)/*"
+    rf"(?:[?#]|\s*\z|/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(_PLACEHOLDER_NAMES)}))"
+)
 # Query parameters for tracking or the page's language.
 _TRACKING: Final = re.compile(
     r"utm_\w+|_hs\w+|vero_\w+|trk\w*|dclid|fbclid|gclid|msclkid|twclid|yclid|gbraid|wbraid|igshid|"
@@ -279,13 +284,13 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
     >>> are_placeholder_urls(pa.array(["x.example/in/NaN/?a=1", "x.example/in/na"])).to_pylist()
     [True, False]
     """
-    _, is_simple = _simple_profnet_url_keys(texts)
-    is_other = pc.invert(is_simple).fill_null(False)
+    pattern = _MAY_BE_PLACEHOLDER.format(hidden_in_texts(texts))
+    may_be = pc.match_substring_regex(texts, pattern).fill_null(False)
     found = [
         (parts := _split(strip_blanks(text))) is not None and _is_placeholder(parts)
-        for text in texts.filter(is_other).to_pylist()
+        for text in texts.filter(may_be).to_pylist()
     ]
-    return pc.replace_with_mask(is_other, is_other, pa.array(found, pa.bool_()))
+    return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:
