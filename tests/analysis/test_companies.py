@@ -59,22 +59,6 @@ def test_every_company_has_one_row(people: pd.DataFrame) -> None:
         )
 
 
-def test_companies_without_id_are_distinguished_by_url_or_name() -> None:
-    """Companies without an id are distinguished by profile URL, else by name."""
-    url = "https://profnet.example/company/a"
-    frame = search(
-        [
-            {"id": "1", "company": {"id": None, "profnet_url": url, "name": "A"}},
-            {"id": "2", "company": {"profnet_url": url, "name": "A again"}},
-            {"id": "3", "company": {"name": "B"}},
-            {"id": "4", "company": None},
-        ]
-    )
-    companies = frame.outreach.companies()
-    assert companies["name"].tolist() == ["A", "B"]
-    assert companies["people_in_frame"].tolist() == [2, 1]
-
-
 KNOWN = st.lists(
     st.tuples(
         st.sampled_from(["x", "y", "z", None, "", " "]),
