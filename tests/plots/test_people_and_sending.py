@@ -207,17 +207,6 @@ def test_ticks_are_dates(number: int, ticks: list[str], unit: str) -> None:
     assert sum(patch.get_height() for patch in axes.patches) == 5 * number
 
 
-def test_many_mailboxes_are_shown_by_domain() -> None:
-    """If mailboxes without a colour send over a third of the emails, the bars show domains."""
-    table = frames.sending_days(9)
-    for top, expected in ((5, "person.number.0@team-0.example"), (2, "team-0.example")):
-        axes = of.plots.capacity(table, top=top)
-        names = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert expected in names
-        assert names[-1].startswith("other (")
-        assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
-
-
 SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
 DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_finished": [3]}
 
