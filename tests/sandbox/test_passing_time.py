@@ -67,10 +67,11 @@ def test_remaining_people_keep_their_identity() -> None:
     assert 0 < moved < PEOPLE / 10
 
 
-def test_a_year_later_the_world_is_consistent() -> None:
-    """After twelve months careers, counts, sizes and addresses are still consistent."""
+@pytest.mark.parametrize("months", [0, 12])
+def test_the_world_is_consistent(months: int) -> None:
+    """A new world and a year-old one have consistent careers, counts, sizes and addresses."""
     with serve(people=PEOPLE, seed=7) as sandbox:
-        for _ in range(12):
+        for _ in range(months):
             sandbox.advance(days=30)
         people, today = everybody(sandbox), sandbox.today.isoformat()
     for key in ("id", "profnet_url", "image_url"):
@@ -81,6 +82,7 @@ def test_a_year_later_the_world_is_consistent() -> None:
         counts = company["department_headcount"]
         employees = company["estimated_number_of_employees"]
         assert sum(counts.values()) == employees >= staff[company["id"]]
+        assert counts["senior_leadership"] >= 1
         low, high = SIZES[company["size"]]
         assert low <= employees <= high
         for department, functions in company["job_function_headcount"].items():
@@ -91,6 +93,10 @@ def test_a_year_later_the_world_is_consistent() -> None:
         assert [job["end_date"] is None for job in jobs] == [True] + [False] * (len(jobs) - 1)
         for newer, older in pairwise(jobs):
             assert older["start_date"] < older["end_date"] < newer["start_date"]
+        for newer, older in pairwise(person["educations"]):
+            assert older["end_date"] <= newer["start_date"]
+        for education in person["educations"]:
+            assert education["start_date"] < education["end_date"] < jobs[-1]["start_date"]
 
 
 def test_searches_find_the_changed_people() -> None:
