@@ -44,13 +44,6 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
     assert "--accounts FILE" in shown
 
 
-def test_an_unknown_column_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown column exits with 2 and a suggestion."""
-    file = str(DATA / "target_accounts.csv")
-    assert main(["find-people", file, "--domain", "Websit", "--sandbox"]) == 2
-    assert "'Website'" in capsys.readouterr().err
-
-
 def test_help_shows_which_options_take_a_column(capsys: pytest.CaptureFixture[str]) -> None:
     """Each option that identifies companies has COLUMN as its value in the help."""
     with pytest.raises(SystemExit):

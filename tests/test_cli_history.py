@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -86,27 +85,6 @@ def test_two_workbooks_are_compared(
     assert main(["compare", *files, "--sheet-name", "people"]) == 0
     assert "1 disappeared" in capsys.readouterr().out
     assert main(["compare", *files, "--sheet-name", "x"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("snapshot people --date tomorrow", "'tomorrow' is not a day"),
-        ("snapshot people --person-locations", "expected at least one argument"),
-        ("compare people", "not found"),
-        ("compare people --quiet", "has no output"),
-    ],
-)
-@pytest.mark.usefixtures("moving")
-def test_wrong_usage_ends_with_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, words: str
-) -> None:
-    """Errors that the user can fix exit with 2."""
-    name, _, *rest = command.split()
-    with suppress(SystemExit):
-        assert main([name, str(tmp_path / "people"), *rest]) == 2
-    assert words in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

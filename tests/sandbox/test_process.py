@@ -103,22 +103,6 @@ class TestStarting:
             with serve(people=20) as later:
                 assert later.leads(sequence_id) == []
 
-    def test_without_the_extra(self) -> None:
-        """Without the extra the module can be imported, and `serve` says how to install it."""
-        done = run(
-            """
-            import sys
-            sys.modules.update(starlette=None, uvicorn=None)
-            import outreach_frames.sandbox
-            try:
-                outreach_frames.sandbox.serve(people=20)
-            except ImportError as error:
-                print(error)
-            """
-        )
-        assert 'pip install "outreach-frames[sandbox]"' in done.stdout
-        assert done.stderr == ""
-
     def test_import_is_light(self) -> None:
         """Importing the module does not import the web server."""
         done = run(
