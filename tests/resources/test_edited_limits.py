@@ -111,19 +111,6 @@ def test_frames_of_other_libraries_are_accepted() -> None:
             assert sent(service.requests) == {"m3": 7}
 
 
-def test_a_failed_mailbox_does_not_stop_the_others() -> None:
-    """After a failed mailbox the others are changed, and a warning counts the failure."""
-
-    def service_of(request: Received) -> Reply:
-        return json({"error": "no"}, 404) if request.path.endswith("m2") else listing(request)
-
-    with scripted(service_of) as service, of.connect(service.url, "token", cache=None):
-        frame = pd.DataFrame({"id": ["m3", "m2", "m1"], "daily_email_limit": [9, 9, 9]})
-        with pytest.warns(OutreachWarning, match="Not all of 3 mailboxes were changed: 1 failed"):
-            changed = of.set_daily_email_limit(frame)
-    assert changed["outcome"].tolist() == ["changed", "failed", "changed"]
-
-
 def test_unreadable_limits_change_nothing() -> None:
     """Unreadable current limits are an error before any change."""
     with scripted([json({}, 400)]) as service, of.connect(service.url, "token", cache=None):

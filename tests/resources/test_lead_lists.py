@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 import warnings
 from typing import Any
 
@@ -12,7 +11,6 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import (
-    NotFoundError,
     OutreachWarning,
 )
 from outreach_frames.sandbox import Sandbox
@@ -55,15 +53,6 @@ def test_a_lead_list_keeps_all_fields_of_its_leads() -> None:
     assert frame.attrs["lead_list"] == {"id": "1", "object": "lead_list", "status": "completed"}
 
 
-def test_errors_of_a_lead_list_are_warned_of() -> None:
-    """`_errors` of a lead list are in .attrs and cause a warning."""
-    page = {"status": "completed", "leads": [], "_errors": [{"reason": "enrichment failed"}]}
-    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
-        with pytest.warns(OutreachWarning, match="enrichment failed"):
-            frame = of.lead_list("1")
-    assert frame.attrs["errors"] == page["_errors"]
-
-
 @pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
 def test_errors_of_any_shape_are_kept(errors: Any) -> None:
     """`_errors` that are not a list become one error, in lead lists and other listings."""
@@ -73,16 +62,6 @@ def test_errors_of_any_shape_are_kept(errors: Any) -> None:
             with pytest.warns(OutreachWarning, match="1 error.*enrichment failed"):
                 frame = read()
             assert frame.attrs["errors"] == [errors]
-
-
-def test_a_long_report_of_errors_is_cut_in_the_warning() -> None:
-    """A warning shortens a long error report, and .attrs has all of it."""
-    page = {"leads": [], "_errors": ["why " * 5000]}
-    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
-        with pytest.warns(OutreachWarning) as caught:
-            frame = of.lead_list("1")
-    assert len(str(caught[0].message)) < 400
-    assert frame.attrs["errors"] == page["_errors"]
 
 
 def test_leads_that_share_an_id_are_all_kept() -> None:
@@ -95,12 +74,6 @@ def test_leads_that_share_an_id_are_all_kept() -> None:
             with pytest.warns(OutreachWarning, match="returned 1 of the leads twice"):
                 frame = of.lead_list("1")
     assert frame["list"].tolist() == [1, 2, 3, 3]
-
-
-def test_an_unknown_lead_list_is_not_found(client: Client) -> None:
-    """An unknown lead list raises an error instead of returning an empty frame."""
-    with pytest.raises(NotFoundError):
-        of.lead_list(str(uuid.UUID(int=3)))
 
 
 def test_the_first_page_has_the_lists_own_fields() -> None:
