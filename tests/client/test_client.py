@@ -27,7 +27,6 @@ from outreach_frames.errors import (
     InvalidResponseError,
     NotFoundError,
     OutreachError,
-    OutreachWarning,
     RateLimitedError,
     ServerError,
     ServiceError,
@@ -78,18 +77,6 @@ def test_ambient_credentials_and_proxies_are_not_used(
         client.read(spec.LIST_SEQUENCES)
     assert service.requests[0].headers["Authorization"] == f"Bearer {TOKEN}"
     assert proxy.requests == []
-
-
-def test_an_explicit_proxy_is_used() -> None:
-    """An explicitly given proxy gets the request."""
-    with scripted([json({"a": 1})]) as proxy:
-        with pytest.warns(OutreachWarning, match="not encrypted"):
-            client = Client(
-                "http://api.example.com", TOKEN, cache=None, proxies={"http": proxy.url}
-            )
-        with client:
-            assert client.read(spec.LIST_SEQUENCES) == {"a": 1}
-    assert proxy.targets == ["http://api.example.com/sequences"]
 
 
 def test_cookies_are_not_sent_back() -> None:

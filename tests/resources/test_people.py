@@ -22,8 +22,6 @@ from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, delayed, gzipped, json, respond, scripted
 
-MORE = "ignore:.*people were read. Pass limit=None:outreach_frames.errors.OutreachWarning"
-
 
 def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
     """Without a limit the frame has everybody once, in the service's order."""
