@@ -27,7 +27,7 @@ from outreach_frames.reading.lenient_reader import records_table
 from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from tests import forked
 from tests.examples import share_of_examples
-from tests.reading.pages import body, read_leniently, read_with_names
+from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
@@ -118,19 +118,6 @@ def test_names_and_values_are_those_of_json_normalize(persons):
         others = usual.columns.difference(frame.columns)
         assert usual[others].isna().all(axis=None)
     assert persons == before
-
-
-@share_of_examples(0.5)
-@given(st.lists(odd_people(), max_size=3))
-def test_both_readers_agree(persons):
-    """If names can be learned from a page, it is read as by the lenient reader."""
-    slow = read_leniently(persons)
-    try:
-        fast = read_with_names(body(*persons))
-    except (ValueError, pa.ArrowTypeError):
-        fast = read_people_page(body(*persons)).people
-    assert fast.schema == slow.schema
-    assert fast.equals(slow)
 
 
 @share_of_examples(0.5)
