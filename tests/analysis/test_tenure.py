@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pandas as pd
 import pytest
 from hypothesis import example, given
@@ -20,9 +19,8 @@ import outreach_frames as of
 from outreach_frames.analysis.tenure import TENURE
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
+from tests.reading.pages import frame_of
 
 DAY = "2024-06-30"
 DATES = (
@@ -70,12 +68,6 @@ PEOPLE = st.lists(
     ),
     max_size=4,
 )
-
-
-def frame_of(people: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd.DataFrame:
-    """Read people as a search does."""
-    body = orjson.dumps({"results": people, "_pagination": {}})
-    return people_frame([read_people_page(body)], backend)
 
 
 def day_of(text: str | None) -> str | None:

@@ -1,8 +1,8 @@
 """Measure all figures of `docs/explanation/benchmarks.md`, print the table and write it as JSON.
 
 Run ``python -m tests.benchmarks``, which takes some ten minutes, mostly for the alternatives. With
-names of measurements, only these run, and no file is written. ``--against COMMIT`` measures that
-commit and this tree in turn, and prints the ratio.
+names of measurements, only these run, and only they are written. ``--against FILE`` also prints the
+ratio to the figures in a JSON file, such as one that another commit wrote.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import (
-    against,
     frames,
     leads,
     memory,
@@ -47,8 +46,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=100_000, help="people to export (100000)")
     parser.add_argument("--json", type=Path, default=Path("benchmarks.json"), help="where to")
     parser.add_argument("--without-export", action="store_true", help="leave out the longest")
-    parser.add_argument("--against", metavar="COMMIT", help="compare with another commit")
-    parser.add_argument("--runs", type=int, default=3, help="runs on each commit (3)")
+    parser.add_argument("--against", type=Path, help="compare with figures of another commit")
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(MEASUREMENTS)}; all")
     options = parser.parse_args()
     if unknown := set(options.names) - set(MEASUREMENTS):
@@ -56,23 +54,19 @@ def main() -> None:
     measurements = MEASUREMENTS | {"export": partial(service.compare_export, options.people)}
     if options.without_export:
         del measurements["export"]
-    if options.against:
-        changes = against.measure_against(
-            options.against, options.names or measurements, runs=options.runs
-        )
-        print(f"\n{against.as_markdown(changes)}")
-        return
+    before = json.loads(options.against.read_text())["rows"] if options.against else []
     comparisons: list[Comparison] = []
     for name in options.names or measurements:
         for comparison in measurements[name]():
             comparisons.append(comparison)
             print(as_markdown([comparison]).splitlines()[-1], flush=True)
+            for row in before:
+                if (row["what"], row["against"]) == (comparison.what, comparison.against):
+                    print(f"{comparison.ours / row['ours']:.2f} of the time before", flush=True)
     gibibytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{os.cpu_count()} cores, {gibibytes:.0f} GiB, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
     print(f"\n{day}, {machine}\n\n{as_markdown(comparisons)}")
-    if options.names:
-        return
     table = {"date": day, "machine": machine, "rows": [one.as_dict() for one in comparisons]}
     options.json.write_text(json.dumps(table, indent=2) + "\n")
 
