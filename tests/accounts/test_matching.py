@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -85,6 +85,18 @@ def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds:
 @given(
     ours=TABLES,
     others=st.lists(st.tuples(TABLES, SOME_KINDS), min_size=1, max_size=3),
+)
+@example(
+    ours=[("a@x.example", f"{URL}/a", None), ("b@x.example", f"{URL}/a", None), (None, None, None)],
+    others=[([("a@x.example", None, None)], {"email", "profnet_url"})],
+)
+@example(
+    ours=[("a@x.example", f"{URL}/a", "x.example"), ("b@x.example", f"{URL}/a", "y.example")],
+    others=[([("a@x.example", f"{URL}/b", "x.example")], {"email"})],
+)
+@example(
+    ours=[("a@x.example", WEAK_URL, None), ("b@x.example", WEAK_URL, None)],
+    others=[([("a@x.example", WEAK_URL, None)], {"email", "profnet_url"})],
 )
 def test_excluded_rows_equal_a_nested_loop(
     ours: list[Any], others: list[tuple[list[Any], set[str]]]

@@ -135,8 +135,43 @@ def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any])
     return ours[1] != theirs[1] if ours[1] and theirs[1] else None
 
 
+def position(
+    company: str, start: str | None, end: str | None = None, title: str = "x"
+) -> dict[str, Any]:
+    """Make a position."""
+    return {"title": title, "company_name": company, "start_date": start, "end_date": end}
+
+
+ADVISER = position("Bolt", "2015-01-01", title="Adviser")
+# Promotions, side positions, gaps and missing dates at a company A.
+CAREERS = [
+    [position("A", "2022-01-01"), position("A", "2020-01-01", "2021-12-31", "first")],
+    [position("A", "2022-01-01"), position("B", "2020-01-01", "2021-12-31", "first")],
+    [position("A", "2022-01-01"), position("B", "2020-01-01", "2022-01-01", "first")],
+    [position("A", "2022-01-01"), position("B", "2021-01-01", "2023-01-01", "beside")],
+    [position("A", "2022-01-01"), ADVISER],
+    [ADVISER, position("A", "2010-01-01", "2019-01-01", "CFO")],
+    [
+        position("A", "2022-01-01"),
+        position("B", "2019-01-01", "2019-12-31", "short"),
+        position("C", "2010-01-01", "2021-12-31", "long"),
+        position("D", "2021-01-01", "2021-06-30", "between"),
+    ],
+    [position("A", "2021-01-01"), position("A", "2019-05-05")],
+    [position("A", "2018-01-01"), position("A", "2021-01-01")],
+    [position("A", "2025-01-01")],
+    [position("A", "2020-01-01", DAY)],
+    [position("A", "2020-01-01", "2024-07-01")],
+    [position("A", "2020-01-01", "Present"), position("A", "2018-01-01")],
+    [position("A", None), position("B", "2018-01-01", "2019-05-05", "first")],
+    [],
+]
+PERSON = {"id": "1", "current_position_start_date": "2019-05-05", "company": {"name": "A"}}
+
+
 @share_of_examples(1)
 @example(MONTHS, "2024-01-02", "numpy_nullable")
+@example([PERSON | {"experiences": held} for held in CAREERS], DAY, "numpy_nullable")
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
 def test_tenure_equals_a_brute_force(people: list[dict[str, Any]], day: str, backend: Any) -> None:
     """Start, previous position and change of employer equal those of reading row by row."""
@@ -201,13 +236,6 @@ def test_anniversaries_are_whole_years() -> None:
         assert years_until(starts, day).tolist() == [*range(1, 41)]
         shortly = years_until(starts, before) - pd.Series(range(1, 41))
         assert shortly.between(-0.003, 0, inclusive="left").all()
-
-
-def position(
-    company: str, start: str | None, end: str | None = None, title: str = "x"
-) -> dict[str, Any]:
-    """Make a position."""
-    return {"title": title, "company_name": company, "start_date": start, "end_date": end}
 
 
 def test_names_with_one_profile_url_are_one_employer() -> None:
