@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -123,18 +124,21 @@ def test_the_demo_writes_a_table_and_a_picture(
     ]
 
 
+def until(stream: IO[str] | None, end: str) -> str:
+    """Read lines until one contains `end`."""
+    told = ""
+    while end not in told:
+        told += next(stream or iter(()))
+    return told
+
+
 def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
     """`outreach-frames sandbox` prints a valid address and token, and ends on Ctrl-C."""
     arguments = ["sandbox", "--people", "20", "--seed", "3", "--db", str(tmp_path / "world.sqlite")]
     command = [sys.executable, "-m", "outreach_frames", *arguments]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        told = ""
-        for line in process.stdout:
-            told += line
-            if "of.connect(" in line:
-                break
+        told = until(process.stdout, "of.connect(")
         assert told.count("curl -s -H") == 3
         found = re.search(r'of\.connect\("(http://127\.0\.0\.1:\d+)", "(.+)"\)', told)
         assert found is not None, told
@@ -149,12 +153,7 @@ def test_the_sandbox_command_hides_a_chosen_token() -> None:
     command = ["sandbox", "--people", "20", "--api-key", "my-own-key"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with forked.start_command(*command, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        told = ""
-        for line in process.stdout:
-            told += line
-            if line == "of.connect()\n":
-                break
+        told = until(process.stdout, "of.connect()")
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
     assert told.count('-H "Authorization: Bearer $OUTREACH_API_KEY"') == 3

@@ -210,14 +210,6 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
     assert not found["removed"].any()
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A damaged table is listed as not read, and a warning names it."""
-    (tmp_path / "people.parquet").write_bytes(b"PAR1")
-    with pytest.warns(OutreachWarning, match=r"Not read: .*people\.parquet"):
-        found = of.forget(email=EMAIL, folder=tmp_path)
-    assert found["kind"].tolist() == ["not read"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import outreach_frames as of
 from outreach_frames.sandbox import Sandbox, serve
 from outreach_frames.sandbox.companies import SIZES
 from tests.sandbox.http import Api
@@ -152,19 +151,3 @@ def test_the_last_person_never_leaves() -> None:
         assert len(everybody(sandbox)) >= 1
     with pytest.raises(RuntimeError, match="is stopped"):
         sandbox.advance()
-
-
-def test_a_client_can_advance_its_sandbox() -> None:
-    """`client.sandbox` can be advanced, and comparing people then shows the changes."""
-    with of.connect("sandbox", cache=None) as client:
-        before = of.search_people(person_seniorities=["vp", "director", "manager"])
-        client.sandbox.advance(days=30)
-        after = of.search_people(person_seniorities=["vp", "director", "manager"])
-    comparison = of.compare_people(before, after)
-    for table in ("appeared", "disappeared", "employer_changes"):
-        assert 0 < len(getattr(comparison, table)) < len(before) / 4
-    moves = comparison.employer_changes
-    assert (moves["company_before"] != moves["company_after"]).all()
-    fields = comparison.changed.groupby("person_id")["field"].agg(set)
-    assert all({"experiences", "current_position_start_date"} <= found for found in fields)
-    assert (comparison.headcount["change"].fillna(0) != 0).sum() > 100
