@@ -20,7 +20,7 @@ from outreach_frames.sandbox import Sandbox
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, delayed, json, respond, scripted
+from tests.scripted import Received, Reply, delayed, gzipped, json, respond, scripted
 
 
 def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
@@ -139,6 +139,35 @@ def test_smaller_pages_lose_nobody(limit: int | None) -> None:
             warnings.simplefilter("ignore" if limit else "error", OutreachWarning)
             frame = of.search_people(limit=limit)
     assert numbers(frame) == list(range(1, (limit or 190) + 1))
+
+
+@pytest.mark.parametrize(
+    "results",
+    [b"[{},{},{},{},{},{}]", b"[" + b"{}," * 300_000 + b"{}]", b"[1" + b",1" * 9999 + b"]"],
+)
+def test_more_people_than_requested_are_an_error(results: bytes) -> None:
+    """A page with more people than requested is an error and is not requested again."""
+    page = gzipped(b'{"results": %b, "_pagination": {"total": 5}}' % results)
+    with scripted([page]) as service, connected(service):
+        with pytest.raises(InvalidResponseError, match="where 5 were requested"):
+            of.search_people(limit=5)
+        assert len(service.requests) == 1
+
+
+def test_too_many_people_in_a_batch_are_an_error() -> None:
+    """Too many people on one page of a batch are an error that keeps the pages before it."""
+    script = service_of(500)
+
+    def reply(request: Received) -> Reply:
+        if request.json["page"] == 48:
+            return result([person(number) for number in range(11)], total=500, total_pages=50)
+        return script(request)
+
+    with scripted(reply) as service, connected(service, workers=1):
+        with pytest.raises(InvalidResponseError, match=r"11 people where 10 .* page 48") as caught:
+            of.search_people(page_size=10, limit=None)
+    assert caught.value.partial is not None
+    assert numbers(caught.value.partial) == list(range(1, 471))
 
 
 def test_the_last_pages_total_is_used() -> None:
