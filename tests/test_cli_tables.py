@@ -140,12 +140,14 @@ def test_every_command_writes_every_format(
 ) -> None:
     """--out writes each command's table, and a search's table in each format."""
     search, *others = lines_of(sandbox)
-    runs = [(search, f"people.{ending}") for ending in ("csv", "tsv", "parquet", "xlsx")]
+    runs = [(search, f"people.{ending}") for ending in ("csv", "tsv", "parquet", "XLSX")]
     for line, name in [*runs, *((line, f"{line.split()[0]}.csv") for line in others)]:
         assert main([*shlex.split(line), "--out", str(tmp_path / name)]) == 0
         assert re.search(rf"\d rows? written to .*{name}", capsys.readouterr().out), line
         assert (tmp_path / name).exists()
     people = of.read_prospects(tmp_path / "people.parquet")
+    assert people.shape == (3, 263)
+    assert pd.read_excel(tmp_path / "people.XLSX", engine="openpyxl").shape == people.shape
     assert of.read_prospects(tmp_path / "people.csv").equals(people)
     assert of.read_prospects(tmp_path / "people.tsv").equals(people)
     assert "\t" in (tmp_path / "people.tsv").read_text().splitlines()[0]

@@ -40,7 +40,6 @@ BUILT = [page for page in PAGES if page.parent.name in {"docs", "how-to"}]
 SPARK = "SparkSession"
 # The pages that state the memory of frames and the size of responses.
 BOOKS = ("frames.md", "scale.md")
-HOURS = "hours at 1 / 5 / 20 requests a second"
 MODULES = [
     "outreach_frames",
     *(
@@ -135,22 +134,6 @@ def test_figures_of_memory_and_size_are_measured(sandbox: Sandbox, people: pd.Da
     response = requests.post(f"{sandbox.url}/people/search", json=size, headers=headers, timeout=60)
     (size_of_json,) = re.findall(r"response has ([\d.]+) KB of JSON", text)
     assert len(response.content) / 100_000 == pytest.approx(float(size_of_json), rel=0.1)
-
-
-def test_figures_of_an_export_follow_from_its_rates() -> None:
-    """The table on exports has the products of the people and the rates above it."""
-    text = (ROOT / "docs/explanation/scale.md").read_text()
-    rows = {row[0]: row[1:] for row in re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", text, re.M)}
-    (micros,) = re.findall(r"takes (\d+) µs of processor", text)
-    seconds = [10**7 * int(micros) / 10**6, 10**8 * int(micros) / 10**6]
-    expected = (f"{seconds[0] / 60:.0f} minutes", f"{seconds[1] / 3600:.1f} hours")
-    assert rows["processor time of the export, on one core"] == expected
-    assert rows["requests"] == ("100,000", "1,000,000")
-    for people, cell in zip((10**7, 10**8), rows[HOURS], strict=True):
-        hours = [people / 100 / rate / 3600 for rate in (1, 5, 20)]
-        assert [float(hour) for hour in cell.split(" / ")] == [
-            pytest.approx(hour, rel=0.02) for hour in hours
-        ]
 
 
 def test_figures_of_readme_are_those_of_the_benchmarks() -> None:

@@ -466,7 +466,7 @@ def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
         return json({"results": people, "_pagination": {"total": 2, "total_pages": 2}})
 
     with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
-        for name in ("a.csv", "b"):
+        for name in ("a.csv", "b.parquet", "c"):
             with pytest.raises(of.OutreachError):
                 of.export_people(tmp_path / name, page_size=1, progress=False)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -474,7 +474,9 @@ def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
         assert client.cache is not None
         client.cache.set("key", b"at " + URL.encode(), 60)
     found = of.forget(profnet_url=URL, folder=tmp_path, files=True)
-    assert found["removed"].tolist() == [False, False, True]
+    assert found["kind"].tolist() == [*["checkpoint"] * 3, "cache"]
+    assert found["removed"].tolist() == [*[False] * 3, True]
+    assert found["rows"].eq(1).all()
     assert "an interrupted export; resume it" in reasons(found)["rows"]
     assert all(path.read_bytes() == content for path, content in before.items())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import re
 from collections import Counter
 from pathlib import Path
@@ -105,16 +104,3 @@ def test_the_people_who_are_sent_twice(
         f"{number:,}" for number in found
     ]
     assert found[1] == 0 < found[0]
-
-
-def test_a_formula_in_a_cell(tmp_path: Path) -> None:
-    """A plain CSV file has the formula, a file for a spreadsheet has text."""
-    frame = pd.DataFrame({"name": ["=1+1"]}, dtype=STR)
-    frame.to_csv(tmp_path / "plain.csv")
-    frame.outreach.to_csv(tmp_path / "excel.csv", excel=True)
-    texts = [
-        (tmp_path / name).read_text(encoding="utf-8-sig") for name in ("plain.csv", "excel.csv")
-    ]
-    cells = [next(csv.DictReader(text.splitlines()))["name"] for text in texts]
-    assert cells[0].startswith("=")
-    assert not cells[1].startswith("=")

@@ -211,32 +211,6 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
     assert not found["removed"].any()
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people"])
-def test_an_interrupted_export_is_found(tmp_path: Path, name: str) -> None:
-    """People in the checkpoint of an interrupted export are found."""
-
-    def page(received: Received) -> Reply:
-        number = received.json["page"]
-        if number == 2:
-            return json({}, 500)
-        people = [{"id": "1", "profnet_url": URL}, {"id": "2"}]
-        return json({"results": people, "_pagination": {"total": 4, "total_pages": 2}})
-
-    with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
-        with pytest.raises(of.OutreachError):
-            of.export_people(tmp_path / name, page_size=2, progress=False)
-    found = of.forget(profnet_url=URL, folder=tmp_path)
-    assert found[["kind", "rows"]].to_numpy().tolist() == [["checkpoint", 1]]
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A damaged table is listed as not read, and a warning names it."""
-    (tmp_path / "people.parquet").write_bytes(b"PAR1")
-    with pytest.warns(OutreachWarning, match=r"Not read: .*people\.parquet"):
-        found = of.forget(email=EMAIL, folder=tmp_path)
-    assert found["kind"].tolist() == ["not read"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

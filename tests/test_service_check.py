@@ -135,19 +135,11 @@ mailboxes = partial(each, "mailboxes")
 CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "person without a field": (SEARCH, people(drop("headline")), "warning", "results[].headline"),
     "company without a field": (SEARCH, people(drop("company", "size")), "warning", "company.size"),
-    "place without a field": (
-        SEARCH, people(drop("location_details", "city")), "warning", "location_details.city"
-    ),
     "one person without company": (
         SEARCH, lambda page: page["results"][3].update(company=7), "warning", "results[].company"
     ),
     "number as text": (
         SEARCH, people(put("company", "followers", value="1,000")), "warning", "string instead of"
-    ),
-    "text as number": (SEARCH, people(put("title", value=7)), "warning", "results[].title"),
-    "flag as text": (SEARCH, people(put("company", "is_b2b", value="yes")), "warning", "is_b2b"),
-    "list as text": (
-        SEARCH, people(put("company", "keywords", value="a, b")), "warning", "company.keywords"
     ),
     "list of numbers": (
         SEARCH, people(put("company", "keywords", value=[1])), "warning", "company.keywords[]"
@@ -163,18 +155,9 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
         SEARCH, people(put("current_position_start_date", value="24.12.2020")),
         "warning", "current_position_start_date",
     ),
-    "date with time": (
-        SEARCH, people(put("company", "latest_funding_date", value="2020-12-24T00:00:00Z")),
-        "warning", "latest_funding_date",
-    ),
-    "numbers as ids": (SEARCH, people(put("id", value=7)), "warning", "results[].id"),
     "ids of another form": (SEARCH, people(put("id", value="p-7")), "warning", "results[].id"),
     "another constant": (SEARCH, people(put("object", value="prospect")), "warning", "object"),
     "new field": (SEARCH, people(put("pronouns", value="x")), "note", "results[].pronouns"),
-    "new department": (
-        SEARCH, people(put("company", "department_headcount", "robotics", value=1)),
-        "note", "department_headcount.robotics",
-    ),
     "new function": (
         SEARCH, people(put("company", "job_function_headcount", "legal", "robots", value=1)),
         "note", "legal.robots",
@@ -205,13 +188,8 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "results as object": (SEARCH, put("results", value={}), "failed", "results"),
     "no pagination": (SEARCH, drop("_pagination"), "failed", "_pagination"),
     "new status": (SEQUENCES, sequences(put("status", value="frozen")), "note", "1 undocumented"),
-    "sequence without name": (SEQUENCES, sequences(drop("name")), "warning", "sequences[].name"),
     "local time": (
         SEQUENCES, sequences(put("created_at", value="2026-01-02 03:04")), "warning", "created_at"
-    ),
-    "no time of day": (
-        SEQUENCES, sequences(put("created_at", value="2026-01-02T25:00:00Z")),
-        "warning", "created_at",
     ),
     "sequences under another name": (
         SEQUENCES, lambda page: page.update(items=page.pop("sequences")), "failed", "sequences"
@@ -233,19 +211,11 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "new provider": (
         MAILBOXES, mailboxes(put("email_provider", value="private")), "note", "email_provider"
     ),
-    "user as text": (MAILBOXES, mailboxes(put("user", value="u")), "warning", "mailboxes[].user"),
-    "limit as text": (
-        MAILBOXES, mailboxes(put("daily_email_limit", value="50")), "warning", "daily_email_limit"
-    ),
     "contact without email": (BY_EMAIL, drop("email"), "warning", "email"),
-    "local contact time": (
-        BY_EMAIL, put("last_contacted_at", value="yesterday"), "warning", "last_contacted_at"
-    ),
     "contact missing": (
         CONTACTS, lambda page: page["contacts"].pop(), "warning", "known contacts missing"
     ),
     "new list type": (LEAD_LIST, put("type", value="crm_c"), "note", "1 undocumented value"),
-    "list without owner": (LEAD_LIST, drop("owner"), "warning", "owner"),
 }  # fmt: skip
 
 

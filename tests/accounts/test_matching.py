@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -86,6 +86,18 @@ def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds:
     ours=TABLES,
     others=st.lists(st.tuples(TABLES, SOME_KINDS), min_size=1, max_size=3),
 )
+@example(
+    ours=[("a@x.example", f"{URL}/a", None), ("b@x.example", f"{URL}/a", None), (None, None, None)],
+    others=[([("a@x.example", None, None)], {"email", "profnet_url"})],
+)
+@example(
+    ours=[("a@x.example", f"{URL}/a", "x.example"), ("b@x.example", f"{URL}/a", "y.example")],
+    others=[([("a@x.example", f"{URL}/b", "x.example")], {"email"})],
+)
+@example(
+    ours=[("a@x.example", WEAK_URL, None), ("b@x.example", WEAK_URL, None)],
+    others=[([("a@x.example", WEAK_URL, None)], {"email", "profnet_url"})],
+)
 def test_excluded_rows_equal_a_nested_loop(
     ours: list[Any], others: list[tuple[list[Any], set[str]]]
 ) -> None:
@@ -115,23 +127,6 @@ def test_excluded_rows_equal_a_nested_loop(
     )
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "matches"),
-    [
-        ((None, WEAK_URL), (None, WEAK_URL), True),
-        (("a@x.example", WEAK_URL), (None, WEAK_URL), False),
-        ((None, WEAK_URL), ("a@x.example", WEAK_URL), False),
-        (("a@x.example", WEAK_URL), ("b@x.example", WEAK_URL), False),
-        (("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), True),
-    ],
-)
-def test_a_weak_url_matches_only_without_addresses(ours: Any, theirs: Any, matches: bool) -> None:
-    """A weak URL identifies a person only if neither row has an address."""
-    one, other = (pd.DataFrame([row], columns=KINDS[:2]) for row in (ours, theirs))
-    assert one.outreach.match(other)["match_row"].notna().tolist() == [matches]
-    assert one.outreach.without(other).empty == matches
-
-
 @pytest.mark.filterwarnings(QUIET)
 def test_keys_count_only_in_their_own_comparison() -> None:
     """A table without addresses matches by a weak URL, even if other tables have addresses."""
@@ -140,44 +135,6 @@ def test_keys_count_only_in_their_own_comparison() -> None:
         pd.DataFrame({"email": ["b@x.example"]}), pd.DataFrame({"profnet_url": [WEAK_URL]})
     )
     assert kept.empty
-
-
-PERSON = [("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/b")]
-PEOPLE = [
-    *PERSON,
-    ("c@x.example", f"{URL}/c"),
-    ("d@x.example", WEAK_URL),
-    ("e@x.example", WEAK_URL),
-]
-
-
-@pytest.mark.filterwarnings(QUIET)
-@pytest.mark.parametrize(
-    ("listed", "left"),
-    [
-        ({"email": ["a@x.example"]}, "cde"),
-        ({"profnet_url": [f"{URL}/b"]}, "cde"),
-        ({"email": ["d@x.example"], "profnet_url": [WEAK_URL]}, "abbce"),
-    ],
-)
-def test_all_rows_of_a_person_are_excluded(listed: dict[str, Any], left: str) -> None:
-    """All rows that share an identifier are excluded together; a weak URL does not link rows."""
-    frame = pd.DataFrame(PEOPLE, columns=["email", "profnet_url"])
-    kept = frame.outreach.without(pd.DataFrame(listed))
-    assert "".join(kept["email"].str[0]) == left
-
-
-def test_the_keys_define_which_rows_are_one_person() -> None:
-    """A profile URL links rows only if it is a key; a domain never does."""
-    frame = pd.DataFrame(PERSON, columns=["email", "profnet_url"])
-    frame["domain"] = ["x.example", "y.example", "z.example"]
-    other = pd.DataFrame(
-        {"email": ["a@x.example"], "profnet_url": [f"{URL}/q"], "domain": ["x.example"]}
-    )
-    assert frame.outreach.without(other, email="email").index.tolist() == [1, 2]
-    assert frame.outreach.without(other, domain="domain").index.tolist() == [1, 2]
-    by_url = frame.outreach.without(other, domain="domain", profnet_url="profnet_url")
-    assert by_url.index.tolist() == [2]
 
 
 def test_the_columns_have_the_documented_dtypes() -> None:
@@ -208,14 +165,6 @@ def test_a_key_may_have_another_name_in_the_other_table() -> None:
     assert frame.outreach.match(one, email=pair)["match_row"].tolist() == [0, pd.NA]
     assert frame.outreach.without(one, two, email=pair).empty
     assert len(frame.outreach.without(one, email=("Mail", "E-Mail"))) == 1
-
-
-def test_a_domain_is_compared_only_on_request() -> None:
-    """Without domain=, colleagues of a person in the other table are kept."""
-    frame = pd.DataFrame({"email": ["a@x.example"], "domain": ["x.example"]})
-    other = pd.DataFrame({"email": ["b@x.example"], "domain": ["x.example"]})
-    assert len(frame.outreach.without(other)) == 1
-    assert frame.outreach.without(other, domain="domain").empty
 
 
 def test_a_free_mail_provider_matches_nobody_by_domain() -> None:

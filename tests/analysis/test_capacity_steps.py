@@ -139,6 +139,7 @@ RAMP = st.builds(
 )
 @example([(5, {}), (3, {0: 0, 4: 2, 9: 7})], 40, [0, 3, 7], {1, 2, 8}, "by_limit")
 @example([(9, {}), (9, {3: 0, 40: 1})], 30, [0, 1, 2], set(), "evenly")
+@example([(2, {})], 4, [0, 1, 3], {2, 3}, "by_limit")
 def test_the_plan_equals_a_simulation_of_each_lead(
     boxes: list[tuple[int, dict[int, int]]],
     leads: int,
@@ -263,20 +264,6 @@ def by_day(plan: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
     days = plan.groupby(plan["date"].dt.strftime("%m-%d"))
     found = days.agg({"emails": "sum", "leads_started": "max", "leads_finished": "max"})
     return {str(day): tuple(map(int, row)) for day, *row in found.itertuples(name=None)}
-
-
-def test_follow_ups_come_first_and_late_ones_delay_the_next() -> None:
-    """Follow-ups wait for a sending day and free capacity; a late email delays the next one."""
-    plan = of.sending_capacity(mailboxes(2), 4, email_days=[0, 1, 3], start="2026-03-05")
-    assert by_day(plan) == {
-        "03-05": (2, 2, 0),
-        "03-06": (2, 2, 0),
-        "03-09": (2, 4, 0),
-        "03-10": (2, 4, 2),
-        # The second and third emails of the last two leads are a day late.
-        "03-11": (2, 4, 2),
-        "03-13": (2, 4, 4),
-    }
 
 
 def test_mailboxes_warm_up() -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.reading.flatten import people_frame, records_frame
-from outreach_frames.reading.pages import read_people_page
+from outreach_frames.reading.flatten import records_frame
+from tests.reading.pages import frame_of
 from tests.reading.people_strategies import odd_people, people
 
 ODD_EXPERIENCES = [
@@ -20,12 +19,6 @@ ODD_EXPERIENCES = [
     None,
     {"level": 2, "end_date": "soon", "end_date_raw": "a name that is taken"},
 ]
-
-
-def frame_of(found: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd.DataFrame:
-    """Read people as a search does."""
-    body = orjson.dumps({"results": found, "_pagination": {}})
-    return people_frame([read_people_page(body)], backend)
 
 
 @settings(suppress_health_check=list(HealthCheck))

@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -18,7 +17,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
-from tests.scripted import json, scripted
+from tests.reading.pages import frame_of
 
 PERSON_TABLES = {
     "experiences": spec.EXPERIENCE,
@@ -35,17 +34,6 @@ COMPANY_TABLES = {
 CONTACT_TABLES = {"phone_numbers": spec.PHONE_NUMBER, "recent_activity": spec.ACTIVITY}
 
 
-def search(results: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the frame of a scripted search."""
-    value = {
-        "object": "person_search_result",
-        "results": results,
-        "_pagination": {"page": 1, "page_size": 100, "total_pages": 1, "total": len(results)},
-    }
-    with scripted([json(value)]) as service, of.connect(service.url, "token", cache=None):
-        return of.search_people()
-
-
 def test_every_company_has_one_row(people: pd.DataFrame) -> None:
     """Each company has one row, with its own values and the number of its people."""
     companies = people.outreach.companies()
@@ -57,22 +45,6 @@ def test_every_company_has_one_row(people: pd.DataFrame) -> None:
         pd.testing.assert_series_equal(
             companies[column], first[f"company_{column}"], check_names=False
         )
-
-
-def test_companies_without_id_are_distinguished_by_url_or_name() -> None:
-    """Companies without an id are distinguished by profile URL, else by name."""
-    url = "https://profnet.example/company/a"
-    frame = search(
-        [
-            {"id": "1", "company": {"id": None, "profnet_url": url, "name": "A"}},
-            {"id": "2", "company": {"profnet_url": url, "name": "A again"}},
-            {"id": "3", "company": {"name": "B"}},
-            {"id": "4", "company": None},
-        ]
-    )
-    companies = frame.outreach.companies()
-    assert companies["name"].tolist() == ["A", "B"]
-    assert companies["people_in_frame"].tolist() == [2, 1]
 
 
 KNOWN = st.lists(
@@ -241,43 +213,18 @@ def test_headcounts_of_nobody_have_the_same_dtypes(people: pd.DataFrame) -> None
 
 
 def test_companies_with_the_same_name_are_distinguished() -> None:
-    """Companies with the same name get their website, else their id, after the name."""
-    frame = search(
-        [
-            {"id": "1", "company": {"id": "x", "name": "Twin", "website": "https://x.example"}},
-            {"id": "2", "company": {"id": "y", "name": "Twin", "website": "https://y.example"}},
-            {"id": "3", "company": {"id": "z", "name": "Lone"}},
-        ]
-    )
-    labels = frame.outreach.headcount()["company"].unique().tolist()
-    assert labels == ["Twin (https://x.example)", "Twin (https://y.example)", "Lone"]
-
-
-def test_every_company_has_its_own_label() -> None:
-    """Companies without website and id get a number that no other company's name has."""
-    people = [
-        {"id": str(number), "company": {"profnet_url": f"x.example/{number}", "name": name}}
-        for number, name in enumerate(["Acme", "Acme", "Acme (2)"])
+    """Companies with the same name get their website, else their id, else a free number."""
+    companies = [
+        {"id": "x", "name": "Twin", "website": "https://x.example"},
+        {"id": "y", "name": "Twin", "website": "https://y.example"},
+        {"id": "z", "name": "Lone"},
+        *({"profnet_url": f"x.example/{name}", "name": "Acme"} for name in ("a", "b")),
+        {"profnet_url": "x.example/c", "name": "Acme (2)"},
     ]
-    table = search(people).outreach.headcount()
-    assert table["company"].unique().tolist() == ["Acme", "Acme (3)", "Acme (2)"]
-    axes = of.plots.companies(table.assign(people=[1, 2, 3] * 14), "legal")
-    assert len({label.get_text() for label in axes.get_yticklabels()}) == 3
-    plt.close(axes.figure)
-
-
-def test_missing_headcounts_stay_missing() -> None:
-    """A company without headcounts has missing numbers; one with only zeros has no shares."""
-    frame = search(
-        [
-            {"id": "1", "company": {"id": "x", "name": "X"}},
-            {"id": "2", "company": {"id": "y", "name": "Y", "department_headcount": {"legal": 0}}},
-        ]
-    )
-    tidy = frame.outreach.headcount()
-    assert tidy.loc[tidy["company"] == "X", "people"].isna().all()
-    assert tidy.loc[tidy["company"] == "Y", "people"].dropna().tolist() == [0]
-    assert tidy["share"].isna().all()
+    frame = frame_of([{"id": str(n), "company": one} for n, one in enumerate(companies)])
+    labels = frame.outreach.headcount()["company"].unique().tolist()
+    twins = ["Twin (https://x.example)", "Twin (https://y.example)"]
+    assert labels == [*twins, "Lone", "Acme", "Acme (3)", "Acme (2)"]
 
 
 @given(
@@ -301,6 +248,10 @@ def test_a_share_needs_the_headcounts_of_half_the_employees(rows: list[Any]) -> 
     frame = frame.assign(**counts.add_prefix("department_headcount_"))
     tidy = frame.outreach.headcount()
     shares = tidy[tidy["department"].isin(columns)]["share"].tolist()
+    people = tidy[tidy["department"].isin(columns)]["people"]
+    assert [None if pd.isna(count) else count for count in people] == [
+        count for _, own in rows for count in own
+    ]
     expected = []
     for employees, own in rows:
         total = sum(filter(None, own))
@@ -362,7 +313,7 @@ def test_contact_child_tables_have_one_row_per_entry(
 
 def test_codes_that_are_not_numbers_are_kept() -> None:
     """A code with an undocumented type has the same value as in the frame."""
-    frame = search([{"id": "1", "company": {"id": "x", "sic_codes": [7372, 7371]}}])
+    frame = frame_of([{"id": "1", "company": {"id": "x", "sic_codes": [7372, 7371]}}])
     odd = frame.assign(company_sic_codes=pd.Series([["7372a"]], dtype=object))
     assert frame.outreach.sic_codes()["sic_code"].tolist() == [7372, 7371]
     assert odd.outreach.sic_codes()["sic_code"].tolist() == ["7372a"]
@@ -371,7 +322,7 @@ def test_codes_that_are_not_numbers_are_kept() -> None:
 def test_entries_that_are_objects_become_columns() -> None:
     """Locations that the service returns as objects become columns."""
     places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]
-    frame = search([{"id": "1", "company": {"id": "x", "locations": places}}])
+    frame = frame_of([{"id": "1", "company": {"id": "x", "locations": places}}])
     table = frame.outreach.locations()
     assert table["city"].tolist()[:2] == ["Lund", "Porto"]
     assert table["main"].iloc[0]

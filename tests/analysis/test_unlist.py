@@ -92,19 +92,6 @@ def test_other_columns_do_not_change(people: pd.DataFrame, backend: Any) -> None
     assert plain.attrs == frame.attrs
 
 
-def test_pandas_methods_work_on_the_result(people: pd.DataFrame, tmp_path: Any) -> None:
-    """Methods that fail on lists work on the text, and pandas reads the Parquet file it writes."""
-    plain = people.outreach.unlist()
-    assert len(pd.concat([plain, plain]).drop_duplicates()) == len(plain)
-    assert plain["company_keywords"].nunique() == len(plain["company_keywords"].value_counts())
-    assert plain.describe(include="all").shape[1] == plain.shape[1]
-    assert len(plain.sort_values("languages")) == len(plain)
-    assert plain.groupby("company_technologies", dropna=False).size().sum() == len(plain)
-    assert plain["company_keywords"].str.len().notna().any()
-    plain.to_parquet(tmp_path / "plain.parquet")
-    assert pd.read_parquet(tmp_path / "plain.parquet").shape == plain.shape
-
-
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_a_parquet_file_by_pandas_is_read(client: Any, backend: Any, tmp_path: Any) -> None:
     """read_prospects reads a file of df.to_parquet that pandas cannot read again."""

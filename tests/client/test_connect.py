@@ -11,7 +11,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client import connect
-from outreach_frames.errors import AuthenticationError, ConfigurationError, OutreachWarning
+from outreach_frames.errors import ConfigurationError, OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
@@ -35,36 +35,6 @@ def test_no_configuration_is_an_error_with_advice() -> None:
             call()
         assert "OUTREACH_BASE_URL" in str(caught.value)
         assert 'of.connect("sandbox")' in str(caught.value)
-
-
-@pytest.mark.parametrize("token", [None, "", "  ", "two words", "s3cret\n"])
-def test_an_invalid_token_is_an_error_that_does_not_show_it(token: str | None) -> None:
-    """A missing or broken token is an error before any request, and is not printed."""
-    with scripted([]) as service:
-        with pytest.raises(ConfigurationError) as caught:
-            of.connect(service.url, token)
-        assert service.requests == []
-    if token and token.strip():
-        assert token.strip() not in str(caught.value)
-
-
-def test_the_environment_is_used(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With address and token in the environment, functions connect automatically."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
-    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-    assert len(of.mailboxes()) > 0
-    connect.resolve(None).close()
-
-
-def test_arguments_override_the_environment(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Arguments override the environment."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("OUTREACH_API_KEY", "another")
-    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
-        assert client.base_url == sandbox.url
-        assert of.count_people() > 0
 
 
 def test_the_last_client_is_the_default() -> None:
@@ -136,36 +106,6 @@ def test_the_sandbox_starts_by_name_and_stops_with_its_client() -> None:
         with pytest.raises(of.OutreachError) as caught:
             of.sequences(client=later)
     assert caught.value.retryable
-
-
-def test_a_rejected_token_is_an_error_without_it(sandbox: Sandbox) -> None:
-    """A token that the service rejects is a 401 with an explanation, and is not printed."""
-    with of.connect(sandbox.url, "not-the-token", cache=None):
-        with pytest.raises(AuthenticationError) as caught:
-            of.sequences()
-    assert caught.value.status_code == 401
-    assert "not-the-token" not in str(caught.value)
-
-
-def test_the_repr_shows_the_address_and_not_the_token(sandbox: Sandbox) -> None:
-    """The reprs of the client and the sandbox do not show the token."""
-    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
-        assert sandbox.url in repr(client)
-        assert sandbox.api_key not in repr(client) + repr(sandbox) + str(vars(client))
-
-
-def test_a_given_proxy_is_used() -> None:
-    """`connect` sends requests through the given proxy."""
-    with scripted([json({"mailboxes": [], "_links": {}})]) as proxy:
-        with pytest.warns(OutreachWarning, match="not encrypted"):
-            client = of.connect(
-                "http://api.example.com", "token", cache=None, proxies={"http": proxy.url}
-            )
-        with client:
-            assert of.mailboxes().empty
-    assert [target.partition("?")[0] for target in proxy.targets] == [
-        "http://api.example.com/mailboxes"
-    ]
 
 
 def test_the_scheme_of_a_proxy_is_case_insensitive() -> None:

@@ -95,26 +95,6 @@ def test_no_link_leaves_the_service(href: str) -> None:
     assert urlsplit(url).username is None
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        {},
-        {"_links": None},
-        {"_links": {}},
-        {"_links": []},
-        {"_links": {"self": {"href": "/x"}}},
-        {"_links": {"next": None}},
-        {"_links": {"next": {}}},
-        {"_links": {"next": ""}},
-        {"_links": {"next": {"href": None}}},
-        {"_links": {"next": {"href": ""}}},
-    ],
-)
-def test_the_end_has_many_spellings(page: dict[str, Any]) -> None:
-    """A missing, null or empty link ends the list."""
-    assert next_href(page) is None
-
-
 @pytest.mark.parametrize("link", ["/sequences?p=2", {"href": "/sequences?p=2"}])
 def test_a_link_is_returned_unchanged(link: Any) -> None:
     """The text of a link is returned unchanged, from a link object or a plain text."""

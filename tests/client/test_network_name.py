@@ -65,18 +65,3 @@ def test_outgoing_filters_are_translated(known: spec.Filter) -> None:
     """Filters named after the network get the service's name for it."""
     sent = NetworkName(NAME).outgoing({known.name: ["profnet_networks"]})
     assert sent == {known.name.replace("profnet", NAME): ["profnet_networks"]}
-
-
-def test_outgoing_leads_are_translated_but_not_their_data() -> None:
-    """A lead's own fields are translated; its data and the caller's objects do not change."""
-    data = {"profnet_url": "profnet_url"}
-    body = {
-        "leads": [{"profnet_url": "u", "data": data}],
-        "settings": {"mailboxes": ["profnet_url"]},
-    }
-    sent = NetworkName(NAME).outgoing(body)
-    assert sent == {
-        "leads": [{"bluebook_url": "u", "data": data}],
-        "settings": {"mailboxes": ["profnet_url"]},
-    }
-    assert body["leads"] == [{"profnet_url": "u", "data": data}]

@@ -70,22 +70,6 @@ def test_a_folder_without_snapshots_gives_the_same_columns(tmp_path: Path) -> No
         of.snapshots(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "date", [datetime.date(2026, 11, 1), pd.Timestamp("2026-11-01 23:59"), "2026-11-01"]
-)
-def test_a_day_is_text_or_a_date(client: Client, tmp_path: Path, date: Any) -> None:
-    """Texts, dates and datetimes of a day name the same folder."""
-    assert of.snapshot_people(tmp_path, FILTERS, date=date).name == "snapshot=2026-11-01"
-
-
-@pytest.mark.parametrize("date", ["1.11.2026", "2026-02-30", "../2026-11-01", "", 20261101, pd.NaT])
-def test_an_invalid_day_is_an_error(client: Client, tmp_path: Path, date: Any) -> None:
-    """For an invalid date no request is made and no folder created."""
-    with pytest.raises(InvalidInputError, match="not a day"):
-        of.snapshot_people(tmp_path / "people", FILTERS, date=date)
-    assert not (tmp_path / "people").exists()
-
-
 def test_the_default_day_is_today(client: Client, tmp_path: Path) -> None:
     """Without a date, the day is today in the machine's time zone."""
     days = [datetime.datetime.now().astimezone().date().isoformat()]
@@ -247,23 +231,6 @@ def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_pat
     assert whole["snapshot"].astype(str).value_counts().to_dict() == expected
     shutil.rmtree(unfinished)
     assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
-
-
-def test_forget_lists_snapshots_with_a_person(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """forget finds a person's snapshots below the folder, and does not change them."""
-    # The default cache may have the same person.
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    taken(tmp_path)
-    url = of.search_people(FILTERS)["profnet_url"].iloc[0]
-    found = of.forget(profnet_url=url, folder=tmp_path, client=client)
-    assert [Path(path).parent.name for path in found["path"]] == [
-        f"snapshot={OLD}",
-        f"snapshot={NEW}",
-    ]
-    assert found["kind"].tolist() == ["export"] * 2
-    assert not found["removed"].any()
 
 
 def test_an_unfinished_snapshot_is_private(tmp_path: Path) -> None:

@@ -190,15 +190,6 @@ def test_changes_sum_companies_with_a_known_change() -> None:
     assert numbers(growth) == ["+12 (+0.3%)"]
 
 
-def test_the_largest_changes_are_shown() -> None:
-    """The largest changes are shown whatever their sign, from growth to decline."""
-    axes = of.plots.headcount_change(CHANGES, by="company", top=2)
-    assert list(bars(axes).items()) == [("B", -5), ("A", 20)]
-    assert "1 other companies, together +1" in axes.get_xlabel()
-    decline, growth = (patch.get_facecolor() for patch in axes.patches)
-    assert decline != growth
-
-
 @share_of_examples(0.5)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=9, unique_by=abs), st.integers(1, 9))
 def test_the_shown_changes_equal_a_brute_force(changes: list[int], top: int) -> None:

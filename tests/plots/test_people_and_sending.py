@@ -188,16 +188,6 @@ def test_ticks_are_dates(number: int, ticks: list[str], unit: str) -> None:
     assert sum(patch.get_height() for patch in axes.patches) == 5 * number
 
 
-def test_other_mailboxes_are_summed() -> None:
-    """The largest mailboxes have a colour, and the others are one series."""
-    table = frames.sending_days(9)
-    axes = of.plots.capacity(table, top=2)
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "person.number.0@team-0.example" in names
-    assert names[-1].startswith("other (")
-    assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
-
-
 SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
 DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_finished": [3]}
 

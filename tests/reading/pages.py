@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.reading.fast_reader import BOM
-from outreach_frames.reading.flatten import concat_people
+from outreach_frames.reading.flatten import DtypeBackend, concat_people, people_frame
 from outreach_frames.reading.learned_reader import read_learned, unread_paths
 from outreach_frames.reading.lenient_reader import records_table
+from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_values import parse_json
 
 
 def body(*persons: Any, **more: Any) -> bytes:
     """Return the body of a search result."""
     return json.dumps({"results": persons, "_pagination": {"page": 1}, **more}).encode()
+
+
+def frame_of(people: list[Any], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:
+    """Read people as a search does."""
+    return people_frame([read_people_page(body(*people))], dtype_backend)
 
 
 def read_leniently(persons: list[Any]) -> pa.Table:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import sandbox, spec
@@ -77,13 +77,4 @@ def check(sent: bytes) -> None:
 @given(data=st.data())
 def test_readers_agree_on_damaged_pages(page: bytes, data: st.DataObject) -> None:
     """All readers return the same people from a damaged page, or reject it."""
-    check(damaged(page, data))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-@settings(max_examples=10_000, print_blob=True)
-@given(data=st.data())
-def test_readers_agree_on_many_damaged_pages(page: bytes, data: st.DataObject) -> None:
-    """All readers agree on each of many damaged pages."""
     check(damaged(page, data))

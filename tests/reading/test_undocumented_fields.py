@@ -109,25 +109,6 @@ def test_columns_do_not_depend_on_batches(pages: list[list[Any]], use_threads: b
     assert together.heads == alone.heads
 
 
-def test_a_member_of_a_later_page_is_last() -> None:
-    """Columns are in the order of first appearance, whether pages are read together or not."""
-    bodies = [body({"zz": {"a": 1}, "y": 2}), body({"zz": {"b": 3}})]
-    names = as_one_page(read_people_pages(bodies)).people.column_names
-    assert names[-3:] == ["zz_a", "y", "zz_b"]
-
-
-def test_texts_of_unreadable_dates_have_the_same_order() -> None:
-    """Raw columns of unreadable dates are in the order of first appearance too."""
-    bodies = [
-        body({"company": {"latest_funding_date": "soon"}}),
-        body({"current_position_start_date": "soon"}),
-    ]
-    raws = ["company_latest_funding_date_raw", "current_position_start_date_raw"]
-    for order in (1, -1):
-        names = as_one_page(read_people_pages(bodies[::order])).people.column_names
-        assert names[-2:] == raws[::order]
-
-
 @pytest.mark.parametrize("sent", [3, True, ["a"], [None], {"c": 1}], ids=json.dumps)
 def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: Any) -> None:
     """If pages differ in the type of a listed object's member, only that member becomes text."""

@@ -9,7 +9,6 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from tests.scripted import Received, Reply, json, scripted
 
@@ -184,9 +183,3 @@ def test_an_error_keeps_the_counts_before_it() -> None:
     assert wide.iloc[0].tolist() == [1, 1, 1, *[pd.NA] * (len(SIZES) - 3)]
     assert wide.columns.tolist() == SIZES
     assert explained.value.partial is not None
-
-
-def test_counts_show_their_progress(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    """The progress bar has one step per request."""
-    of.count_people(by="company_sizes", client=client, progress=True)
-    assert "9/9" in capsys.readouterr().err

@@ -99,16 +99,6 @@ def test_refresh_reads_from_the_service(name: str, tmp_path: Path) -> None:
                 assert len(service.requests) == requests
 
 
-@pytest.mark.parametrize("name", [name for name in READS if name != "count_people"])
-def test_progress_is_shown_on_request(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A progress bar appears with progress=True, not with False or without a terminal."""
-    read, page = READS[name]
-    with scripted([json(page)] * 3) as service, of.connect(service.url, "token", cache=None):
-        for progress in (None, False, True):
-            read(progress=progress)
-            assert bool(capsys.readouterr().err) == bool(progress)
-
-
 def test_unknown_dtypes_send_nothing() -> None:
     """All functions with dtype_backend check it before the first request."""
     reads = [read for name, (read, _) in READS.items() if name != "count_people"]

@@ -102,12 +102,6 @@ def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "search.json").exists()
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    """A missing file is an error with its name."""
-    with pytest.raises(of.OutreachError, match=r"nowhere\.json cannot be read"):
-        of.load_filters(tmp_path / "nowhere.json")
-
-
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     """A missing folder is an error with the file's name."""
     with pytest.raises(of.OutreachError, match=r"search\.json cannot be written"):

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import requests
 
-from outreach_frames import spec
-from outreach_frames.sandbox import FAULT_KINDS, Fault, Sandbox, serve
+from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, everything, head
 
 pytestmark = pytest.mark.long
@@ -34,11 +33,6 @@ class TestWhen:
     def statuses(self, api: Api, requests_: int = 6) -> list[int]:
         """Return the statuses of several equal requests."""
         return [api.get("/mailboxes").status_code for _ in range(requests_)]
-
-    def test_without_faults(self, api: Api) -> None:
-        """Without faults all responses are successful."""
-        assert api.sandbox.faults == ()
-        assert self.statuses(api) == [200] * 6
 
     def test_always(self, api: Api) -> None:
         """A fault named without options affects every request until the faults are replaced."""
@@ -323,32 +317,3 @@ class TestResponses:
         assert api.search(page=0).status_code == 400
         assert api.get("/mailboxes", {"page[size]": 21}).status_code == 400
         assert api.get("/lead-lists/unknown").status_code == 404
-
-
-@pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_every_kind_has_a_description_and_an_effect(api: Api, kind: str) -> None:
-    """Every kind of fault has a description and changes the response of some endpoint."""
-    assert FAULT_KINDS[kind]
-    for path in (f"/lead-lists/{api.sandbox.lead_list_ids[0]}", "search"):
-        seen = []
-        for faults in ((), Fault(kind, delay=0)):
-            api.sandbox.faults = faults
-            seen.append(_outcome(api, path))
-        if seen[0] != seen[1]:
-            return
-    assert kind == "slow_body"
-
-
-def _outcome(api: Api, path: str) -> tuple[object, ...]:
-    try:
-        response = api.search(page=2) if path == "search" else api.get(path)
-    except requests.RequestException as error:
-        return (type(error),)
-    return response.status_code, response.headers.get("Retry-After"), response.content
-
-
-def test_endpoint_names() -> None:
-    """A fault can be set for every endpoint of the interface."""
-    assert [Fault("rate_limit", endpoint=each.name).endpoint for each in spec.ENDPOINTS] == [
-        each.name for each in spec.ENDPOINTS
-    ]

@@ -400,18 +400,6 @@ class TestResult:
             "in_exclusion_list_and_skipped": [known],
         }
 
-    def test_everything_at_once(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
-        """The counts of a request with all outcomes add up to its total."""
-        known = self.known(sandbox)
-        twice = new_lead()
-        here = new_lead()
-        api.add(open_id, [here])
-        leads = [new_lead(), twice, twice, here, *(leads[2] for leads in known.values())]
-        result = api.add(open_id, leads).json()
-        skipped = sum(len(result[name]) for name in SKIPPED_LISTS)
-        assert [len(result[name]) for name in SKIPPED_LISTS] == [1, 1, 1, 1, 1]
-        assert result["total"] == result["total_added_to_sequence"] + skipped + 1
-
 
 def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: str) -> None:
     """The same leads sent 16 times in parallel are added once and skipped 15 times."""

@@ -35,23 +35,15 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 class TestStarting:
     """`serve` and its errors."""
 
-    def test_each_token_is_new(self) -> None:
-        """Each start has a new random token, independent of the seed."""
-        with serve(people=20) as one, serve(people=20) as other:
+    def test_a_new_sandbox_is_private(self) -> None:
+        """Each start has a new token, which its repr hides, and listens only on loopback."""
+        with serve(people=20) as one, serve(people=20) as other, connect(one) as connection:
             assert one.api_key != other.api_key
             assert min(len(one.api_key), len(other.api_key)) >= 24
-
-    def test_loopback_only(self) -> None:
-        """The service listens only on loopback, on the port of its address."""
-        with serve(people=20) as sandbox, connect(sandbox) as connection:
+            assert one.url in repr(one)
+            assert one.api_key not in repr(one)
             assert connection.getpeername()[0] == "127.0.0.1"
-            assert sandbox.url == f"http://127.0.0.1:{connection.getpeername()[1]}"
-
-    def test_repr_hides_the_token(self) -> None:
-        """The repr shows the address and hides the token."""
-        with serve(people=20) as sandbox:
-            assert sandbox.url in repr(sandbox)
-            assert sandbox.api_key not in repr(sandbox)
+            assert one.url == f"http://127.0.0.1:{connection.getpeername()[1]}"
 
     def test_taken_port(self) -> None:
         """A port in use is an OSError that names the port and says what to do."""
@@ -102,22 +94,6 @@ class TestStarting:
             assert other.leads(other.sequence_ids["accepts_any"]) == []
             with serve(people=20) as later:
                 assert later.leads(sequence_id) == []
-
-    def test_without_the_extra(self) -> None:
-        """Without the extra the module can be imported, and `serve` says how to install it."""
-        done = run(
-            """
-            import sys
-            sys.modules.update(starlette=None, uvicorn=None)
-            import outreach_frames.sandbox
-            try:
-                outreach_frames.sandbox.serve(people=20)
-            except ImportError as error:
-                print(error)
-            """
-        )
-        assert 'pip install "outreach-frames[sandbox]"' in done.stdout
-        assert done.stderr == ""
 
     def test_import_is_light(self) -> None:
         """Importing the module does not import the web server."""

@@ -1,7 +1,8 @@
-"""Limits by mailbox, from a dict or an edited frame: sent values and early errors."""
+"""Limits of mailboxes: sent values, early errors, and one outcome per mailbox."""
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
+from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from outreach_frames.sandbox import Sandbox
 from tests.libraries import LIBRARIES
-from tests.scripted import Received, Reply, json, scripted
+from tests.scripted import Received, Reply, json, reset, scripted
 
 LIMITS = {"m1": 30, "m2": 40, "m3": 50}
 
@@ -111,19 +113,6 @@ def test_frames_of_other_libraries_are_accepted() -> None:
             assert sent(service.requests) == {"m3": 7}
 
 
-def test_a_failed_mailbox_does_not_stop_the_others() -> None:
-    """After a failed mailbox the others are changed, and a warning counts the failure."""
-
-    def service_of(request: Received) -> Reply:
-        return json({"error": "no"}, 404) if request.path.endswith("m2") else listing(request)
-
-    with scripted(service_of) as service, of.connect(service.url, "token", cache=None):
-        frame = pd.DataFrame({"id": ["m3", "m2", "m1"], "daily_email_limit": [9, 9, 9]})
-        with pytest.warns(OutreachWarning, match="Not all of 3 mailboxes were changed: 1 failed"):
-            changed = of.set_daily_email_limit(frame)
-    assert changed["outcome"].tolist() == ["changed", "failed", "changed"]
-
-
 def test_unreadable_limits_change_nothing() -> None:
     """Unreadable current limits are an error before any change."""
     with scripted([json({}, 400)]) as service, of.connect(service.url, "token", cache=None):
@@ -170,3 +159,81 @@ def test_invalid_limits_send_no_request(given: tuple[Any, ...], words: str) -> N
         with pytest.raises(InvalidInputError, match=words):
             of.set_daily_email_limit(*given)
         assert service.requests == []
+
+
+IDS = ["m1", "m2", "m3"]
+
+
+def test_several_limits_are_changed(client: Client) -> None:
+    """Each mailbox of a Series is changed, and the result has the Series' index."""
+    ids = of.mailboxes()["id"].iloc[[2, 0, 2]]
+    frame = of.set_daily_email_limit(ids, 41)
+    assert list(frame.columns) == [*spec.columns(spec.MAILBOX), "outcome", "detail"]
+    assert frame["id"].tolist() == ids.tolist()
+    assert frame["outcome"].tolist() == ["changed"] * 3
+    assert frame["daily_email_limit"].tolist() == [41] * 3
+    pd.testing.assert_index_equal(frame.index, ids.index)
+    listed = of.mailboxes().set_index("id")["daily_email_limit"]
+    assert listed[ids].eq(41).all()
+
+
+def test_no_ids_make_no_rows(client: Client) -> None:
+    """An empty list returns an empty frame with the same columns."""
+    frame = of.set_daily_email_limit([], 41)
+    assert frame.shape == (0, len(spec.columns(spec.MAILBOX)) + 2)
+
+
+def test_an_unknown_mailbox_does_not_stop_the_others(client: Client) -> None:
+    """An unknown mailbox fails in its row and in a warning, and the others are changed."""
+    known = of.mailboxes()["id"].iloc[0]
+    unknown = str(uuid.UUID(int=9))
+    with pytest.warns(OutreachWarning, match="Not all of 2 mailboxes were changed: 1 failed"):
+        frame = of.set_daily_email_limit([unknown, known], 42)
+    assert frame["outcome"].tolist() == ["failed", "changed"]
+    assert frame["id"].tolist() == [unknown, known]
+    assert "404" in frame["detail"].iloc[0] or "no such" in frame["detail"].iloc[0].lower()
+
+
+def test_each_mailbox_has_its_outcome(client: Client) -> None:
+    """Another limit, a malformed response and a rejection are outcomes of the mailbox's own row."""
+
+    def service_of(request: Received) -> Reply:
+        identity = request.path.rpartition("/")[2]
+        replies = {
+            "m1": json({"id": "m1", "daily_email_limit": 30}),
+            "m2": reset(),
+            "m3": json({"id": "m3", "daily_email_limit": 40}),
+        }
+        return replies[identity]
+
+    with scripted(service_of) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="1 differs, 1 unknown"):
+            frame = of.set_daily_email_limit(IDS, 40)
+        assert len(service.requests) == 3
+    assert frame["outcome"].tolist() == ["differs", "unknown", "changed"]
+    assert frame["daily_email_limit"].tolist()[::2] == [30, 40]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        *dict.fromkeys((400, 404, 405, 413, 422, 425), "failed").items(),
+        *dict.fromkeys((303, 408, 409, 418, 499, 500), "unknown").items(),
+    ],
+)
+def test_only_a_refusal_is_a_failure(status: int, outcome: str) -> None:
+    """A limit that may have changed is unknown, and later limits are still sent."""
+    replies = [json({"error": "no"}, status), json({"id": "m2", "daily_email_limit": 40})]
+    with scripted(replies) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match=f"1 {outcome}"):
+            frame = of.set_daily_email_limit(IDS[:2], 40)
+    assert frame["outcome"].tolist() == [outcome, "changed"]
+
+
+def test_a_rejected_token_stops_the_remaining_rows() -> None:
+    """After status 401 no further request is sent, and the remaining rows are not_sent."""
+    with scripted([json({}, 401)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="1 failed, 2 not_sent"):
+            frame = of.set_daily_email_limit(IDS, 40)
+        assert len(service.requests) == 1
+    assert frame["outcome"].tolist() == ["failed", "not_sent", "not_sent"]

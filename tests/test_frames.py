@@ -1,4 +1,4 @@
-"""All functions that accept a frame give the same results for frames of other libraries."""
+"""Frames of other libraries give the same results, and result frames can be used in them."""
 
 from __future__ import annotations
 
@@ -320,3 +320,33 @@ def test_a_journal_is_resumed_with_another_library(tmp_path: Path) -> None:
             report = of.outreach(make(leads)).add_to_sequence("s1", **options)
             assert report.rows["status"].tolist() == statuses
         assert sent(service)[3:] == [["lead6", "lead7"]]
+
+
+BACKENDS: tuple[Any, ...] = ("numpy_nullable", "pyarrow")
+FOUNDED, INDUSTRY = "company_founded_year", "company_industry"
+
+
+@pytest.fixture(params=BACKENDS)
+def found(request: pytest.FixtureRequest, client: Client) -> pd.DataFrame:
+    """Return people from a search, with each dtype backend."""
+    return of.search_people(person_seniorities=["vp"], limit=None, dtype_backend=request.param)
+
+
+def test_polars(found: pd.DataFrame) -> None:
+    """Polars converts a frame with lists and dates, with both of its functions."""
+    for frame in (pl.from_pandas(found), pl.DataFrame(found)):
+        assert frame.shape == found.shape
+        assert frame.schema["current_position_start_date"] == pl.Datetime("us")
+        held = frame.explode("experiences")["experiences"].struct.field("title")
+        assert held.len() == len(found.explode("experiences"))
+
+
+def test_duckdb(found: pd.DataFrame) -> None:
+    """DuckDB reads a frame by its variable name, including lists."""
+    with duckdb.connect() as connection:
+        connection.register("found", found)
+        people, oldest = connection.sql(f"select count(*), min({FOUNDED}) from found").fetchall()[0]
+        assert (people, oldest) == (len(found), found[FOUNDED].min())
+        held = connection.sql("select unnest(experiences).title from found").fetchall()
+        assert len(held) == found["experiences"].list.len().sum()
+        assert duckdb.sql("from found").count("*").fetchall() == [(len(found),)]

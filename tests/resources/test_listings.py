@@ -1,0 +1,214 @@
+"""Mailboxes, sequences and lead lists are read completely, and limits are changed."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from typing import Any
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    InvalidResponseError,
+    NotFoundError,
+    OutreachWarning,
+)
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import json, scripted
+
+BACKENDS = ["numpy_nullable", "pyarrow"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_mailboxes_have_the_interfaces_columns(client: Client, backend: Any) -> None:
+    """All mailboxes of several pages are listed, and the user's fields have the prefix user_."""
+    everything = of.mailboxes(dtype_backend=backend)
+    assert list(everything.columns) == list(spec.columns(spec.MAILBOX))
+    assert len(everything) > spec.MAX_MAILBOX_PAGE_SIZE
+    assert set(everything["status"]) == set(spec.MAILBOX_STATUSES)
+    assert set(everything["email_provider"]) == set(spec.EMAIL_PROVIDERS)
+    nobody = of.mailboxes(user_email="nobody@brightforge.example", dtype_backend=backend)
+    pd.testing.assert_series_equal(nobody.dtypes, everything.dtypes)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("status", spec.MAILBOX_STATUSES), ("email_provider", spec.EMAIL_PROVIDERS)],
+)
+def test_mailboxes_by_status_and_provider(
+    client: Client, column: str, values: tuple[str, ...]
+) -> None:
+    """Each status and provider returns exactly its mailboxes."""
+    everything = of.mailboxes()
+    for value in values:
+        found = of.mailboxes(**{column: value})
+        assert list(found["id"]) == list(everything.loc[everything[column] == value, "id"])
+
+
+def test_a_changed_limit_is_listed(client: Client) -> None:
+    """The updated mailbox is returned as one row, and the next listing has the new limit."""
+    mailbox = of.mailboxes().iloc[0]
+    limit = int(mailbox["daily_email_limit"]) + 7
+    updated = of.set_daily_email_limit(mailbox["id"], limit)
+    listed = of.mailboxes().set_index("id")["daily_email_limit"]
+    assert list(updated.columns) == list(of.mailboxes().columns)
+    assert updated["daily_email_limit"].tolist() == [limit]
+    assert listed[mailbox["id"]] == limit
+
+
+def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path: Any) -> None:
+    """After a change, no listing is read from the old cache, whatever its filter."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=tmp_path / "cache.sqlite"):
+        mailbox = of.mailboxes().iloc[1]
+        by_status = {"status": mailbox["status"]}
+        of.mailboxes(**by_status)
+        limit = int(mailbox["daily_email_limit"]) + 3
+        of.set_daily_email_limit(mailbox["id"], limit)
+        for listing in (of.mailboxes(), of.mailboxes(**by_status)):
+            assert listing.set_index("id")["daily_email_limit"][mailbox["id"]] == limit
+
+
+def test_an_unknown_mailbox_is_not_found(client: Client) -> None:
+    """An unknown mailbox raises NotFoundError."""
+    with pytest.raises(NotFoundError) as caught:
+        of.set_daily_email_limit(str(uuid.UUID(int=9)), 5)
+    assert caught.value.status_code == 404
+
+
+def test_mailboxes_use_the_maximum_page_size() -> None:
+    """Mailboxes are requested with the maximum page size, and .attrs has only the filters."""
+    with scripted([json({"mailboxes": []})]) as service:
+        with of.connect(service.url, "token", cache=None):
+            frame = of.mailboxes(status="active")
+        assert unquote(service.targets[0]).endswith("?status=active&page[size]=20")
+    assert frame.attrs["filters"] == {"status": "active"}
+
+
+@pytest.mark.parametrize("body", [[], {"status": "done"}, "done", None])
+def test_a_malformed_response_makes_a_change_uncertain(body: Any) -> None:
+    """After a malformed response the error explains how to check whether the limit changed."""
+    with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None) as client:
+        with pytest.raises(InvalidResponseError, match=r"mailboxes\(refresh=True\)"):
+            of.set_daily_email_limit("m1", 40, client=client)
+        assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sequences_have_the_interfaces_columns(client: Client, backend: Any) -> None:
+    """All sequences of several pages are listed, with the same dtypes as an empty listing."""
+    everything = of.sequences(dtype_backend=backend)
+    nothing = of.sequences(name="there is no such name", dtype_backend=backend)
+    assert list(everything.columns) == list(spec.columns(spec.SEQUENCE))
+    assert everything["id"].is_unique
+    assert set(everything["status"]) == set(spec.SEQUENCE_STATUSES)
+    pd.testing.assert_series_equal(nothing.dtypes, everything.dtypes)
+    assert len(nothing) == 0
+
+
+@pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
+def test_sequences_by_status(client: Client, status: str) -> None:
+    """Each status returns exactly its sequences."""
+    everything = of.sequences()
+    expected = everything[everything["status"] == status].reset_index(drop=True)
+    pd.testing.assert_frame_equal(of.sequences(status=status), expected, check_flags=False)
+
+
+@pytest.mark.parametrize("column", ["created_by_user_id", "created_by_user_email"])
+def test_sequences_by_creator(client: Client, column: str) -> None:
+    """A user's id and email address return exactly the sequences that the user created."""
+    everything = of.sequences()
+    value = everything[column].iloc[0]
+    found = of.sequences(**{column: value})
+    assert list(found["id"]) == list(everything.loc[everything[column] == value, "id"])
+
+
+def test_sequences_by_name_in_any_case(client: Client) -> None:
+    """Part of a name in another case finds the sequence."""
+    name = of.sequences()["name"].iloc[3]
+    assert name in set(of.sequences(name=name[1:].upper())["name"])
+
+
+def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None:
+    """Lists of every type and status have one row per lead, and the list's fields in attrs."""
+    types, statuses, rows = set(), set(), []
+    for identity in sandbox.lead_list_ids:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            frame = of.lead_list(identity)
+        own = frame.attrs["lead_list"]
+        assert own["id"] == identity
+        assert {field.name for field in spec.LEAD_LIST if field.required} - {"leads"} <= set(own)
+        incomplete = any("more leads may follow" in str(one.message) for one in caught)
+        assert incomplete == (own["status"] != "completed")
+        types.add(own["type"])
+        statuses.add(own["status"])
+        rows.append(len(frame))
+    assert types == set(spec.LEAD_LIST_TYPES)
+    assert statuses == set(spec.LEAD_LIST_STATUSES)
+    assert max(rows) > 100
+
+
+def test_a_lead_list_keeps_all_fields_of_its_leads() -> None:
+    """Leads with different fields, and leads that are not objects, are rows."""
+    leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]
+    page = {"id": "1", "object": "lead_list", "status": "completed", "leads": leads}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        frame = of.lead_list("1")
+    assert len(frame) == 3
+    assert frame["email"].iloc[0] == "a@b.example"
+    assert frame["data_plan"].iloc[0] == "x"
+    assert frame["score"].iloc[1] == 5
+    assert frame["value"].iloc[2] == "odd"
+    assert frame.attrs["lead_list"] == {"id": "1", "object": "lead_list", "status": "completed"}
+
+
+@pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
+def test_errors_of_any_shape_are_kept(errors: Any) -> None:
+    """`_errors` that are not a list become one error, in lead lists and other listings."""
+    pages = [json({"leads": [], "sequences": [], "_errors": errors})] * 2
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        for read in (lambda: of.lead_list("1"), of.sequences):
+            with pytest.warns(OutreachWarning, match="1 error.*enrichment failed"):
+                frame = read()
+            assert frame.attrs["errors"] == [errors]
+
+
+def test_leads_that_share_an_id_are_all_kept() -> None:
+    """Leads with the same id are all kept, except for a lead that is repeated unchanged."""
+    leads = [{"id": "a", "list": 1}, {"id": "a", "list": 2}, {"list": 3}, {"list": 3}]
+    again = {"leads": leads[:1], "_links": {}}
+    first = {"leads": leads, "_links": {"next": {"href": "/lead-lists/1?page[after]=a"}}}
+    with scripted([json(first), json(again)]) as service:
+        with of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match="returned 1 of the leads twice"):
+                frame = of.lead_list("1")
+    assert frame["list"].tolist() == [1, 2, 3, 3]
+
+
+def test_the_first_page_has_the_lists_own_fields() -> None:
+    """The list's own fields are read from the first page if later pages lack them."""
+    pages = [
+        json({"name": "Fair", "leads": [], "_links": {"next": {"href": "/lead-lists/1?a=1"}}}),
+        json({"leads": []}),
+    ]
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        assert of.lead_list("1").attrs["lead_list"] == {"name": "Fair"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_list_without_leads_can_be_added_to_a_sequence(backend: Any) -> None:
+    """A queued list has the identifier columns, and submitting it reports zero leads."""
+    page = {"id": "1", "object": "lead_list", "status": "queued", "leads": []}
+    with scripted(lambda request: json(page)) as service:
+        with of.connect(service.url, "token", cache=None) as client:
+            with pytest.warns(OutreachWarning, match="queued"):
+                frame = of.lead_list("1", dtype_backend=backend)
+            assert list(frame.columns) == ["email", "profnet_url"]
+            report = frame.outreach.add_to_sequence("s1", client=client, dry_run=True)
+    assert report.rows.empty
+    assert report.summary().empty
