@@ -16,7 +16,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.errors import OutreachError, OutreachWarning
-from tests.accounts.world import Firm, World, world_of
+from tests.accounts.world import Firm, World
 from tests.resources.search_service import connected, result
 from tests.scripted import json, scripted
 
@@ -65,16 +65,6 @@ def test_a_reported_error_is_cut() -> None:
         text = said(of.sequences)
     assert re.search("'e{198}…", text)
     assert not re.search("e{199}", text)
-
-
-def test_a_cell_of_several_domains_shows_three() -> None:
-    """Three of a cell's domains are named if it cannot be searched."""
-    world = world_of({"one.example": 1})
-    cells = ["a.example, b.example, c.example, d.example", "one.example"]
-    with scripted(world.reply) as service, connected(service):
-        found = pd.DataFrame({"site": cells}).outreach.find_people(domain="site")
-    detail = found.accounts["account_detail"][0]
-    assert detail.endswith("holds several domains: a.example, b.example, c.example")
 
 
 def test_a_missing_key_lists_ten_columns() -> None:

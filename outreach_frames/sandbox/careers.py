@@ -18,27 +18,14 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox import world
 from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
-from outreach_frames.sandbox.world import (
-    COUNTRIES,
-    PROFNET,
-    TODAY,
-    USERS,
-    WORDS,
-    Entry,
-    School,
-    draw,
-    draw_entry,
-    location,
-    new_id,
-    person_name,
-)
+from outreach_frames.sandbox.world import COUNTRIES, WORDS, Entry, draw, draw_entry, location
 
 _STAFF: Final = {name: rank["share"] for name, rank in world.SENIORITIES.items()}
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
 _MAX_JOBS: Final = 4
 
-_CURRENT_MONTH: Final = TODAY.year * 12 + TODAY.month - 1  # months since year 0
+_CURRENT_MONTH: Final = world.TODAY.year * 12 + world.TODAY.month - 1  # months since year 0
 
 
 class Role(NamedTuple):
@@ -68,7 +55,7 @@ class Market:
     def __init__(
         self,
         employers: Sequence[Employer],
-        schools: Sequence[School],
+        schools: Sequence[world.School],
         staff: Mapping[int, int],
     ) -> None:
         self._employers = employers
@@ -77,7 +64,7 @@ class Market:
         self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
         self._years = [employer.founded_year for employer in self._by_age]
         self._schools = schools
-        self._local: dict[str, list[School]] = {}
+        self._local: dict[str, list[world.School]] = {}
         for school in schools:
             self._local.setdefault(school.country, []).append(school)
 
@@ -93,7 +80,7 @@ class Market:
         """Draw an employer founded before the year, or the oldest employer."""
         return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
 
-    def school(self, country: Entry, rng: Random) -> School:
+    def school(self, country: Entry, rng: Random) -> world.School:
         """Draw a school, usually from the country."""
         local = self._local.get(country["name"], self._schools)
         return rng.choice(local if rng.random() < 0.85 else self._schools)
@@ -105,7 +92,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     country = employer.country if rng.random() < 0.8 else draw_entry(COUNTRIES, rng)
     stays = country is employer.country and rng.random() < 0.7
     city = employer.city if stays else draw_entry(country["cities"], rng)
-    full_name = person_name(country, rng)
+    full_name = world.person_name(country, rng)
     # Rare values that are hard for tables, files and pages.
     awkward_field, pattern = WORDS["awkward_values"].get(str(position % 331), ("", "{}"))
     role = _role(employer, rng)
@@ -126,14 +113,14 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     }
     about = None if rng.random() < 0.15 else _about(facts, rng)
     described = rng.random() > 0.35
-    identifier = new_id(rng)
+    identifier = world.new_id(rng)
     body = {
         "id": identifier,
         "object": "person",
         "name": full_name.name,
         "first_name": full_name.first_name,
         "last_name": full_name.last_name,
-        "profnet_url": f"{PROFNET}/in/{full_name.slug}-{_unique_suffix(position)}",
+        "profnet_url": f"{world.PROFNET}/in/{full_name.slug}-{_unique_suffix(position)}",
         "title": role.title,
         "headline": _headline(role, employer, rng),
         "about": about,
@@ -141,7 +128,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "current_position_description": (
             rng.choice(WORDS["descriptions"]).format(**facts) if described else None
         ),
-        "image_url": f"{PROFNET}/images/{identifier}.jpg",
+        "image_url": f"{world.PROFNET}/images/{identifier}.jpg",
         "location": location(city),
         "location_details": {
             name: city[name] for name in ("city", "state", "country", "lat", "long")
@@ -153,7 +140,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     }
     if awkward_field in {"headline", "about"}:
         body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
-    networks = sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1))
+    networks = sum(1 << user for user in range(world.USERS) if rng.random() < 0.02 * (user + 1))
     document = orjson.dumps(body)
     place = location(city)
     return Person(full_name.name, role, place, employer.number, networks, attended, document)

@@ -17,20 +17,7 @@ from typing import Any, Final
 
 from outreach_frames import spec
 from outreach_frames.sandbox import world
-from outreach_frames.sandbox.world import (
-    COUNTRIES,
-    PROFNET,
-    TODAY,
-    WORDS,
-    Entry,
-    draw,
-    draw_entry,
-    invented_stem,
-    location,
-    new_id,
-    new_rng,
-    slug,
-)
+from outreach_frames.sandbox.world import COUNTRIES, WORDS, Entry, draw, draw_entry, location
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -86,7 +73,7 @@ def size_label(employees: int) -> str | None:
 def companies(seed: int, count: int) -> Iterator[tuple[Employer, dict[str, Any]]]:
     """Generate companies, each with its resource."""
     # The first company is old and huge, so that every career finds a former employer.
-    rng = new_rng(seed, "companies")
+    rng = world.new_rng(seed, "companies")
     taken: set[str] = set()
     parents: list[Employer] = []
     for number in range(count):
@@ -110,21 +97,21 @@ def _company(
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
     name = f"{short_name} {rng.choice(country['legal_forms'])}".strip()
-    domain = f"{slug(short_name)}.example"
+    domain = f"{world.slug(short_name)}.example"
     kind = _type(industry, employees, rng)
     funding = _funding(industry, kind, employees, founded, rng)
     is_b2c = rng.random() < industry["b2c"]
     is_b2b = rng.random() < industry["b2b"] or not is_b2c
     departments, functions = _headcounts(
-        employees, industry, has_founder=founded >= TODAY.year - 35, rng=rng
+        employees, industry, has_founder=founded >= world.TODAY.year - 35, rng=rng
     )
-    identifier = new_id(rng)
+    identifier = world.new_id(rng)
     counts = [count for names in functions.values() for count in names.values()]
     employer = Employer(
         number=number,
         name=name,
         stem=stem,
-        profnet_url=f"{PROFNET}/company/{slug(name)}",
+        profnet_url=f"{world.PROFNET}/company/{world.slug(name)}",
         country=country,
         city=city,
         industry=industry,
@@ -142,7 +129,7 @@ def _company(
         "website": f"https://www.{domain}",
         "profnet_url": employer.profnet_url,
         "industry": industry["name"],
-        "logo_url": f"{PROFNET}/images/{identifier}.png",
+        "logo_url": f"{world.PROFNET}/images/{identifier}.png",
         "location": location(city),
         "overview": _overview(name, industry, founded, city, rng),
         "keywords": rng.sample(
@@ -186,7 +173,7 @@ def _founded_year(industry: Entry, employees: int, rng: Random) -> int:
     """Draw a founding year: later for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
     if industry["funded"] > 0.5 or chance < 0.45:
-        return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
+        return rng.randint(1998, world.TODAY.year - 2 - 2 * int(log(employees, 3)))
     return rng.randint(1955, 1998) if chance < 0.9 else rng.randint(1846, 1955)
 
 
@@ -195,13 +182,13 @@ def _name(
 ) -> tuple[str, str]:
     """Draw a stem and a unique name; companies of a group often share the stem."""
     while True:
-        stem = parent.stem if parent and rng.random() < 0.9 else invented_stem(rng)
+        stem = parent.stem if parent and rng.random() < 0.9 else world.invented_stem(rng)
         word = (
             country["name"] if parent and rng.random() < 0.4 else rng.choice(industry["name_words"])
         )
         if rng.random() < 0.04:
-            word = f"& {invented_stem(rng)} {word}"
-        address = slug(f"{stem} {word}")
+            word = f"& {world.invented_stem(rng)} {word}"
+        address = world.slug(f"{stem} {word}")
         if address not in taken:
             taken.add(address)
             return stem, f"{stem} {word}"
@@ -226,8 +213,8 @@ def _funding(
     ):
         return None
     most = min(len(WORDS["funding_rounds"]), 1 + int(log(employees + 1, 6)))
-    count = min(rng.randint(1, most), TODAY.year - founded)
-    year = max(rng.sample(range(founded, TODAY.year), count))
+    count = min(rng.randint(1, most), world.TODAY.year - founded)
+    year = max(rng.sample(range(founded, world.TODAY.year), count))
     rounds = WORDS["funding_rounds"][:count]
     total = sum(round(_log_uniform(low, high, rng), -4) for _, low, high in rounds)
     day = f"{year}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"

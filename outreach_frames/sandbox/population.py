@@ -159,10 +159,8 @@ def _add_company(connection: sqlite3.Connection, employer: Employer, body: dict[
 
 def _find_or_add(connection: sqlite3.Connection, table: str, **texts: str) -> int:
     """Return the `number` of a role or place; add the role or place if it is new."""
-    columns, marks = ", ".join(texts), ", ".join("?" * len(texts))
-    (row,) = connection.execute(
-        f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
-        " ON CONFLICT DO UPDATE SET number = number RETURNING number",
-        list(texts.values()),
-    )
-    return int(row[0])
+    columns, marks, values = ", ".join(texts), ", ".join("?" * len(texts)), list(texts.values())
+    sql = f"({columns}) VALUES ({marks})"
+    connection.execute(f"INSERT OR IGNORE INTO {table} {sql}", values)
+    query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608
+    return int(connection.execute(query, values).fetchone()[0])

@@ -273,7 +273,7 @@ def test_reading_changes_no_file(path: Path) -> None:
         other = frame_of([(email("d"), url("d")), (None, url("e"))])
         assert statuses(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
         assert len(of.read_journal(path)) == 4
-        with pytest.warns(OutreachWarning, match="no email address"):
+        with pytest.warns(OutreachWarning, match="without email address"):
             assert other.outreach.without(str(path)).index.tolist() == [1]
     finally:
         path.parent.chmod(0o700)
