@@ -70,7 +70,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent, or not recorded in the journal; the detail has the reason.",
+        "Not sent: the run ended early, or the service refused the mailbox, or no record exists.",
         "Repeat the call, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
