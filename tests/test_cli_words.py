@@ -99,7 +99,7 @@ FAULTS = [
     ("forget --profnet-url x", "--profnet-url 'x'"),
     ("forget --email a@x.example --folder none", "cannot be read: not found"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name=first_name' n=Number",
-        "Pass --data first_name='First Name' n='Number'."),
+        "the table has no column 'first_name'. Did you mean 'First Name'?"),
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
         "Pass --data first_name='First Name'."),
     ("add-leads leads.csv --sequence SEQUENCE --data number", "Did you mean 'Number'"),

@@ -77,8 +77,8 @@ _PYTHON_ONLY: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
-# Maximum width of a cell, and minimum widths of text with spaces and of single words.
-_MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
+# Maximum width of a cell, and the width to which text may be cut.
+_MAX_CELL, _MIN_CELL = 40, 10
 # The width for files and pipes, whose lines have no limit.
 _ANY_WIDTH: Final = 1_000_000
 SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
@@ -171,13 +171,9 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
     for position, name in enumerate(map(str, shown.columns)):
         texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
         cells = [printable(name), *(printable(text or "") for text in texts)]
-        if are_numbers[position] or name == "id" or name.endswith("_id"):
-            shortest = _MAX_CELL
-        else:
-            shortest = _MIN_PROSE if any(" " in cell for cell in cells) else _MIN_WORD
-        header, *widths = map(wcwidth.width, cells)
-        least = max(min(header, _MIN_PROSE), min(max(widths, default=0), shortest))
-        limits.append((least, min(max([header, *widths]), _MAX_CELL)))
+        most = min(max(map(wcwidth.width, cells)), _MAX_CELL)
+        is_whole = are_numbers[position] or name == "id" or name.endswith("_id")
+        limits.append((most if is_whole else min(most, _MIN_CELL), most))
         columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
     widths = _column_widths(limits)
     clipped = [
@@ -193,7 +189,7 @@ def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
     for count in range(len(limits), 1, -1):
-        for widest in range(_MAX_CELL, _MIN_PROSE - 1, -1):
+        for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
             widths = [max(least, min(most, widest)) for least, most in limits[:count]]
             if sum(widths) + 2 * (count - 1) <= available:
                 return widths

@@ -70,7 +70,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent, or not recorded in the journal; the detail has the reason.",
+        "Not sent: the run ended early, or the service refused the mailbox, or no record exists.",
         "Repeat the call, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
@@ -89,12 +89,8 @@ def meaning_of(status: str) -> Meaning:
 
 def plan_card(plan: PreparedLeads) -> Card:
     """Build the card of a plan."""
-    sent, requests = len(plan.positions), len(plan.chunks())
     return Card(
-        headline=(
-            f"SubmissionPlan: {sent:,} of {plural(len(plan.frame), 'row')} will be sent, in "
-            f"{plural(requests, 'request')} of at most {plan.chunk_size} leads."
-        ),
+        headline=f"SubmissionPlan: {plan_headline(plan)}",
         facts=plan_facts(plan),
         details=[Details("First lead", _first_lead(plan), is_code=True)],
         advice=(
@@ -102,6 +98,13 @@ def plan_card(plan: PreparedLeads) -> Card:
             "problems, plan.payloads() all requests. The service may still skip or refuse leads."
         ),
     )
+
+
+def plan_headline(plan: PreparedLeads) -> str:
+    """Return the numbers of leads, rows and requests of a plan."""
+    sent, requests = len(plan.positions), plural(len(plan.chunks()), "request")
+    rows = plural(len(plan.frame), "row")
+    return f"{sent:,} of {rows} will be sent, in {requests} of at most {plan.chunk_size} leads."
 
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:

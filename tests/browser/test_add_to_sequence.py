@@ -152,7 +152,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
         expect_text(widget.get_by_role("alert"), "'First Name' is not a valid name of a data field")
         field.fill("first_name")
         check(widget)
-        expect_text(widget, "2 of 5 rows will be sent, in 1 request.")
+        expect_text(widget, "2 of 5 rows will be sent, in 1 request of at most 250 leads.")
         problems = widget.get_by_label("Problems by row").locator("tbody tr").all_inner_texts()
         assert [text.split("\t")[:2] for text in problems] == [["1", "b"]] * 2 + [["3", "d"]]
         assert "no email and no profnet_url" in problems[1]
@@ -236,7 +236,7 @@ def test_cancel_and_resume(notebook: Notebook) -> None:
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
         assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
         button(widget, "Check rows").click()
-        expect_text(widget, "None of 501 rows can be sent.")
+        expect_text(widget, "0 of 501 rows will be sent")
         expect_text(widget, "There is nothing to send.")
 
 

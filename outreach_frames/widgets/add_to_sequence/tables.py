@@ -8,9 +8,9 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import plural, printable, shorten
+from outreach_frames.common.text import printable, shorten
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import meaning_of, plan_facts
+from outreach_frames.leads.cards import meaning_of, plan_facts, plan_headline
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.sending.report import SubmissionReport
 
@@ -40,7 +40,7 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
     problems = plan.problems
     shown = problems.head(PROBLEMS_SHOWN)
     return {
-        "headline": _headline(plan),
+        "headline": plan_headline(plan),
         "facts": [
             [fact.name, printable(", ".join([fact.text, *fact.details]))]
             for fact in plan_facts(plan)
@@ -102,14 +102,6 @@ def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
                 if isinstance(cell, str) and cell.strip():
                     taken.setdefault(position, shorten(cell))
     return taken
-
-
-def _headline(plan: SubmissionPlan) -> str:
-    sent, rows = len(plan.positions), len(plan.frame)
-    if not sent:
-        return f"None of {plural(rows, 'row')} can be sent."
-    requests = plural(len(plan.chunks()), "request")
-    return f"{sent:,} of {plural(rows, 'row')} will be sent, in {requests}."
 
 
 def _meaning(status: str) -> tuple[str, str]:
