@@ -28,7 +28,6 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
-from outreach_frames.files.csv_file import separator
 from outreach_frames.files.csv_notes import (
     METADATA_SUFFIX,
     NOTES_ERRORS,
@@ -37,6 +36,7 @@ from outreach_frames.files.csv_notes import (
     notes_path,
     read_notes,
 )
+from outreach_frames.files.csv_read import separator
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.provenance import ATTRS

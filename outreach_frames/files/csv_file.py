@@ -1,13 +1,8 @@
-"""Write frames to CSV files, and read the files back with all values, dtypes and missing cells."""
+"""Write frames to CSV files that keep all values, dtypes and missing cells."""
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
@@ -23,37 +18,22 @@ from outreach_frames.common.atomic_files import (
     refuse_special_file,
     replace_file,
 )
-from outreach_frames.common.text import has_lone_surrogate, plural, unique_name
+from outreach_frames.common.text import has_lone_surrogate, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     Model,
-    decode,
     default_model,
-    dtype_name,
     encode,
-    is_nested,
-    stored_type,
-    text_model,
     write_arrow,
 )
 from outreach_frames.files.csv_notes import (
-    NOTES_ERRORS,
-    OWN_ENTRIES,
-    damaged_notes,
     notes_path,
-    read_notes,
     replacing_metadata,
     with_models,
 )
-from outreach_frames.files.csv_text import (
-    check_table,
-    check_text,
-    decoded,
-    line_end,
-)
-from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
-from outreach_frames.files.provenance import ATTRS, plain_attrs, record, recorded_attrs
+from outreach_frames.files.formulas import is_text, without_formulas, without_formulas_in
+from outreach_frames.files.provenance import plain_attrs, record
 from outreach_frames.reading.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
@@ -63,14 +43,8 @@ Separator = Literal[",", ";", "\t", "|"]
 SUFFIXES: Final = (".csv", ".txt", ".tsv", "")
 EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
-_BLOCK_BYTES: Final = 16 << 20
-_TAIL_BYTES: Final = 4096
-# Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
-_DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
-_ARCHIVE: Final = b"PK\x03\x04"
-_MISSING: Final = "NA"
+MISSING: Final = "NA"
 MAX_COLUMNS: Final = 16_384
-_MAX_ROWS_WITHOUT_COLUMNS: Final = 10_000_000
 
 
 def write_csv(
@@ -229,7 +203,7 @@ def _column_lines(column: pa.ChunkedArray) -> bytes:
     if is_text(column.type):
         cells = pc.replace_substring(cells, '"', '""')
     mark = '"' if is_text(column.type) else ""
-    lines = [_MISSING if cell is None else f"{mark}{cell}{mark}" for cell in cells.to_pylist()]
+    lines = [MISSING if cell is None else f"{mark}{cell}{mark}" for cell in cells.to_pylist()]
     return "\n".join([*lines, ""]).encode()
 
 
@@ -336,201 +310,3 @@ def _warn_of_excel_limits(table: pa.Table) -> None:
                     f"The column {name!r} has a cell of {longest:,} characters; "
                     f"Excel cuts cells at {EXCEL_MAX_CELL:,}."
                 )
-
-
-def not_a_table(path: Path) -> InvalidInputError:
-    """Build the error for a file that is a spreadsheet or an archive."""
-    return InvalidInputError(
-        f"{path} is a spreadsheet or an archive, which cannot be read. Give an Excel workbook the "
-        "ending .xlsx; save any other spreadsheet as .xlsx, and pass that file."
-    )
-
-
-def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) -> pd.DataFrame:
-    """Read a CSV file; with `as_text`, read columns without metadata as text."""
-    models, metadata = read_notes(path)
-    content = path.read_bytes()
-    if content.startswith(_ARCHIVE):
-        raise not_a_table(path)
-    content = decoded(content, path, encoding)
-    try:
-        frame = _parse(content, models, metadata, path, as_text=as_text)
-    except NOTES_ERRORS as error:
-        if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
-            raise
-        raise damaged_notes(notes_path(path), error) from error
-    frame.attrs = recorded_attrs(metadata.get(ATTRS, "{}"), path)
-    return frame
-
-
-def _parse(
-    content: bytes,
-    noted: Mapping[str, Model],
-    metadata: Mapping[str, Any],
-    path: Path,
-    *,
-    as_text: bool,
-) -> pd.DataFrame:
-    """Parse the content of a CSV file, and restore the dtypes from its metadata."""
-    if not content or content.isspace():
-        if "rows" in metadata:
-            rows = metadata["rows"]
-            if type(rows) is not int or rows < 0:
-                raise ValueError(f"rows is {rows!r}")
-            return frame_without_columns(pd.RangeIndex(rows), path)
-        raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
-    escaped = metadata.get("formulas") != "keep"
-    content = _without_blank_end(content)
-    declared = _DECLARED_SEPARATOR.match(content)
-    if declared:
-        content = content[declared.end() :]
-    sep = declared[1].decode() if declared else separator(content.lstrip(b"\r\n"))
-    try:
-        text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
-        written = next(row for row in csv.reader(text, delimiter=sep) if row)
-    except (csv.Error, UnicodeDecodeError) as error:
-        check_text(content, sep, path)
-        raise InvalidInputError(
-            f"{path} cannot be read as a table: its header is damaged ({error}). Look for "
-            "an unclosed quotation mark in the header."
-        ) from error
-    if len(written) > MAX_COLUMNS:
-        raise InvalidInputError(
-            f"{path} has {len(written):,} columns, but at most {MAX_COLUMNS:,} can be read. "
-            "Delete the columns that you do not need."
-        )
-    names = written
-    if escaped:
-        names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise InvalidInputError(
-            f"{path} has two columns named {min(twice)!r}; rename one column in the header."
-        )
-    default = text_model if as_text else default_model
-    models = {name: noted[name] if name in noted else default(name) for name in names}
-    types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
-    table = _parse_csv(content, types, path, sep)
-    check_table(content, sep, written, table, path)
-    if len(written) == 1:
-        _warn_of_blank_lines(content.strip(b"\r\n"), written[0], table, path)
-
-    def restored(name: str, column: pa.ChunkedArray) -> Any:
-        texts = unescape(column) if escaped and is_text(column.type) else column
-        try:
-            return decode(texts, models[name])
-        except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
-            kind = dtype_name(models[name])
-            raise InvalidInputError(
-                f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct the cell."
-            ) from error
-
-    stored = dict(zip(names, table.columns, strict=True))
-    # Threads parse list columns in parallel, because Arrow releases Python's global lock.
-    with ThreadPoolExecutor() as executor:
-        nested = {
-            name: executor.submit(restored, name, stored[name])
-            for name in names
-            if is_nested(models[name])
-        }
-        columns = {
-            name: nested[name].result() if name in nested else restored(name, stored[name])
-            for name in names
-        }
-    return frame_of(columns, table.num_rows, metadata)
-
-
-def frame_without_columns(index: pd.RangeIndex, path: Path | None) -> pd.DataFrame:
-    """Build a frame whose number of rows is only in the metadata; raise if it is implausible."""
-    if len(index) > _MAX_ROWS_WITHOUT_COLUMNS:
-        raise InvalidInputError(
-            f"{path or 'The file'} has no columns, but its metadata claims {len(index):,} rows. "
-            "Get the file again."
-        )
-    return pd.DataFrame(index=index)
-
-
-def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) -> pd.DataFrame:
-    """Build a frame; set the index that the file's metadata describes."""
-    levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
-    labels = [pd.Index(columns.pop(title)) for title in levels]
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
-    if levels:
-        # set_index would convert small integers to a 64-bit RangeIndex.
-        index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
-        frame.index = index.set_names(list(levels.values()))
-    frame.columns.name = metadata.get("columns_name")
-    return frame
-
-
-def separator(content: bytes) -> str:
-    """Detect the column separator from the header."""
-    if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
-        return first[1].decode()
-    header = content.partition(b"\n")[0]
-    found = [mark for mark in get_args(Separator) if mark.encode() in header]
-    return found[0] if found and not header.startswith(b'"') else ","
-
-
-def _read_arrow_csv(
-    content: bytes | pa.Buffer,
-    types: Mapping[str, pa.DataType],
-    *,
-    block_size: int,
-    sep: str = ",",
-    names: Sequence[str] | None = None,
-    use_threads: bool = False,
-) -> pa.Table:
-    # In a file with a single column, a missing cell is NA without quotes, as in R.
-    is_marked = len(types) == 1 and (names or content.lstrip(b"\r\n").startswith(b'"'))
-    return arrow_csv.read_csv(
-        pa.BufferReader(content),
-        read_options=arrow_csv.ReadOptions(
-            block_size=min(block_size, 2**31 - 2), column_names=names, use_threads=use_threads
-        ),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=sep, newlines_in_values=True, ignore_empty_lines=True
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
-            null_values=["", _MISSING] if is_marked else [""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-
-
-def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
-    """Parse a CSV file with rows of any length."""
-    problem = ""
-    # If blocks fail, parse the file as one block, which allows longer rows and names the bad row.
-    for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
-        try:
-            return _read_arrow_csv(
-                content, types, sep=sep, block_size=block_bytes, use_threads=use_threads
-            )
-        except pa.ArrowInvalid as error:
-            # Arrow's message ends with the row; cut it off, because the row may be personal data.
-            message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
-            problem = message[0] if message else "it is damaged"
-    check_text(content, sep, path)
-    raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
-    )
-
-
-def _without_blank_end(content: bytes) -> bytes:
-    """Drop lines of spaces at the end of a file."""
-    blank = re.search(rb"(?<=[\r\n])[ \r\n]* [ \r\n]*\Z", content[-_TAIL_BYTES:])
-    return content[: -len(blank[0])] if blank else content
-
-
-def _warn_of_blank_lines(content: bytes, header: str, table: pa.Table, path: Path) -> None:
-    """Warn of blank lines in a file with a single column, because each may be a missing cell."""
-    end = line_end(content)
-    cells = [header, *table.column(0).to_pylist()] if is_text(table.column(0).type) else [header]
-    inside = sum(cell.count(end) for cell in cells if cell)
-    if blank := content.count(end.encode()) - inside - table.num_rows:
-        warn(
-            f"{path}: skipped {plural(blank, 'blank line')} between rows. "
-            f"If blank lines are missing cells, write them as {_MISSING}."
-        )

@@ -29,6 +29,7 @@ _WIDE: Final = {
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 # If the lines of a text look like rows by chance, they are unlikely to have 6 separators in all.
 _CHANCE: Final = 6
+_PIECE: Final = 1 << 20
 
 
 def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
@@ -107,7 +108,10 @@ def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
 
 
 def _count_quotes(content: bytes | pa.Buffer) -> int:
-    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord('"')))
+    codes = np.frombuffer(content, np.uint8)
+    # Compare in pieces, because the result has as many bytes as the content.
+    pieces = (codes[start : start + _PIECE] for start in range(0, len(codes), _PIECE))
+    return sum(int(np.count_nonzero(piece == ord('"'))) for piece in pieces)
 
 
 def check_text(content: bytes, sep: str, path: Path) -> None:

@@ -28,7 +28,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
 from outreach_frames.files.formulas import is_text
-from outreach_frames.files.provenance import ATTRS, VERSION, plain_attrs, record
+from outreach_frames.files.provenance import as_properties, plain_attrs
 from outreach_frames.tables.columns import text_names
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ NOT_INSTALLED: Final = (
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 LIST_SEPARATOR: Final = "; "
-# Custom properties with the package's version, by which `forget` recognises its workbooks, and with
-# the sheets' `.attrs` as JSON. Excel limits a property to 255 characters, so the JSON is in pieces.
-PROPERTY: Final = "outreach_frames"
-ATTRS_PROPERTY: Final = "outreach_frames attrs {}"
-_MAX_PROPERTY: Final = 255
 
 # A cell is a 64-bit float, which is exact to 15 digits, so longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
@@ -191,9 +186,8 @@ def write_sheets(
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
     few = sum(brief(frame).shape[1] for frame in sheets.values())
     titles = _sheet_names(sheets)
-    plain = [plain_attrs(frame.attrs) if attrs else {} for frame in sheets.values()]
-    notes = record({title: one for title, one in zip(titles, plain, strict=True) if one})
-    noted = notes.get(ATTRS, "")
+    noted = zip(titles, sheets.values() if attrs else (), strict=attrs)
+    properties = as_properties({title: plain_attrs(frame.attrs) for title, frame in noted})
     hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
@@ -204,10 +198,8 @@ def write_sheets(
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(titles, sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
-            book.set_custom_property(PROPERTY, notes[VERSION], "text")
-            for number, start in enumerate(range(0, len(noted), _MAX_PROPERTY), 1):
-                piece = noted[start : start + _MAX_PROPERTY]
-                book.set_custom_property(ATTRS_PROPERTY.format(number), piece, "text")
+            for name, value in properties.items():
+                book.set_custom_property(name, value, "text")
             # Closing the workbook takes as long as writing its columns.
             bar.set_postfix_str("saving")
         file.write(content.getbuffer())

@@ -35,16 +35,14 @@ from outreach_frames.files.csv_dtypes import (
     text_model,
 )
 from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
-from outreach_frames.files.excel import (
-    ATTRS_PROPERTY,
-    NOT_INSTALLED,
-    PROPERTY,
-    is_plain_list,
-    localize,
-    split,
-)
+from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, localize, split
 from outreach_frames.files.formulas import is_text
-from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, recorded_attrs
+from outreach_frames.files.provenance import (
+    MAX_METADATA_BYTES,
+    PROPERTY,
+    recorded_attrs,
+    text_in_properties,
+)
 from outreach_frames.tables.schema import to_frame
 
 if TYPE_CHECKING:
@@ -131,14 +129,11 @@ def read_excel(
 
 
 def _properties(book: Any) -> dict[str, Any]:
-    """Return a workbook's custom properties, with the joined text of the `.attrs` as ATTRS."""
-    found = {one.name: one.value for one in book.custom_doc_props.props}
-    names = map(ATTRS_PROPERTY.format, range(1, len(found) + 1))
-    return {**found, ATTRS: "".join(str(found[name]) for name in names if name in found)}
+    return {one.name: one.value for one in book.custom_doc_props.props}
 
 
 def _sheet_attrs(book: Any, path: Path) -> dict[str, dict[Any, Any]]:
-    sheets = recorded_attrs(_properties(book)[ATTRS] or "{}", path)
+    sheets = recorded_attrs(text_in_properties(_properties(book)) or "{}", path)
     return {name: attrs for name, attrs in sheets.items() if isinstance(attrs, dict)}
 
 
@@ -151,7 +146,7 @@ def read_workbook_notes(path: Path) -> tuple[dict[str, Any], Any]:
 def read_all_cells(path: Path) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the text of the `.attrs` as a cell, then the rows of each sheet."""
     with _opened(path) as (_, book):
-        yield [(_properties(book)[ATTRS],)]
+        yield [(text_in_properties(_properties(book)),)]
         for sheet in book.worksheets:
             yield _read_quietly(sheet, f"{path}, sheet {sheet.title!r},").rows
 

@@ -19,8 +19,9 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import check_columns, frame_without_columns
+from outreach_frames.files.csv_file import check_columns
 from outreach_frames.files.csv_notes import NOTES_ERRORS
+from outreach_frames.files.csv_read import frame_without_columns
 from outreach_frames.files.provenance import (
     VERSION,
     VERSION_IN_PARQUET,

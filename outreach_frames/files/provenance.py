@@ -18,6 +18,9 @@ VERSION_IN_PARQUET: Final = b"outreach_frames_version"
 MAX_METADATA_BYTES: Final = 16 << 20
 # The properties of a workbook stay below 1 MB, even if each character is escaped.
 _MAX_CHARACTERS: Final = 1 << 17
+# The custom property of a workbook with the package's version, by which `forget` recognises it.
+PROPERTY: Final = "outreach_frames"
+_MAX_PROPERTY: Final = 255
 
 
 def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -45,6 +48,21 @@ def record(attrs: Mapping[Any, Any]) -> dict[str, str]:
     elif attrs:
         entries[ATTRS] = text
     return entries
+
+
+def as_properties(attrs_by_sheet: Mapping[str, Mapping[Any, Any]]) -> dict[str, str]:
+    """Return the record as properties of a workbook, which Excel limits to 255 characters each."""
+    entries = record({sheet: attrs for sheet, attrs in attrs_by_sheet.items() if attrs})
+    text = entries.get(ATTRS, "")
+    starts = range(0, len(text), _MAX_PROPERTY)
+    pieces = {f"{PROPERTY} {start}": text[start : start + _MAX_PROPERTY] for start in starts}
+    return {PROPERTY: entries[VERSION], **pieces}
+
+
+def text_in_properties(properties: Mapping[str, Any]) -> str:
+    """Join the pieces of the `.attrs` in a workbook's properties."""
+    starts = range(0, len(properties) * _MAX_PROPERTY, _MAX_PROPERTY)
+    return "".join(str(properties.get(f"{PROPERTY} {start}", "")) for start in starts)
 
 
 def recorded_attrs(text: Any, source: Path) -> dict[Any, Any]:

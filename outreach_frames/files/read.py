@@ -13,8 +13,9 @@ from outreach_frames.common.atomic_files import expanded, require_readable_file,
 from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
+from outreach_frames.files.csv_file import SUFFIXES
 from outreach_frames.files.csv_notes import NOTES_ERRORS, read_notes
+from outreach_frames.files.csv_read import not_a_table, read_csv
 from outreach_frames.files.excel_read import read_excel, read_workbook_notes
 from outreach_frames.files.parquet import frame_of_parquet, reading
 from outreach_frames.files.provenance import (

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from outreach_frames import spec
 from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import has_labels, replace_csv, separator
+from outreach_frames.files.csv_file import has_labels, replace_csv
 from outreach_frames.files.csv_notes import (
     CHECKSUMS,
     METADATA_SUFFIX,
@@ -34,10 +34,11 @@ from outreach_frames.files.csv_notes import (
     read_notes,
     with_models,
 )
-from outreach_frames.files.excel import PROPERTY
+from outreach_frames.files.csv_read import separator
 from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.formulas import is_text
 from outreach_frames.files.parquet import OWN_METADATA
+from outreach_frames.files.provenance import PROPERTY
 from outreach_frames.reading.fast_reader import BOM
 
 Holds = Callable[[str], bool]

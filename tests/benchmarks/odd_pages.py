@@ -66,6 +66,11 @@ def with_objects(person: dict[str, Any], number: int) -> None:
     ]
 
 
+def with_one_unknown_field(person: dict[str, Any], number: int) -> None:
+    """Add an undocumented field to a person."""
+    person["score"] = number
+
+
 def with_unknown_fields(person: dict[str, Any], number: int) -> None:
     """Add undocumented fields to a person and the company."""
     person.update(department="sales", score=number, updated_at="2024-01-31T10:20:30Z")

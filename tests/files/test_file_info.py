@@ -171,7 +171,7 @@ def noted(path: Path, attrs: Any, own_version: Any = None) -> None:
         properties = book.custom_doc_props
         properties.props = [one for one in properties.props if one.name == "outreach_frames"]
         sheets = {"x": attrs} if isinstance(attrs, dict) else attrs
-        properties.append(StringProperty(name="outreach_frames attrs 1", value=json.dumps(sheets)))
+        properties.append(StringProperty(name="outreach_frames 0", value=json.dumps(sheets)))
         book.save(path)
 
 
