@@ -35,11 +35,6 @@ def slow_added(received: script.Received) -> script.Reply:
     return script.delayed(SLOW, added(received))
 
 
-def slow_refused(received: script.Received) -> script.Reply:
-    """Reply after a delay that the request is invalid."""
-    return script.delayed(SLOW, script.json({"error": "no"}, 400))
-
-
 @contextmanager
 def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
     """Plan six leads in three requests; the service sends these replies, then adds all."""
@@ -73,11 +68,11 @@ def statuses(report: SubmissionReport) -> list[str]:
     return report.rows["status"].tolist()
 
 
-@pytest.mark.parametrize("word", ["drain", "finish"])
-def test_drain_ends_between_two_requests(word: Directive) -> None:
-    """After the current request, nothing is sent, and the remaining rows have the reason."""
+@pytest.mark.parametrize("words", [["drain"], ["finish"], ["drain", "continue"]])
+def test_drain_ends_between_two_requests(words: list[Directive]) -> None:
+    """After a drain, which cannot be undone, nothing is sent; remaining rows have the reason."""
     with planned([slow_added]) as (service, plan):
-        report = ended(plan, directing(word))
+        report = ended(plan, directing(*words))
     assert sent(service) == [["lead0", "lead1"]]
     assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
@@ -92,15 +87,6 @@ def test_a_stop_before_the_first_request_sends_nothing(directive: Directive) -> 
         assert sent(service) == []
     assert statuses(report) == ["not_sent"] * 6
     assert report.error is not None
-
-
-def test_drain_cannot_be_cancelled() -> None:
-    """A run that was drained ends, even if the monitor then returns "continue"."""
-    with planned([slow_added]) as (service, plan):
-        report = ended(plan, directing("drain", "continue"))
-    assert len(sent(service)) == 1
-    assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
-    assert "Cancelled" in str(report.error)
 
 
 def test_drain_in_the_last_request_cancels_nothing() -> None:
@@ -152,15 +138,6 @@ def test_the_run_s_error_is_reported() -> None:
         report = ended(plan, directing("drain"))
     assert isinstance(report.error, AuthenticationError)
     assert statuses(report) == ["not_sent"] * 6
-
-
-def test_notes_are_kept() -> None:
-    """A report of a drained run has the service's messages."""
-    said = script.json({"validation_errors": [{"error_code": "new", "message": "told"}]}, 422)
-    with planned([script.delayed(SLOW, said)]) as (_, plan):
-        report = ended(plan, directing("drain"))
-    assert report.notes == ["Chunk 1: new: told"]
-    assert statuses(report) == ["rejected"] * 2 + ["not_sent"] * 4
 
 
 def test_a_monitor_sees_every_request() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import shutil
 import sqlite3
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -274,17 +273,6 @@ def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> Non
     assert statuses(raw.outreach.report(journal=path)) == ["invalid"] * 2
 
 
-def test_a_cleaned_unknown_row_is_resent_once(client: Client, tmp_path: Path) -> None:
-    """retry_unknown sends the repaired text again, also after a repeated call."""
-    raw = frame_of([(f"Bo <{email('b')}>", None)])
-    report = add(raw, client, tmp_path / "j", clean=True)
-    assert statuses(report) == ["unknown"]
-    memory.clear()
-    again = add(raw, client, tmp_path / "j", clean=True)
-    assert again.rows["attempts"].tolist() == [1]
-    assert again.retry_unknown().rows["attempts"].tolist() == [2]
-
-
 def test_reading_changes_no_file(path: Path) -> None:
     """Reading a journal creates, changes and locks no file, and works in a read-only folder."""
     path.with_name(f"{path.name}.lock").unlink()
@@ -341,19 +329,6 @@ def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
     expected = ["rejected", "unknown", "recently_contacted", "added"]
     for one in (tmp_path / "copy", path):
         assert statuses(frame.outreach.report(journal=one)) == expected
-
-
-def test_the_time_of_the_first_request_is_kept(path: Path, client: Client) -> None:
-    """Resending an unknown row keeps the time of the first request."""
-    frame = frame_of([(email("b"), None), (email("a"), None)])
-    first = frame.outreach.report(journal=path).rows["sent_at"]
-    time.sleep(1.1)
-    report = add(frame, client, path)
-    again = report.retry_unknown()
-    for one in (report, again, frame.outreach.report(journal=path)):
-        times = one.rows["sent_at"]
-        assert times[0] == first[0]
-        assert times[1] > first[1]
 
 
 def test_invalid_journals(path: Path, tmp_path: Path) -> None:
@@ -420,11 +395,3 @@ def test_journals_among_tables(path: Path, client: Client) -> None:
         frame.outreach.without(urls, email="Mail")
     with pytest.raises(InvalidInputError, match="by email only"):
         frame.outreach.without(path, domain="Mail")
-
-
-def test_a_rejected_lead_is_not_excluded(client: Client, tmp_path: Path) -> None:
-    """A journal whose only lead was refused excludes no row."""
-    path = tmp_path / "refused.journal"
-    add(frame_of([(email("a"), None)]), client, path)
-    for rows in ([(email("a"), None)], [(None, url("a"))]):
-        assert len(frame_of(rows).outreach.without(path)) == 1

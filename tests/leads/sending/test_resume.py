@@ -118,6 +118,11 @@ HISTORIES: dict[str, tuple[list[Row], list[list[Row]], list[str]]] = {
         [[("A@EXAMPLE.com", "http://www.PROFNET.example/in/U/?trk=x")]],
         ["added"],
     ),
+    "pages of a profile": (
+        [(None, f"{U}/details/skills"), (None, f"{U}?x=1")],
+        [[(None, U), (None, f"{U}?x=1"), (None, f"{U}/details/skills")]],
+        ["duplicate_in_frame", "duplicate_in_frame", "added"],
+    ),
 }
 
 
@@ -223,57 +228,63 @@ def test_a_shared_weak_url(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "detail"),
+    ("first", "row", "detail"),
     [
-        ((A, None), ""),
-        ((A, U), ""),
-        (("A@example.COM", U), ""),
-        ((A2, U), "The row was sent with another email and is not resent."),
-        ((A, V), "The row was sent with another profnet_url and is not resent."),
+        ([(A, U)], (A, None), ""),
+        ([(A, U)], (A, U), ""),
+        ([(A, U)], ("A@example.COM", U), ""),
+        ([(A, U)], (A2, U), "The row was sent with another email and is not resent."),
+        ([(A, U)], (A, V), "The row was sent with another profnet_url and is not resent."),
+        (
+            [(A, None), (A, U)],
+            (None, U),
+            "The row was sent without this profnet_url and is not resent.",
+        ),
     ],
 )
-def test_the_detail_names_a_different_identifier(row: Row, detail: str, path: Path) -> None:
-    """The detail names the identifier that differs from the one that was sent."""
+def test_the_detail_names_a_different_identifier(
+    first: list[Row], row: Row, detail: str, path: Path
+) -> None:
+    """The detail names the identifier that differs, or was missing, when the lead was sent."""
     with scripted(only_posts([added])) as service, connected(service) as client:
-        add(client, [(A, U)], path)
+        add(client, first, path)
         report = add(client, [row], path)
     assert (statuses(report), details(report)) == (["added"], [detail])
 
 
-def test_the_detail_names_a_missing_identifier(path: Path) -> None:
-    """The detail names the identifier that was missing when the lead was sent."""
-    with scripted(only_posts([added])) as service, connected(service) as client:
-        add(client, [(A, None), (A, U)], path)
-        report = add(client, [(None, U)], path)
-    assert details(report) == ["The row was sent without this profnet_url and is not resent."]
-
-
 @pytest.mark.parametrize(
-    ("row", "changed"),
+    ("before", "rows", "changed"),
     [
-        ((A, U), "profnet_url"),
-        (("A@example.com", None), "email"),
-        (("A@example.com", U), "email and profnet_url"),
+        ((A, None), [(A, U)], "profnet_url"),
+        ((A, None), [("A@example.com", None)], "email"),
+        ((A, None), [("A@example.com", U)], "email and profnet_url"),
+        ((A, U), [(A, None)], "profnet_url"),
+        ((A, U), [(B, "profnet.example/in/u")], "email and profnet_url"),
+        # The journal links these two rows.
+        ((A, U), [(A, None), (None, "https://de.profnet.example/in/u/")], "profnet_url"),
     ],
 )
-def test_a_changed_unknown_row_is_not_resent(row: Row, changed: str, path: Path) -> None:
+def test_a_changed_unknown_row_is_not_resent(
+    before: Row, rows: list[Row], changed: str, path: Path
+) -> None:
     """A row whose text changed stays unknown, and its detail names the change."""
     turns = [script.reset(), skipped("already_in_sequence_and_skipped")]
     with scripted(only_posts(turns)) as service, connected(service) as client:
         with pytest.warns(OutreachWarning):
-            add(client, [(A, None)], path)
+            add(client, [before], path)
         with pytest.warns(OutreachWarning):
-            report = add(client, [row], path)
+            report = add(client, rows, path)
         with pytest.warns(OutreachWarning):
             report = report.retry_unknown()
-        assert statuses(report) == ["unknown"]
+        duplicates = ["duplicate_in_frame"] * len(rows)
+        assert statuses(report) == ["unknown", *duplicates[1:]]
         assert f"the {changed} changed since the row was sent" in details(report)[0]
         assert len(sent(service)) == 1
         with pytest.warns(OutreachWarning):
-            report = add(client, [row, (A, None)], path)
-        assert sorted(statuses(report)) == ["duplicate_in_frame", "unknown"]
-        assert statuses(report.retry_unknown()) == ["duplicate_in_frame", "present"]
-        assert sent(service)[1:] == [[(A, None)]]
+            report = add(client, [*rows, before], path)
+        assert statuses(report) == [*duplicates, "unknown"]
+        assert statuses(report.retry_unknown()) == [*duplicates, "present"]
+        assert sent(service)[1:] == [[before]]
 
 
 def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> None:
@@ -322,40 +333,6 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
         assert sent(service)[2:] == [[(B, None)]]
 
 
-def test_an_override_sends_no_person_added_by_another_row(path: Path) -> None:
-    """An override does not send a skipped row if its person has an added lead."""
-    skip = skipped("recently_contacted_and_skipped")
-    with scripted(only_posts([skip, added])) as service, connected(service) as client:
-        add(client, [(A, None)], path)
-        add(client, [(None, U)], path)
-        add(client, [(A, U)], path)
-        report = add(client, [(A, None)], path, overrides=True)
-        assert statuses(report) == ["recently_contacted"]
-        assert len(sent(service)) == 2
-
-
-def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
-    """After a run with URLs shifted by one row, the correct frame has its first outcomes."""
-    turns = [added, skipped("in_exclusion_list_and_skipped"), script.reset(), added]
-    first = BOTH[:9]
-    shifted = [
-        (email, url) for (email, _), (_, url) in zip(first, [BOTH[20], *first], strict=False)
-    ]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
-        with pytest.warns(OutreachWarning):
-            before = add(client, first, path, chunk_size=3)
-        with pytest.warns(OutreachWarning):
-            add(client, shifted, path, chunk_size=3)
-        with pytest.warns(OutreachWarning):
-            after = add(client, [*first, BOTH[20], BOTH[21]], path, chunk_size=3)
-        assert statuses(after)[:9] == statuses(before)
-        assert details(after)[:9] == details(before)
-        # This URL was only in the shifted frame, which links its row to row 0.
-        assert statuses(after)[9:] == ["duplicate_in_frame", "added"]
-        assert details(after)[9] == "same person, linked by other rows or the journal, as row 0"
-        assert sent(service)[3:] == [[BOTH[21]]]
-
-
 def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
     """If a run ends early, duplicates of rows that were not sent are `not_sent`, too."""
     refused = script.json({"error": "who?"}, 401)
@@ -366,39 +343,6 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
         assert details(report)[1] == "same profnet_url as row 0, which was not sent"
         report = add(client, [(A, U), (None, U), (A, None)], path)
         assert statuses(report) == ["added", "duplicate_in_frame", "duplicate_in_frame"]
-
-
-@pytest.mark.parametrize("moment", ["report", "plan"])
-@pytest.mark.parametrize("loss", ["removed", "another", "older"])
-def test_a_replaced_journal_is_rejected(moment: str, loss: str, path: Path) -> None:
-    """A plan or report that has used a journal rejects a missing, older or other journal."""
-    turns = [script.reset(), added, added, added, added]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
-        plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
-        with pytest.warns(OutreachWarning):
-            report = plan.submit(journal=path)
-        older = path.read_bytes()
-        if loss == "removed":
-            path.unlink()
-        elif loss == "another":
-            path.unlink()
-            add(client, [(B, None)], path)
-        else:
-            with pytest.warns(OutreachWarning):
-                report = plan.submit(journal=path)
-            path.write_bytes(older)
-        before = len(sent(service))
-        again = report.retry_unknown if moment == "report" else lambda: plan.submit(journal=path)
-        said = {"removed": "is missing", "another": "another journal", "older": "older copy"}
-        with pytest.raises(InvalidInputError, match=f"{said[loss]}.*Nothing was sent"):
-            again()
-        assert len(sent(service)) == before
-        if loss == "removed":
-            # A fresh call takes over from the memory.
-            with pytest.warns(OutreachWarning, match="1 is unknown"):
-                new = add(client, [(A, None)], path)
-            assert statuses(new) == ["unknown"]
-            assert len(sent(service)) == before
 
 
 def test_without_a_journal_a_warning_counts_sent_people() -> None:
@@ -440,21 +384,15 @@ def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
         assert statuses(add(client, [(None, wrong)], path)) == ["added"]
 
 
-def test_an_override_sends_no_person_in_the_sequence(path: Path) -> None:
-    """An override does not send a person whom the service found in the sequence."""
-    turns = [
-        skipped("already_in_sequence_and_skipped"),
-        skipped("recently_contacted_and_skipped"),
-    ]
+@pytest.mark.parametrize("first", [added, skipped("already_in_sequence_and_skipped")])
+def test_an_override_sends_no_person_in_the_sequence(first: Any, path: Path) -> None:
+    """An override does not send a skipped row if another lead of its person is in the sequence."""
+    turns = [first, skipped("recently_contacted_and_skipped")]
     with scripted(only_posts(turns)) as service, connected(service) as client:
-        add(client, [(A, None)], path)
-        add(client, [(None, U)], path)
-        report = add(client, [(A, None), (None, U), (A, U)], path, overrides=True)
-        assert statuses(report) == [
-            "already_in_sequence",
-            "recently_contacted",
-            "duplicate_in_frame",
-        ]
+        for row in [(A, None), (None, U), (A, U)]:
+            add(client, [row], path)
+        report = add(client, [(None, U)], path, overrides=True)
+        assert statuses(report) == ["recently_contacted"]
         assert len(sent(service)) == 2
 
 
