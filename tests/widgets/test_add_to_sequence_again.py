@@ -13,8 +13,8 @@ from tests.scripted import Received, Reply, Service
 from tests.widgets.lead_page import (
     CHUNK,
     Page,
+    in_a_kernel,
     leads,
-    run,
     serving,
 )
 
@@ -43,19 +43,18 @@ def skipped(name: str) -> Callable[[Received], Reply]:
     return reply
 
 
-def test_notes_and_errors_are_kept_over_runs() -> None:
+@in_a_kernel
+async def test_notes_and_errors_are_kept_over_runs() -> None:
     """Notes of earlier runs are kept, and the error stays while rows are unfinished."""
-
-    async def test() -> None:
+    refusal = refused("brand_new")
+    with serving(refusal, added, refusal) as (_, client):
         page = Page(leads(CHUNK + 1), client)
         for statuses in (
             ["rejected"] * CHUNK + ["added"],
             ["rejected"] * CHUNK + ["added"],
             ["added"] * (CHUNK + 1),
         ):
-            await page.check()
-            page.send()
-            await page.idle()
+            await page.check_and_send()
             assert page.statuses == statuses
             assert page.widget.report is not None
             assert (page.widget.report.error is None) == ("rejected" not in statuses)
@@ -64,10 +63,6 @@ def test_notes_and_errors_are_kept_over_runs() -> None:
             "Chunk 1: brand_new: because of brand_new",
             "Chunk 3: brand_new: because of brand_new",
         ]
-
-    refusal = refused("brand_new")
-    with serving(refusal, added, refusal) as (_, client):
-        run(test())
 
 
 @pytest.mark.parametrize(
@@ -81,38 +76,33 @@ def test_notes_and_errors_are_kept_over_runs() -> None:
         (skipped("on_holiday_and_skipped"), "on_holiday", True),
     ],
 )
-def test_whether_rows_have_arrived(
+@in_a_kernel
+async def test_whether_rows_have_arrived(
     reply: Reply | Callable[[Received], Reply], status: str, arrived: bool
 ) -> None:
     """The frame can be sent to another sequence only if certainly no row has arrived."""
     frame = leads(3)
     frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
 
-    async def test() -> None:
+    with serving(reply) as (_, client):
         page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
         assert page.statuses == [status, "invalid", duplicate]
         await page.check(sequence_id="s2")
         assert ("were sent to another sequence" in page.notices) == arrived
         assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
 
-    with serving(reply) as (_, client):
-        run(test())
-
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
     """Settings may change between runs without a journal, but not with one."""
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(leads(CHUNK + 1), client, journal=journal)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"]
         await page.check(leads_distribution="sequence_senders")
         if has_journal:
@@ -126,19 +116,15 @@ def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) ->
         assert last["settings"] == {"leads_distribution": "sequence_senders"}
         assert len(last["leads"]) == CHUNK
 
-    with serving(REFUSED) as (service, client):
-        run(test())
 
-
-def test_a_skipped_row_is_sent_with_its_override() -> None:
+@in_a_kernel
+async def test_a_skipped_row_is_sent_with_its_override() -> None:
     """A row skipped by a check is sent if that check is overridden."""
     recently = skipped("recently_contacted_and_skipped")
 
-    async def test() -> None:
+    with serving(recently) as (service, client):
         page = Page(leads(2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["recently_contacted"] * 2
         for override, count in (("ignore_exclusion_list", 0), ("ignore_recently_contacted", 2)):
             await page.check(overrides={override: True})
@@ -148,47 +134,38 @@ def test_a_skipped_row_is_sent_with_its_override() -> None:
         assert page.statuses == ["added"] * 2
         assert page.widget.report is not None
         assert page.widget.report.rows["attempts"].tolist() == [2, 2]
-
-    with serving(recently) as (service, client):
-        run(test())
         assert len(sent(service)) == 2
 
 
-def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
+@in_a_kernel
+async def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
     """Unknown rows stay unknown after a run with another column, and their detail says why."""
     frame = leads(CHUNK + 1)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
     frame.loc[0, "home"] = frame.loc[0, "email"]
 
-    async def test() -> None:
+    with serving(script.hang_up(), REFUSED) as (service, client):
         page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * CHUNK + ["rejected"]
-        await page.check(email="home")
-        page.send()
-        await page.idle()
+        await page.check_and_send(email="home")
         assert page.statuses == ["unknown"] * CHUNK + ["added"]
-        page.click("retry", report=page.state["report"])
-        await page.idle()
+        await page.retry()
         assert page.statuses == ["added"] + ["unknown"] * (CHUNK - 1) + ["added"]
         assert page.widget.report is not None
         details = page.widget.report.rows["detail"].tolist()
         assert {words.partition(". ")[2] != "" for words in details[1:CHUNK]} == {True}
         assert all("the email changed since the row" in words for words in details[1:CHUNK])
-
-    with serving(script.hang_up(), REFUSED) as (service, client):
-        run(test())
         assert [len(request) for request in mails(service)] == [CHUNK, 1, 1, 1]
 
 
-def test_rejected_columns_link_no_rows() -> None:
+@in_a_kernel
+async def test_rejected_columns_link_no_rows() -> None:
     """Rows with the same rejected address are two people if another column distinguishes them."""
     frame = leads(CHUNK + 1)
     frame["home"] = [f"home{row % CHUNK}@example.com" for row in range(len(frame))]
 
-    async def test() -> None:
+    with serving(REFUSED, added, REFUSED) as (_, client):
         page = Page(frame, client)
         for email, lead_count in (("home", CHUNK), ("email", CHUNK + 1), ("email", 1)):
             await page.check(email=email)
@@ -198,58 +175,18 @@ def test_rejected_columns_link_no_rows() -> None:
             await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 1)
 
-    with serving(REFUSED, added, REFUSED) as (_, client):
-        run(test())
 
-
-def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> None:
     """A missing journal is an error for every sequence, even if no row has arrived."""
     path = tmp_path / "leads.journal"
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(leads(1), client, journal=path)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"]
         path.unlink()
         await page.check(sequence_id="s2")
         assert "is missing" in page.notices
         assert not path.exists()
-
-    with serving(REFUSED) as (service, client):
-        run(test())
         assert len(sent(service)) == 1
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-def test_an_older_journal_is_rejected(replaced: bool, tmp_path: Path) -> None:
-    """A widget that has used a journal rejects earlier copies of it, at every click."""
-    path = tmp_path / "leads.journal"
-
-    async def test() -> None:
-        page = Page(leads(2 * CHUNK + 1), client, journal=path)
-        await page.check()
-        page.send()
-        await page.idle()
-        copy = path.read_bytes()
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK + ["rejected"]
-        await page.check()
-        if replaced:
-            path.unlink()
-        path.write_bytes(copy)
-        for click in (page.send, lambda: page.click("retry", report=page.state["report"])):
-            page.click("ready")
-            await page.idle()
-            click()
-            await page.idle()
-            assert "older copy" in page.notices
-        await page.check()
-        assert "older copy" in page.notices
-
-    with serving(REFUSED, script.hang_up(), REFUSED, added, REFUSED) as (service, client):
-        run(test())
-        assert len(sent(service)) == 5

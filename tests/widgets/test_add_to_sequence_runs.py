@@ -19,8 +19,8 @@ from tests.widgets.lead_page import (
     TOKEN,
     Page,
     begun,
+    in_a_kernel,
     leads,
-    run,
     serving,
     slow,
 )
@@ -38,7 +38,8 @@ def counts_of(table: dict[str, Any]) -> dict[str, int]:
     return {status: count for status, count, *_ in table["summary"]}
 
 
-def test_the_live_table_of_a_second_run_has_all_rows() -> None:
+@in_a_kernel
+async def test_the_live_table_of_a_second_run_has_all_rows() -> None:
     """Rows of the first run keep their outcome while the other rows wait, are sent and added."""
     shown = threading.Semaphore(0)
 
@@ -46,7 +47,7 @@ def test_the_live_table_of_a_second_run_has_all_rows() -> None:
         assert shown.acquire(timeout=20)
         return added(received)
 
-    async def test() -> None:
+    with serving(slow, once_shown, once_shown) as (service, client):
         page = Page(leads(2 * CHUNK + 2), client)
         await page.check()
         page.send()
@@ -76,32 +77,9 @@ def test_the_live_table_of_a_second_run_has_all_rows() -> None:
         rows = page.widget.report.rows
         assert rows["attempts"].tolist() == [1] * (2 * CHUNK + 2)
 
-    with serving(slow, once_shown, once_shown) as (service, client):
-        run(test())
 
-
-def test_attempts_of_several_runs_add_up() -> None:
-    """A row that was rejected and then added has two attempts, and other added rows have one."""
-    refused = script.json({"error": "odd"}, 400)
-
-    async def test() -> None:
-        page = Page(leads(CHUNK + 1), client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["rejected"] * CHUNK + ["added"]
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * (CHUNK + 1)
-        assert page.widget.report is not None
-        assert page.widget.report.rows["attempts"].tolist() == [2] * CHUNK + [1]
-
-    with serving(refused, added, added) as (_, client):
-        run(test())
-
-
-def test_progress_counts_every_status_of_a_kind() -> None:
+@in_a_kernel
+async def test_progress_counts_every_status_of_a_kind() -> None:
     """Rows skipped for different reasons are all counted during sending."""
 
     def mixed(received: Received) -> Reply:
@@ -115,7 +93,7 @@ def test_progress_counts_every_status_of_a_kind() -> None:
             }
         )
 
-    async def test() -> None:
+    with serving(mixed, slow) as (_, client):
         page = Page(leads(CHUNK + 1), client)
         await page.check()
         busy: list[str] = []
@@ -127,23 +105,19 @@ def test_progress_counts_every_status_of_a_kind() -> None:
         assert any(words.endswith(f"{CHUNK - 5} added, 5 skipped, 0 failed") for words in busy)
         assert [CHUNK, CHUNK + 1] in done
 
-    with serving(mixed, slow) as (_, client):
-        run(test())
 
-
-def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
     """Saving writes three files; existing files are named and need a second click."""
     frame = leads(2)
     frame.loc[1, "email"] = "n/a"
     folder = tmp_path / "out"
 
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(frame, client)
         page.click("save", folder=str(folder))
         assert not folder.exists()
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         page.click("save", folder=str(folder))
         assert page.told["saved"]["existing"] == []
         assert "1 failed row in failed.csv" in page.told["saved"]["words"]
@@ -157,11 +131,9 @@ def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
         assert len(pd.read_csv(folder / "failed.csv")) == 1
         assert (folder / "added.csv").exists()
 
-    with serving() as (_, client):
-        run(test())
 
-
-def test_unreadable_mailboxes_are_reported() -> None:
+@in_a_kernel
+async def test_unreadable_mailboxes_are_reported() -> None:
     """Sequences can be chosen even if reading the mailboxes fails, and the error is shown."""
 
     def reply(received: Received) -> Reply:
@@ -169,43 +141,38 @@ def test_unreadable_mailboxes_are_reported() -> None:
             return script.json({}, 403)
         return script.json({"sequences": [{"id": "s1", "name": "One", "status": "active"}]})
 
-    async def test() -> None:
-        page = Page(leads(1), client)
-        page.click("ready")
-        await page.idle()
-        assert "403" in page.notices
-        assert [one["id"] for one in page.told["sequences"]["options"]] == ["s1"]
-        assert "mailboxes" not in page.told
-
     with script.scripted(reply) as service:
         with Client(service.url, TOKEN, cache=None, backoff=0) as client:
-            run(test())
+            page = Page(leads(1), client)
+            page.click("ready")
+            await page.idle()
+            assert "403" in page.notices
+            assert [one["id"] for one in page.told["sequences"]["options"]] == ["s1"]
+            assert "mailboxes" not in page.told
 
 
-def test_reading_can_be_cancelled() -> None:
+@in_a_kernel
+async def test_reading_can_be_cancelled() -> None:
     """Cancel ends the reading of sequences, and clicks do nothing while the widget is idle."""
-
-    async def test() -> None:
-        page = Page(leads(1), client)
-        page.click("cancel")
-        page.click("abort")
-        page.click("show", status="added")
-        page.click("ready")
-        while not service.requests:
-            await asyncio.sleep(0.01)
-        page.click("check", value=page.widget.value)
-        page.click("cancel")
-        await page.idle()
-        assert page.widget.notices[0]["kind"] == "error"
-        assert page.widget.plan is None
-        assert page.state["phase"] == ""
 
     def reply(_received: Received) -> Reply:
         return script.delayed(20, script.json({"sequences": []}))
 
     with script.scripted(reply) as service:
         with Client(service.url, TOKEN, cache=None, backoff=0) as client:
-            run(test())
+            page = Page(leads(1), client)
+            page.click("cancel")
+            page.click("abort")
+            page.click("show", status="added")
+            page.click("ready")
+            while not service.requests:
+                await asyncio.sleep(0.01)
+            page.click("check", value=page.widget.value)
+            page.click("cancel")
+            await page.idle()
+            assert page.widget.notices[0]["kind"] == "error"
+            assert page.widget.plan is None
+            assert page.state["phase"] == ""
 
 
 def mails(service: Service) -> list[list[str]]:
@@ -221,7 +188,8 @@ REFUSED = script.json({"error": "odd"}, 400)
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_a_row_that_becomes_valid_by_other_columns_is_sent(
+@in_a_kernel
+async def test_a_row_that_becomes_valid_by_other_columns_is_sent(
     has_journal: bool, tmp_path: Path
 ) -> None:
     """After rows have arrived, rows that were invalid are sent once other columns make them valid.
@@ -234,11 +202,9 @@ def test_a_row_that_becomes_valid_by_other_columns_is_sent(
     frame.loc[0, "home"] = frame.loc[1, "email"]
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(frame, client, journal=journal)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         middle = ["rejected"] * CHUNK
         assert page.statuses == ["invalid", *middle, "added", "invalid"]
         await page.check(email="home")
@@ -252,12 +218,10 @@ def test_a_row_that_becomes_valid_by_other_columns_is_sent(
         again = [address for request in mails(service)[1:] for address in request]
         assert len(again) == len(set(again)) == CHUNK + 2
 
-    with serving(REFUSED) as (service, client):
-        run(test())
-
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
     """A row that was sent is not sent by its other address, nor is another row with it."""
     frame = leads(CHUNK + 2)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
@@ -266,11 +230,9 @@ def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: P
     frame.loc[1, "home"] = frame.loc[CHUNK + 1, "home"]
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(frame, client, journal=journal)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
         await page.check(email="home")
         assert page.state["button"] == f"Add {CHUNK - 2} leads to 'The s1'"
@@ -279,61 +241,47 @@ def test_sent_rows_are_not_sent_by_another_column(has_journal: bool, tmp_path: P
         assert page.statuses == ["duplicate_in_frame"] * 2 + ["added"] * CHUNK
         assert mails(service)[2] == [f"home{row}@example.com" for row in range(2, CHUNK)]
 
-    with serving(REFUSED) as (service, client):
-        run(test())
 
-
-def test_the_live_table_has_later_outcomes() -> None:
+@in_a_kernel
+async def test_the_live_table_has_later_outcomes() -> None:
     """The live table shows the new outcomes of unknown rows that were retried after the check."""
-
-    async def test() -> None:
+    with serving(script.hang_up(), REFUSED) as (_, client):
         page = Page(leads(CHUNK + 2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
         await page.check()
-        page.click("retry", report=page.state["report"])
-        await page.idle()
+        await page.retry()
         page.messages.clear()
         page.send()
         await page.idle()
         assert counts_of(live_tables(page)[0]) == {"added": CHUNK, "waiting": 2}
         assert page.statuses == ["added"] * (CHUNK + 2)
 
-    with serving(script.hang_up(), REFUSED) as (_, client):
-        run(test())
 
-
-def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
-
-    async def test() -> None:
+    with serving(REFUSED) as (_, client):
         page = Page(leads(CHUNK + 2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         report = page.widget.report
         assert report is not None
         outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts", "sent_at"]
         assert report.frame.columns.tolist() == outcomes
         assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
+        assert report.rows["attempts"].tolist() == [2] * CHUNK + [1] * 2
         assert page.widget.failed.empty
         page.click("save", folder=str(tmp_path / "out"))
         written = pd.read_csv(tmp_path / "out" / "added.csv")
         assert written.columns.tolist() == outcomes[:4]
         assert written["status"].tolist() == ["added"] * (CHUNK + 2)
 
-    with serving(REFUSED) as (_, client):
-        run(test())
-
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: Path) -> None:
     """Rows linked by one column to a person sent before are not sent by another column."""
     frame = pd.DataFrame(
         {
@@ -343,11 +291,9 @@ def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: 
     )
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving() as (service, client):
         page = Page(frame, client, journal=journal)
-        await page.check(email=None)
-        page.send()
-        await page.idle()
+        await page.check_and_send(email=None)
         assert page.statuses == ["added", "duplicate_in_frame", "invalid"]
         await page.check(email="email", profnet_url=None)
         assert page.state["button"] == "Add 1 lead to 'The s1'"
@@ -359,12 +305,12 @@ def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: 
         posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
         assert posts[1:] == [[{"email": "b@example.com"}]]
 
-    with serving() as (service, client):
-        run(test())
-
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_the_widget_excludes_people_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_the_widget_excludes_people_that_a_cell_sent(
+    has_journal: bool, tmp_path: Path
+) -> None:
     """The widget counts people that a cell has sent, and does not send them again."""
     frame = pd.DataFrame({"email": ["a@example.com", "b@example.com"]})
     in_cell = pd.DataFrame(
@@ -375,7 +321,7 @@ def test_the_widget_excludes_people_that_a_cell_sent(has_journal: bool, tmp_path
     )
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving() as (service, client):
         if journal is not None:
             empty = frame[:0]
             empty.outreach.add_to_sequence("s1", client=client, journal=journal, progress=False)
@@ -388,6 +334,3 @@ def test_the_widget_excludes_people_that_a_cell_sent(has_journal: bool, tmp_path
         assert page.statuses == ["added"] * 2
         posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
         assert posts[1:] == [[{"email": "b@example.com"}]]
-
-    with serving() as (service, client):
-        run(test())
