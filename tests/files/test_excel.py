@@ -178,20 +178,8 @@ def test_long_cells_are_cut_with_a_warning(tmp_path: Path) -> None:
     assert shown == [fits, fits, "😀" * 16_383, None]
 
 
-def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
-    """The header is frozen, and each column has a filter and a width that fits its text."""
-    frame = pd.DataFrame({"short": ["a"], "long": ["b" * 40], "longest": ["c" * 400]})
-    sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
-    assert sheet.freeze_panes == "A2"
-    assert sheet.auto_filter.ref == "A1:C2"
-    widths = [sheet.column_dimensions[letter].width for letter in "ABC"]
-    assert widths[0] < 15
-    assert 40 < widths[1] < widths[2] < 70
-    assert sheet["A1"].font.bold
-
-
-def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
-    """A column is as wide as its longest line or number plus a space, between two limits."""
+def test_the_header_is_frozen_and_columns_fit(tmp_path: Path) -> None:
+    """The header is frozen and filtered; a column is as wide as its longest line, within limits."""
     frame = pd.DataFrame(
         {
             "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
@@ -205,6 +193,9 @@ def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
     sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
     widths = [int(sheet.column_dimensions[letter].width) for letter in "ABCDEF"]
     assert widths == [26, 19, 21, 20, 8, 60]
+    assert sheet.freeze_panes == "A2"
+    assert sheet.auto_filter.ref == "A1:F3"
+    assert sheet["A1"].font.bold
 
 
 def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
