@@ -158,22 +158,6 @@ def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> N
     assert isinstance(report.error, ValidationFailedError)
 
 
-def test_a_field_that_some_rows_lack(client: Client, sandbox: Sandbox) -> None:
-    """Only rows without a field that the sequence needs are rejected."""
-    frame = people(30).assign(first="Ada", company="Acme Example")
-    frame["email"] = [f"field{next(NUMBERS)}@example.com" for _ in range(30)]
-    frame.loc[::4, "first"] = None
-    frame.loc[1::5, "email"] = None
-    frame.loc[1::5, "profnet_url"] = [f"profnet.example/in/f{next(NUMBERS)}" for _ in range(6)]
-    data = {"first_name": "first", "company_name": "company"}
-    report = submit(frame, client, sandbox, "missing_lead_field", data=data, chunk_size=8)
-    lacks = (frame["first"].isna() | frame["email"].isna()).to_numpy()
-    assert report.rows["status"].eq("rejected").to_list() == lacks.tolist()
-    assert report.rows["status"].eq("added").to_list() == (~lacks).tolist()
-    assert report.rows["error_code"][lacks].eq("missing_lead_field").all()
-    assert isinstance(report.error, ValidationFailedError)
-
-
 def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
     """Rows with only a profile URL are rejected if every lead must have an email."""
     frame = people(20)
@@ -188,19 +172,6 @@ def test_a_sequence_that_becomes_full(client: Client, sandbox: Sandbox) -> None:
     with pytest.warns(OutreachWarning, match="max_leads_threshold_reached"):
         report = submit(frame, client, sandbox, "nearly_full", chunk_size=4)
     assert report.rows["status"].to_list() == ["added"] * 8 + ["rejected"] * 4 + ["not_sent"] * 8
-
-
-@pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
-@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None:
-    """Leads are added with an active mailbox, and rejected with any other mailbox."""
-    mailbox = of.mailboxes(status=status, client=client)["email"].iloc[0]
-    settings = {"leads_distribution": "custom_mailboxes", "mailboxes": [mailbox]}
-    report = submit(people(3), client, sandbox, "accepts_any", **settings)
-    codes = {None} if status == "active" else {"mailbox_unusable"}
-    assert {None if pd.isna(code) else code for code in report.rows["error_code"]} == codes
-    expected = "added" if status == "active" else "rejected"
-    assert set(report.rows["status"]) == {expected}
 
 
 def messy(seed: int) -> pd.DataFrame:

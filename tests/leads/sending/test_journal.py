@@ -25,7 +25,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from msgspec.structs import replace
 
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import JournalPlace, is_journal, locate
@@ -541,10 +540,6 @@ class TestDisk:
 
 
 Row = tuple[str | None, str | None]
-PROFILE, OTHER_PROFILE = "https://profnet.example/in/u", "https://profnet.example/in/v"
-# Weak URLs: their path does not identify a person.
-WEAK, OTHER_WEAK = "https://profnet.example/view?id=1", "https://profnet.example/view?id=2"
-A, B, C, TYPO = (f"{name}@x.example" for name in ("a", "b", "c", "typo"))
 
 
 def planned(*rows: Row) -> SubmissionPlan:
@@ -553,82 +548,18 @@ def planned(*rows: Row) -> SubmissionPlan:
     return make_plan(frame, "s1")
 
 
-class TestLeads:
-    """Rows may be corrected, added, dropped or reordered between two runs."""
-
-    @staticmethod
-    def after(path: Path, **sent: Row) -> None:
-        """Create a journal of one request, with a lead for each status."""
-        with resumed(path, planned(*sent.values())) as (journal, _):
-            journal.begin(1, range(len(sent)), NOW)
-            journal.finish(dict(enumerate(map(RowOutcome, sent))))
-
-    @staticmethod
-    def known(path: Path, *rows: Row) -> list[str | None]:
-        """Return each row's recorded status, the row that it is a duplicate of, or None."""
-        place = JournalPlace(locate(path))
-        with Journal(planned(*rows), Memory(""), place, SUBMISSION, dry_run=True) as journal:
-            found, entries = journal.found, journal.entries()
-        tried_again = {
-            row for row, entry in entries.items() if entry.outcome.status in statuses.RETRYABLE
-        }
-        kept, sent = found.kept.tolist(), set(found.rows.tolist())
-        assert sent == {
-            row
-            for row in range(len(rows))
-            if kept[row] == row and (row not in entries or row in tried_again)
-        }
-        return [
-            str(kept[row])
-            if kept[row] != row
-            else entries[row].outcome.status
-            if row in entries
-            else None
-            for row in range(len(rows))
-        ]
-
-    @pytest.mark.parametrize("status", ["added", "recently_contacted", "unknown", "rejected"])
-    def test_either_key_identifies_a_lead(self, path: Path, status: str) -> None:
-        """A row matches a recorded lead by its address or its profile."""
-        self.after(path, **{status: (A, PROFILE)})
-        assert self.known(path, (B, None), (A, None)) == [None, status]
-        assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == [status, None]
-
-    def test_a_rejected_lead_links_no_rows(self, path: Path) -> None:
-        """A lead that was never added does not link two rows to one person."""
-        self.after(path, rejected=(A, PROFILE))
-        assert self.known(path, (B, PROFILE), (A, None)) == ["rejected", None]
-        with resumed(path, planned((B, PROFILE), (A, None))) as (journal, _):
-            journal.begin(2, [0, 1], NOW)
-            journal.finish({0: ADDED, 1: RowOutcome("rejected")})
-        rows: list[Row] = [(A, None), (B, None), ("x@x.example", PROFILE)]
-        assert self.known(path, *rows) == ["rejected", "added", "1"]
-
-    def test_a_row_that_matches_two_leads(self, path: Path) -> None:
-        """A row that matches two leads has the email's outcome, unless the other lead was added."""
-        self.after(path, rejected=(A, None), unknown=(B, OTHER_PROFILE), added=(None, PROFILE))
-        assert self.known(path, (A, PROFILE)) == ["added"]
-        assert self.known(path, (B, PROFILE)) == ["unknown"]
-        assert self.known(path, (A, OTHER_PROFILE)) == ["unknown"]
-        # The first row links the two leads to one person.
-        assert self.known(path, (B, PROFILE), (C, OTHER_PROFILE)) == ["unknown", "0"]
-
-    def test_a_weak_url(self, path: Path) -> None:
-        """A weak URL does not identify a lead that has an address."""
-        self.after(path, added=(A, WEAK), recently_contacted=(B, None))
-        assert self.known(path, (C, WEAK)) == [None]
-        assert self.known(path, (None, WEAK)) == [None]
-        assert self.known(path, (A, OTHER_WEAK)) == ["added"]
-
-    def test_attempts_and_chunks_continue(self, path: Path) -> None:
-        """Attempts of a corrected row add up, and chunk numbers continue."""
-        self.after(path, rejected=(TYPO, PROFILE), added=(B, None))
-        with resumed(path, planned((C, None), (A, PROFILE))) as (journal, _):
-            assert journal.last_chunk == 1
-            journal.begin(2, [1], NOW)
-            journal.finish({1: ADDED})
-        assert entries_of(path, planned((A, None))) == {0: Entry(ADDED, 2, 2)}
-        assert self.known(path, (TYPO, None)) == [None]
+def test_attempts_and_chunks_continue(path: Path) -> None:
+    """Attempts of a corrected row add up, and chunk numbers continue."""
+    profile = "https://profnet.example/in/u"
+    with resumed(path, planned(("typo@x.example", profile), ("b@x.example", None))) as (journal, _):
+        journal.begin(1, [0, 1], NOW)
+        journal.finish({0: RowOutcome("rejected"), 1: ADDED})
+    with resumed(path, planned(("c@x.example", None), ("a@x.example", profile))) as (journal, _):
+        assert journal.last_chunk == 1
+        journal.begin(2, [1], NOW)
+        journal.finish({1: ADDED})
+    assert entries_of(path, planned(("a@x.example", None))) == {0: Entry(ADDED, 2, 2)}
+    assert entries_of(path, planned(("typo@x.example", None))) == {}
 
 
 class Resumed(RuleBasedStateMachine):

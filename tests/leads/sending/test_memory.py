@@ -17,7 +17,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
 A, B, C = (f"{name}.x@example.com" for name in "abc")
@@ -35,11 +35,6 @@ def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
     """Add people to a sequence."""
     frame = pd.DataFrame({"email": list(emails)})
     return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
-
-
-def column(report: SubmissionReport, name: str = "status") -> list[Any]:
-    """Return a column of a report's rows."""
-    return report.rows[name].tolist()
 
 
 def listed(name: str) -> Any:

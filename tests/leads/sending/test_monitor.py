@@ -21,7 +21,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Directive, Monitor, Run
 from outreach_frames.leads.sending.submit import submit
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, only_posts, sent
+from tests.leads.sending.lead_service import added, column, only_posts, sent
 from tests.scripted import Script, Service
 
 pytestmark = pytest.mark.long
@@ -63,18 +63,13 @@ def ended(plan: SubmissionPlan, watch: Monitor, **options: Path) -> SubmissionRe
         return submit(plan, watch=watch, progress=False, **options)
 
 
-def statuses(report: SubmissionReport) -> list[str]:
-    """Return the status of each row."""
-    return report.rows["status"].tolist()
-
-
 @pytest.mark.parametrize("words", [["drain"], ["finish"], ["drain", "continue"]])
 def test_drain_ends_between_two_requests(words: list[Directive]) -> None:
     """After a drain, which cannot be undone, nothing is sent; remaining rows have the reason."""
     with planned([slow_added]) as (service, plan):
         report = ended(plan, directing(*words))
     assert sent(service) == [["lead0", "lead1"]]
-    assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
+    assert column(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
@@ -85,7 +80,7 @@ def test_a_stop_before_the_first_request_sends_nothing(directive: Directive) -> 
     with planned([]) as (service, plan):
         report = ended(plan, lambda _run: directive)
         assert sent(service) == []
-    assert statuses(report) == ["not_sent"] * 6
+    assert column(report) == ["not_sent"] * 6
     assert report.error is not None
 
 
@@ -98,7 +93,7 @@ def test_drain_in_the_last_request_cancels_nothing() -> None:
     with planned([added, added, slow_added]) as (service, plan):
         report = submit(plan, watch=watch, progress=False)
     assert len(sent(service)) == 3
-    assert statuses(report) == ["added"] * 6
+    assert column(report) == ["added"] * 6
     assert report.error is None
 
 
@@ -107,7 +102,7 @@ def test_abort_leaves_the_current_request_unknown() -> None:
     with planned([lambda received: script.delayed(30, added(received))]) as (service, plan):
         report = ended(plan, directing("drain", "abort"))
     assert sent(service) == [["lead0", "lead1"]]
-    assert statuses(report) == ["unknown"] * 2 + ["not_sent"] * 4
+    assert column(report) == ["unknown"] * 2 + ["not_sent"] * 4
     assert "Interrupted" in str(report.error)
 
 
@@ -119,7 +114,7 @@ def test_abort_after_the_last_response() -> None:
 
     with planned([]) as (_, plan):
         report = submit(plan, watch=watch, progress=False)
-    assert statuses(report) == ["added"] * 6
+    assert column(report) == ["added"] * 6
     assert report.error is None
 
 
@@ -128,7 +123,7 @@ def test_abort_during_a_wait() -> None:
     busy = script.json({"error": "slowly"}, 429, {"Retry-After": "30"})
     with planned([busy]) as (_, plan):
         report = ended(plan, directing("continue", "continue", "continue", "abort"))
-    assert statuses(report) == ["not_sent"] * 6
+    assert column(report) == ["not_sent"] * 6
 
 
 def test_the_run_s_error_is_reported() -> None:
@@ -137,7 +132,7 @@ def test_the_run_s_error_is_reported() -> None:
     with planned([script.delayed(SLOW, refused)]) as (_, plan):
         report = ended(plan, directing("drain"))
     assert isinstance(report.error, AuthenticationError)
-    assert statuses(report) == ["not_sent"] * 6
+    assert column(report) == ["not_sent"] * 6
 
 
 def test_a_monitor_sees_every_request() -> None:
@@ -168,8 +163,8 @@ def test_a_monitor_that_raises() -> None:
         with pytest.warns(OutreachWarning, match="2 rows were not sent again"):
             again = submit(plan, progress=False)
         assert sent(service)[1:] == [["lead2", "lead3"], ["lead4", "lead5"]]
-    assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
-    assert statuses(again) == ["added"] * 6
+    assert column(report) == ["added"] * 2 + ["not_sent"] * 4
+    assert column(again) == ["added"] * 6
 
 
 def test_a_journal_resumes_after_drain(tmp_path: Path) -> None:
@@ -177,7 +172,7 @@ def test_a_journal_resumes_after_drain(tmp_path: Path) -> None:
     with planned([slow_added]) as (service, plan):
         ended(plan, directing("drain"), journal=tmp_path / "journal")
         report = submit(plan, journal=tmp_path / "journal", progress=False)
-    assert statuses(report) == ["added"] * 6
+    assert column(report) == ["added"] * 6
     assert sorted(name for chunk in sent(service) for name in chunk) == [
         f"lead{row}" for row in range(6)
     ]
@@ -191,8 +186,8 @@ def test_a_retry_of_unknown_rows_can_be_drained(journal: str | None, tmp_path: P
     with planned([lost, lost, added, slow_added]) as (service, plan):
         with pytest.warns(OutreachWarning, match="unknown"):
             report = submit(plan, progress=False, **options)
-        assert statuses(report) == ["unknown"] * 4 + ["added"] * 2
+        assert column(report) == ["unknown"] * 4 + ["added"] * 2
         with pytest.warns(OutreachWarning, match="Cancelled"):
             again = report.retry_unknown(watch=directing("drain"))
     assert len(sent(service)) == 4
-    assert statuses(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 2
+    assert column(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 2

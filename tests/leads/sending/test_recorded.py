@@ -25,7 +25,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
-from tests.leads.sending.lead_service import added, connected, only_posts, refused
+from tests.leads.sending.lead_service import added, column, connected, only_posts, refused
 from tests.scripted import Received, Reply, scripted
 
 Row = tuple[str | None, str | None]
@@ -91,11 +91,6 @@ def add(frame: pd.DataFrame, client: Client, path: Path, **options: Any) -> Subm
         )
 
 
-def statuses(report: SubmissionReport) -> list[str]:
-    """Return the status of each row."""
-    return report.rows["status"].tolist()
-
-
 def persons(rows: list[Row]) -> list[set[int]]:
     """Group the rows of each person by comparing every pair of rows."""
 
@@ -139,7 +134,7 @@ def test_against_brute_force(
 
     reached: list[Row] = []
     for person in persons(before):
-        if not {statuses(made)[row] for row in person} & {"rejected", "not_sent"}:
+        if not {column(made)[row] for row in person} & {"rejected", "not_sent"}:
             reached += [before[row] for row in person]
     together = persons([*reached, *after])
     known = [one for one in together if min(one, default=0) < len(reached)]
@@ -151,8 +146,8 @@ def test_against_brute_force(
     assert found.index.tolist() == kept
     again = frame_of(after).outreach.report(journal=path)
     unsent = {"not_sent", "rejected"}
-    assert not unsent & {statuses(again)[row] for row in gone if row >= 0}
-    assert {statuses(again)[row] for row in kept} <= {*unsent, "duplicate_in_frame"}
+    assert not unsent & {column(again)[row] for row in gone if row >= 0}
+    assert {column(again)[row] for row in kept} <= {*unsent, "duplicate_in_frame"}
     assert path.read_bytes() == content
 
 
@@ -169,7 +164,7 @@ def test_report(path: Path) -> None:
     rows = [*((email(name), None) for name in "dcbaz"), (email("z").upper(), None)]
     read = frame_of(rows).outreach.report(journal=path)
     expected = ["added", "recently_contacted", "unknown", "rejected", "not_sent", "not_sent"]
-    assert statuses(read) == expected
+    assert column(read) == expected
     assert read.rows["sent_at"].isna().tolist() == [False] * 4 + [True] * 2
     assert str(read.rows["sent_at"].dtype) == "datetime64[us, UTC]"
     assert read.rows["detail"][4] == "The journal has no record of the row."
@@ -189,7 +184,7 @@ def test_read_journal(path: Path, client: Client) -> None:
     add(frame_of([(email("z"), None), (email("Z"), None), ("n/a", None)]), client, path)
     read = of.read_journal(str(path))
     report = frame.outreach.report(journal=path)
-    assert read["status"].tolist() == [*statuses(report), "added"]
+    assert read["status"].tolist() == [*column(report), "added"]
     columns = ["status", "detail", "error_code", "chunk", "attempts", "sent_at"]
     assert read.dtypes.equals(report.rows[columns].dtypes)
     same = ["status", "error_code", "chunk", "attempts", "sent_at"]
@@ -239,10 +234,10 @@ def test_a_journal_without_the_sequence_s_id(client: Client, tmp_path: Path) -> 
     bound_to = {"service": client.base_url, **frame.outreach.plan("s1", client=client).fingerprint}
     JournalFile(JournalPlace(path), bound_to).close()
     empty = of.read_journal(path)
-    assert statuses(add(frame, client, path)) == ["added"]
+    assert column(add(frame, client, path)) == ["added"]
     memory.clear()
     again = add(frame, client, path)
-    assert (statuses(again), again.rows["attempts"].tolist()) == (["added"], [1])
+    assert (column(again), again.rows["attempts"].tolist()) == (["added"], [1])
     read = of.read_journal(path)
     assert read.attrs == {"sequence_id": None}
     assert empty.empty
@@ -257,11 +252,11 @@ def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> Non
     """With clean=True, a raw text is the person of its repaired text, also from a journal."""
     raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
     repaired = [email("d"), email("z")]
-    assert statuses(add(raw, client, path)) == ["invalid"] * 2
+    assert column(add(raw, client, path)) == ["invalid"] * 2
     dry = add(raw, client, path, clean=True, dry_run=True)
-    assert statuses(dry) == ["added", "would_send"]
+    assert column(dry) == ["added", "would_send"]
     made = add(raw, client, path, clean=True)
-    assert statuses(made) == ["added"] * 2
+    assert column(made) == ["added"] * 2
     assert made.rows["attempts"].tolist() == [1, 1]
     assert made.frame["email"].tolist() == repaired
     again = add(frame_of([(one, None) for one in repaired]), client, path)
@@ -270,7 +265,7 @@ def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> Non
         read = raw.outreach.report(journal=path, clean=True)
     assert read.rows["sent_at"].equals(made.rows["sent_at"])
     assert read.frame["email"].tolist() == repaired
-    assert statuses(raw.outreach.report(journal=path)) == ["invalid"] * 2
+    assert column(raw.outreach.report(journal=path)) == ["invalid"] * 2
 
 
 def test_reading_changes_no_file(path: Path) -> None:
@@ -280,7 +275,7 @@ def test_reading_changes_no_file(path: Path) -> None:
     path.parent.chmod(0o500)
     try:
         other = frame_of([(email("d"), url("d")), (None, url("e"))])
-        assert statuses(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
+        assert column(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
         assert len(of.read_journal(path)) == 4
         with pytest.warns(OutreachWarning, match="no email address"):
             assert other.outreach.without(str(path)).index.tolist() == [1]
@@ -310,9 +305,9 @@ def test_during_a_run(tmp_path: Path) -> None:
         return added(received)
 
     with scripted(only_posts([ask, added])) as service, connected(service) as client:
-        assert statuses(add(frame, client, path)) == ["added"] * 2
+        assert column(add(frame, client, path)) == ["added"] * 2
     assert seen == [True, True, True, True, "database is locked"]
-    assert statuses(frame.outreach.report(journal=path)) == ["added"] * 2
+    assert column(frame.outreach.report(journal=path)) == ["added"] * 2
 
 
 def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
@@ -328,7 +323,7 @@ def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
     frame = frame_of([(email(name), None) for name in "abcd"])
     expected = ["rejected", "unknown", "recently_contacted", "added"]
     for one in (tmp_path / "copy", path):
-        assert statuses(frame.outreach.report(journal=one)) == expected
+        assert column(frame.outreach.report(journal=one)) == expected
 
 
 def test_invalid_journals(path: Path, tmp_path: Path) -> None:

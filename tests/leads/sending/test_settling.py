@@ -17,7 +17,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, pairs, sent
 from tests.scripted import Received, Reply, scripted
 
 DUMP = Path(__file__).with_name("data") / "journal_5.sql"
@@ -33,16 +33,6 @@ def restore(path: Path) -> None:
     """Restore a journal from its dump."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(DUMP.read_text(encoding="utf-8"))
-
-
-def column(report: SubmissionReport, name: str = "status") -> list[Any]:
-    """Return a column of a report's rows."""
-    return report.rows[name].tolist()
-
-
-def people(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
-    """Make a frame of pairs of address and profile."""
-    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def emails(*names: str) -> pd.DataFrame:
@@ -237,7 +227,7 @@ def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
         ("g.x@example.com", None),
     ]
     restore(tmp_path / "j")
-    report = people(*rows).outreach.report(journal=tmp_path / "j")
+    report = pairs(*rows).outreach.report(journal=tmp_path / "j")
     others = ["unknown", "recently_contacted", "rejected", "not_sent"]
     assert column(report) == [*["added"] * 3, *others]
     assert "another email" in column(report, "detail")[0]

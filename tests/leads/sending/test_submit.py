@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.submit import submit
 from outreach_frames.sandbox import Sandbox
 from tests import forked
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts, refused, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, refused, sent
 from tests.scripted import Received, Reply, scripted
 
 pytestmark = pytest.mark.long
@@ -63,11 +63,6 @@ def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> Submission
         report = submit(plan, **options)
     assert report.error is not None
     return report
-
-
-def column(report: SubmissionReport, name: str = "status") -> list[Any]:
-    """Return a column of a report's rows, with None for missing values."""
-    return report.rows[name].astype(object).where(report.rows[name].notna(), None).tolist()
 
 
 class TestSending:
@@ -618,18 +613,6 @@ class TestInterrupting:
             assert len(sent(service)) == requests
         rows, error = said.splitlines()
         return Counter(rows.split()), error
-
-    def test_with_a_response(self, tmp_path: Path) -> None:
-        """The run waits for the current response, and sends no other request."""
-
-        def later(received: Received) -> Reply:
-            assert self.pressed.wait(60)
-            return script.delayed(0.5, added(received))
-
-        turns = [added, later]
-        rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
-        assert rows == {"added": 40, "not_sent": 1960}
-        assert "Interrupted" in error
 
     @pytest.mark.parametrize("times", [1, 3])
     def test_without_a_response(self, times: int, tmp_path: Path) -> None:
