@@ -16,13 +16,12 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.common.atomic_files import replace_file, replace_folder
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
-from outreach_frames.files.read import read_prospects
+from outreach_frames.files.read import read_as_text, read_prospects
 
 FRAME = pd.DataFrame({"n": [1, 2]})
 WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -36,6 +35,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "prospects from csv": ("x.csv", read_prospects),
     "prospects from parquet": ("x.parquet", read_prospects),
+    "text": ("x.csv", read_as_text),
     "prospects from a part": ("x.parquet", lambda path: read_prospects(path.parent)),
     "a comparison": ("x.parquet", lambda path: of.compare_people(path, path)),
     "a comparison of a part": ("x.parquet", lambda path: of.compare_people(path.parent, FRAME)),
@@ -139,23 +139,6 @@ def test_a_folder_that_cannot_be_searched_is_a_warning(monkeypatch: pytest.Monke
         with closed_to_us(inner), pytest.warns(OutreachWarning, match="Not read: .*inner"):
             found = of.forget(email="ada@brightforge.example", folder=folder)
         assert found["kind"].tolist() == ["not read"]
-
-
-@pytest.mark.parametrize("command", ["add-leads", "find-people"])
-@pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
-def test_the_command_line_rejects_special_files(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    make: Callable[[Path], None],
-) -> None:
-    """A command whose file is a pipe, socket or device ends at once with the reason."""
-    monkeypatch.chdir(tmp_path)
-    make(tmp_path / "x.csv")
-    needed = ["--sequence", "1"] if command == "add-leads" else ["--out", "people.csv"]
-    assert main([command, "x.csv", "--sandbox", *needed]) != 0
-    assert "x.csv cannot be read: it is a" in capsys.readouterr().err
 
 
 def test_a_csv_is_not_written_without_its_metadata(tmp_path: Path) -> None:

@@ -51,10 +51,6 @@ def test_no_request_exceeds_the_limit(rows: int, requests: int) -> None:
     assert len(plan.chunks()) == requests
     assert all(1 <= len(chunk) <= spec.MAX_LEADS_PER_REQUEST for chunk in plan.chunks())
     assert plan.unsent.empty
-
-
-def test_chunk_size() -> None:
-    """`chunk_size` is the number of leads per request."""
     chunks = make_plan(people(7), SEQUENCE, chunk_size=3).chunks()
     assert [chunk.tolist() for chunk in chunks] == [[0, 1, 2], [3, 4, 5], [6]]
 

@@ -129,26 +129,6 @@ async def test_after_cancel_only_unsent_rows_are_sent() -> None:
 
 
 @in_a_kernel
-async def test_rejected_rows_can_be_sent_to_another_sequence() -> None:
-    """If a sequence rejects all rows, the frame can be sent to another sequence."""
-    refused = script.json({"validation_errors": [{"error_code": "x", "message": "no"}]}, 422)
-
-    with serving(refused) as (service, client):
-        page = Page(leads(2), client)
-        await page.check_and_send()
-        assert page.statuses == ["rejected"] * 2
-        await page.check(sequence_id="s2")
-        assert page.state["button"] == "Add 2 leads to 'The s2'"
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * 2
-        assert [each.path for each in service.requests if each.method == "POST"] == [
-            "/sequences/s1/leads",
-            "/sequences/s2/leads",
-        ]
-
-
-@in_a_kernel
 async def test_unknown_rows_are_retried_only_by_their_button() -> None:
     """A plan never contains rows that may have arrived; a separate button sends them once."""
     with serving(script.hang_up()) as (service, client):

@@ -84,7 +84,7 @@ async def test_whether_rows_have_arrived(
     frame = leads(3)
     frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
 
-    with serving(reply) as (_, client):
+    with serving(reply) as (service, client):
         page = Page(frame, client)
         await page.check_and_send()
         duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
@@ -92,6 +92,11 @@ async def test_whether_rows_have_arrived(
         await page.check(sequence_id="s2")
         assert ("were sent to another sequence" in page.notices) == arrived
         assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
+        if not arrived:
+            page.send()
+            await page.idle()
+            assert page.statuses[0] == "added"
+            assert service.requests[-1].path == "/sequences/s2/leads"
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
