@@ -193,18 +193,14 @@ def test_a_file_has_the_permissions_of_the_one_it_replaces(tmp_path: Path, mode:
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_the_metadata_of_a_private_csv_is_private(tmp_path: Path) -> None:
-    """The metadata file, which has the categories, gets the permissions of the CSV."""
+@pytest.mark.filterwarnings("ignore:.*people were read")
+def test_files_beside_private_files_are_private(tmp_path: Path) -> None:
+    """A CSV's metadata file, and parts that replace private parts, are private."""
     path = tmp_path / "x.csv"
     path.touch(0o600)
     write_csv(FRAME, path)
     notes = tmp_path / "x.csv-metadata.json"
     assert stat.S_IMODE(notes.stat().st_mode) == 0o600
-
-
-@pytest.mark.filterwarnings("ignore:.*people were read")
-def test_parts_keep_the_permissions_of_parts(tmp_path: Path) -> None:
-    """An export that replaces a folder of private files writes private files."""
     folder = of.export_people(tmp_path / "folder", limit=1)
     (part,) = folder.iterdir()
     part.chmod(0o600)

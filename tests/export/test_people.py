@@ -230,20 +230,15 @@ def test_a_folder_is_restored_after_a_kill(client: Client, tmp_path: Path) -> No
     assert names_in(tmp_path) == ["people"]
 
 
-@pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
-def test_other_endings_are_an_error(client: Client, tmp_path: Path, name: str) -> None:
-    """A path with another suffix is an error that names the four valid kinds; nothing is sent."""
+def test_invalid_paths_are_an_error_before_any_request(tmp_path: Path) -> None:
+    """A path with another suffix or in a missing folder is an error; nothing is requested."""
     with scripted([]) as service, connected(service):
-        with pytest.raises(InvalidInputError, match=r"\.csv or \.parquet, or a folder"):
-            of.export_people(tmp_path / name)
-        assert service.requests == []
-
-
-def test_a_missing_folder_is_an_error_before_any_request(tmp_path: Path) -> None:
-    """If the target folder is missing, nothing is requested."""
-    with scripted([]) as service, connected(service):
-        with pytest.raises(InvalidInputError, match=r"the folder .* does not exist"):
-            of.export_people(tmp_path / "nowhere" / "people.csv")
+        for name, words in (
+            *((name, r"\.csv or \.parquet, or a folder") for name in ("p.xlsx", "p.csv.gz")),
+            ("nowhere/people.csv", r"the folder .* does not exist"),
+        ):
+            with pytest.raises(InvalidInputError, match=words):
+                of.export_people(tmp_path / name)
         assert service.requests == []
 
 

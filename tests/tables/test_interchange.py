@@ -132,12 +132,6 @@ def test_lists_of_any_kind_keep_their_entries(values: pa.Array, expected: list[A
     assert pa.array(column.array).to_pylist() == expected
 
 
-def test_nan_is_missing() -> None:
-    """NaN in Polars becomes missing, as in a pandas frame."""
-    frame = as_frame(pl.DataFrame({"a": [0.5, float("nan"), None]}))
-    assert frame["a"].isna().tolist() == [False, True, True]
-
-
 def test_categories_of_chunks_are_combined() -> None:
     """Chunks with different categories become one column with all categories."""
     parts = [pa.array([name]).dictionary_encode() for name in ("x", "y")]
@@ -184,22 +178,16 @@ def test_the_index_of_pandas_is_restored() -> None:
     assert as_frame(pa.table(numbered).slice(1)).index.equals(pd.RangeIndex(2))
 
 
-def test_attrs_of_an_arrow_table_are_kept() -> None:
-    """The frame has the .attrs that pandas stored in an Arrow table."""
+def test_frames_that_need_no_care() -> None:
+    """A pandas frame is itself; other frames keep .attrs, and NaN becomes missing."""
     frame = pd.DataFrame({"id": ["1"]})
     frame.attrs = {"total": 7}
     assert as_frame(pa.table(frame)).attrs == {"total": 7}
-
-
-def test_a_pandas_frame_is_itself() -> None:
-    """A pandas frame is returned without a copy or change, whatever its dtypes."""
     frame = pd.DataFrame({"a": np.array([1], dtype="int8")}, index=["x"])
     assert as_frame(frame) is frame
-
-
-def test_a_record_batch_is_a_table_too() -> None:
-    """A record batch becomes a frame."""
     assert as_frame(pa.RecordBatch.from_pydict({"a": [1]}))["a"].tolist() == [1]
+    frame = as_frame(pl.DataFrame({"a": [0.5, float("nan"), None]}))
+    assert frame["a"].isna().tolist() == [False, True, True]
 
 
 def test_a_relation_is_read_whole_after_some_rows_were_fetched() -> None:

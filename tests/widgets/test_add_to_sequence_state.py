@@ -108,22 +108,18 @@ def test_two_matching_columns() -> None:
     assert "not chosen: 'email'" in blank.note
 
 
-def test_cells_that_look_different() -> None:
-    """A column whose cells are not addresses is not guessed, and a note says so."""
+def test_name_and_cells_must_match() -> None:
+    """A column is guessed only if its name matches and its cells look right."""
     found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
     assert found.column is None
     assert "'Mail' do not match" in found.note
+    assert guessed(Kontakt=ADDRESSES, Name=WORDS)["email"] == (None, "")
 
 
 @pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
 def test_other_peoples_addresses_are_not_guessed(name: str) -> None:
     """A column of addresses whose name refers to other people is never guessed."""
     assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column is None
-
-
-def test_a_column_without_a_matching_name_is_not_guessed() -> None:
-    """If no name matches, the analyst chooses, because the addresses may be other people's."""
-    assert guessed(Kontakt=ADDRESSES, Name=WORDS)["email"] == (None, "")
 
 
 COLUMNS = ["email", 'a "quoted"', "back\\slash", "new\nline", "Größe", "{x}", "'both\"", "{", "e"]

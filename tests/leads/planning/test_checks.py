@@ -131,23 +131,15 @@ def test_only_a_default_column_may_be_missing() -> None:
         make_plan(FRAME[["profnet_url"]], SEQUENCE, email="email")
 
 
-def test_columns_of_several_levels_are_an_error() -> None:
-    """Columns of several levels are an error with advice."""
+def test_unusual_column_names() -> None:
+    """Names may be integers; several levels, or a duplicate name that is used, are an error."""
     frame = pd.DataFrame({("a", "email"): [EMAIL]})
     with pytest.raises(InvalidInputError, match="several levels"):
         make_plan(frame, SEQUENCE)
-
-
-def test_duplicate_columns_are_an_error_only_if_used() -> None:
-    """A duplicate column name is an error only if it is used."""
     frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
     assert len(make_plan(frame, SEQUENCE).positions) == 1
     with pytest.raises(InvalidInputError, match="column 'n' more than once"):
         make_plan(frame, SEQUENCE, data=["n"])
-
-
-def test_column_names_may_be_integers() -> None:
-    """Integers can be column names too."""
     plan = make_plan(pd.DataFrame({0: [EMAIL], 1: [7]}), SEQUENCE, email=0, data={"number": 1})
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
 
@@ -158,16 +150,12 @@ def test_valid_field_names_are_accepted(name: str) -> None:
     assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
 
 
-def test_the_number_of_fields_is_limited() -> None:
-    """Besides its identifiers, a lead may have at most the maximum number of fields."""
+def test_the_size_of_data_is_limited() -> None:
+    """The numbers of a lead's fields and of a value's characters, not bytes, are limited."""
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
     with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
         make_plan(FRAME, SEQUENCE, data={**fields, "one_more": "n"})
-
-
-def test_the_length_of_a_value_is_limited() -> None:
-    """A value's length is limited in characters, not in bytes."""
     longest = "é" * spec.MAX_DATA_VALUE_LENGTH
     frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
     plan = make_plan(frame, SEQUENCE, data=["text"])
@@ -446,26 +434,18 @@ def test_all_problems_are_reported_in_row_order() -> None:
     ]
 
 
-def test_an_identifier_of_bytes_is_one_problem() -> None:
-    """A cell that cannot be read as text is not also reported as missing."""
-    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
-    assert list(problems["row"]) == [0, 1]
-    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
-
-
-def test_an_empty_frame_of_problems_has_the_same_columns() -> None:
-    """Without problems or without rows, the frame of problems has the same columns."""
+def test_the_frame_of_problems() -> None:
+    """The frame of problems always has the same columns; labels of several levels are tuples."""
     names = ["row", "index", "column", "field", "code", "message"]
     for frame in (FRAME, FRAME.iloc[:0], FRAME.set_index(["n", "flag"])):
         problems = validate(frame)
         assert list(problems) == names
         assert problems.empty
-
-
-def test_labels_of_several_levels_are_tuples() -> None:
-    """With an index of several levels, a row's label is a tuple."""
     frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
     assert list(validate(frame)["index"]) == [(1, True)]
+    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
+    assert list(problems["row"]) == [0, 1]
+    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
 def test_a_profile_url_only_in_data_is_reported() -> None:
@@ -515,12 +495,6 @@ def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
     assert overrides_of(column, "flag") == ([ALL, None, None], [])
 
 
-def test_a_column_of_dicts_sets_overrides_per_row() -> None:
-    """Each row may have its own dict of overrides."""
-    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
-    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
-
-
 @pytest.mark.parametrize(
     "cell", [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)], ids=repr
 )
@@ -566,13 +540,15 @@ def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
         assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
 
 
-def test_invalid_names_and_values_in_dicts_are_problems() -> None:
-    """In a dict, an unknown name or an invalid value is a problem; the name gets a suggestion."""
+def test_a_column_of_dicts_sets_overrides_per_row() -> None:
+    """Each row may have its own dict of overrides; unknown names and invalid values are problems."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
     assert list(problems["code"]) == ["unknown_override", "override_not_boolean"]
     assert "Did you mean 'ignore_exclusion_list'" in problems["message"][0]
+    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
+    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
 
 
 @pytest.mark.parametrize(

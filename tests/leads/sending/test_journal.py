@@ -216,7 +216,7 @@ class TestFile:
     """The journal's file, the files beside it, and their permissions."""
 
     def test_permissions(self, path: Path) -> None:
-        """Whatever the umask, no other user can read the journal or a file beside it."""
+        """No other user can read the journal or files beside it, even if it was readable."""
         before = os.umask(0)
         try:
             with resumed(path) as (journal, _):
@@ -227,9 +227,6 @@ class TestFile:
             os.umask(before)
         assert names == {"leads.journal", "leads.journal-journal", "leads.journal.lock"}
         assert modes == {0o600}
-
-    def test_permissions_of_a_readable_file(self, path: Path) -> None:
-        """A journal that others can read becomes readable by its owner only."""
         opened(path).close()
         path.chmod(0o644)
         opened(path).close()

@@ -310,17 +310,13 @@ def test_duplicates(name: str, added: int, status: str) -> None:
     assert any(name in note and named in note for note in read.notes)
 
 
-def test_a_duplicate_beside_a_skipped_lead() -> None:
-    """A skipped lead keeps its status if the added lead may be the duplicate or the other lead."""
+def test_duplicates_beside_skipped_leads() -> None:
+    """A duplicate beside skipped leads is unknown; one that was itself skipped is not `added`."""
     response = success(1, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": CY}])
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown", "unknown", "in_exclusion_list"]
     assert "1 added leads, but 2 leads" in read.rows[0].detail
     assert f"{ADA} as duplicate_in_request, but its counts do not confirm that" in read.notes[-2]
-
-
-def test_a_duplicate_that_is_also_skipped() -> None:
-    """A lead in both a skip list and a list of duplicates is not `added`."""
     response = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
     assert found(response) == ["duplicate_in_request", "added", "added"]
 

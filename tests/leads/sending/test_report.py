@@ -319,15 +319,11 @@ def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
         assert of.read_prospects(tmp_path / name).empty
 
 
-def test_to_csv_escapes_formulas(tmp_path: Path) -> None:
-    """Formulas in the input and in the service's messages are escaped."""
+def test_to_csv_writes_text_and_labels(tmp_path: Path) -> None:
+    """Formulas in the input and in messages are escaped, and a custom index comes first."""
     frame = pd.DataFrame({"name": ["=1+1"]})
     report(["added"], frame, detail=["=2+2"]).to_csv(tmp_path)
     assert '"\'=1+1","added","\'=2+2"' in (tmp_path / "added.csv").read_text()
-
-
-def test_to_csv_keeps_labels(tmp_path: Path) -> None:
-    """An index that is not the default one is written as the first columns."""
     report(["added", "unknown", "added", "added"], people(INDEXES["levels"])).to_csv(tmp_path)
     written = of.read_prospects(tmp_path / "added.csv")
     assert written.index.to_list() == [("a", 1), ("b", 1), ("b", 2)]
