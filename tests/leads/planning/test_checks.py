@@ -541,7 +541,7 @@ def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
 
 
 def test_a_column_of_dicts_sets_overrides_per_row() -> None:
-    """Each row may have its own dict of overrides; unknown names and invalid values are problems."""
+    """Each row may have its own dict of overrides; unknown names and values are problems."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
