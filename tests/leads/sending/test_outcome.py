@@ -299,7 +299,7 @@ def test_a_lead_in_two_lists() -> None:
     ("added", "status"), [(0, "duplicate_in_request"), (1, "unknown"), (2, "unknown")]
 )
 def test_duplicates(name: str, added: int, status: str) -> None:
-    """A listed duplicate is `duplicate_in_request` only if no lead was added; others are unknown."""
+    """A listed duplicate is `duplicate_in_request` if no lead was added; others are unknown."""
     named = ADA.upper() if name == "duplicate_emails" else f"{ADA_URL}/"
     read = outcome(success(added, **{name: [named]}))
     assert [row.status for row in read.rows] == [status, "unknown", "unknown"]
