@@ -356,10 +356,10 @@ def test_a_dry_run_creates_no_file(path: Path) -> None:
         before = path.read_bytes()
         path.parent.chmod(0o500)
         try:
-            report = add(client, [(A, U), (B, None)], path, dry_run=True)
+            report = add(client, [(A, U), (B, None), (None, U)], path, dry_run=True)
         finally:
             path.parent.chmod(0o700)
-    assert column(report) == ["added", "would_send"]
+    assert column(report) == ["added", "would_send", "duplicate_in_frame"]
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
     plan = frame_of([(A, None)]).outreach.plan("s1")
     assert column(plan.submit(journal=path, dry_run=True)) == ["added"]
