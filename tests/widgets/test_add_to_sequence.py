@@ -309,6 +309,11 @@ async def test_a_new_connection_needs_a_new_check() -> None:
 
 def test_a_stopped_kernel_sends_no_more() -> None:
     """After the event loop ends, no request follows the running one."""
+    ended = threading.Event()
+
+    def held(received: Received) -> Reply:
+        assert ended.wait(60)
+        return added(received)
 
     @in_a_kernel
     async def stop_while_sending() -> None:
@@ -317,9 +322,11 @@ def test_a_stopped_kernel_sends_no_more() -> None:
         page.send()
         await begun(service)
 
-    with serving(slow, slow, slow) as (service, client):
+    with serving(held) as (service, client):
         stop_while_sending()
-        time.sleep(SLOW * 3)
+        time.sleep(SLOW * 3)  # the run looks at the loop a few times per second
+        ended.set()
+        time.sleep(SLOW)
         assert len(sent(service)) == 1
 
 
