@@ -183,6 +183,15 @@ def test_periods_come_back_as_text(tmp_path):
     assert_same(round_trip(category, tmp_path / "x.csv"), text.astype("category"))
 
 
+def test_arrays_and_the_columns_name_come_back(tmp_path):
+    """numpy values in cells come back as lists and numbers, and so does the columns axis's name."""
+    cells = pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)
+    write_csv(pd.DataFrame({"x": cells}).rename_axis(columns="what"), tmp_path / "x.csv")
+    frame = read_prospects(tmp_path / "x.csv")
+    assert frame["x"].tolist() == [[1, 2], 3, [4, "a"]]
+    assert frame.columns.name == "what"
+
+
 def test_dates_are_written_as_iso(tmp_path):
     """Dates are YYYY-MM-DD, times are ISO 8601, and zoned times are in UTC."""
     frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})

@@ -182,15 +182,18 @@ async def test_rejected_columns_link_no_rows() -> None:
 
 
 @in_a_kernel
-async def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> None:
-    """A missing journal is an error for every sequence, even if no row has arrived."""
+async def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
+    """A missing journal is an error at a click and at a check, even for another sequence."""
     path = tmp_path / "leads.journal"
 
     with serving(REFUSED) as (service, client):
         page = Page(leads(1), client, journal=path)
         await page.check_and_send()
         assert page.statuses == ["rejected"]
+        await page.check()
         path.unlink()
+        page.send()
+        assert "is missing" in page.notices
         await page.check(sequence_id="s2")
         assert "is missing" in page.notices
         assert not path.exists()
