@@ -545,6 +545,19 @@ def planned(*rows: Row) -> SubmissionPlan:
     return make_plan(frame, "s1")
 
 
+def test_a_row_that_matches_two_leads(path: Path) -> None:
+    """A row that matches two leads has the email's outcome, unless the other lead was added."""
+    a, b = "a@x.example", "b@x.example"
+    u, v = "https://profnet.example/in/u", "https://profnet.example/in/v"
+    with resumed(path, planned((a, None), (b, v), (None, u))) as (journal, _):
+        journal.begin(1, range(3), NOW)
+        journal.finish(dict(enumerate(map(RowOutcome, ["rejected", "unknown", "added"]))))
+    place = JournalPlace(locate(path))
+    for row, status in [((a, u), "added"), ((b, u), "unknown"), ((a, v), "unknown")]:
+        with Journal(planned(row), Memory(""), place, SUBMISSION, dry_run=True) as journal:
+            assert journal.entries()[0].outcome.status == status
+
+
 def test_attempts_and_chunks_continue(path: Path) -> None:
     """Attempts of a corrected row add up, and chunk numbers continue."""
     profile = "https://profnet.example/in/u"
