@@ -424,3 +424,15 @@ def test_a_text_replaces_its_digest_in_memory(path: Path) -> None:
             report = add(client, rows, path)
         assert column(report) == ["duplicate_in_frame", "unknown"]
         assert "was sent with another" not in report.rows["detail"][1]
+
+
+def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
+    """A wrong URL in all rows changes no outcome, and alone has that of the added lead."""
+    wrong = "https://profnet.example/in/wrong"
+    turns = [skipped("recently_contacted_and_skipped"), added, script.reset()]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        for url in (None, wrong, U, None):
+            report = add(client, [(email, url) for email in (A, B, C)], path, chunk_size=1)
+            assert column(report) == ["recently_contacted", "added", "unknown"]
+        assert len(sent(service)) == 3
+        assert column(add(client, [(None, wrong)], path)) == ["added"]
