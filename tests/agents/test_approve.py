@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -187,36 +187,19 @@ EDITS: dict[str, Any] = {
 }
 
 
-def test_every_field_can_be_edited() -> None:
-    """The test below has each field of a plan."""
-    assert EDITS.keys() == set(Plan.__struct_fields__)
-
-
 @pytest.mark.parametrize("field", [*EDITS, "more"])
 def test_an_edited_plan_is_refused(account: Account, field: str) -> None:
     """A plan with any edited, missing or additional field is refused."""
+    assert EDITS.keys() == set(Plan.__struct_fields__)
     plan = account.plan()
     write_leads(account.folder, 5, "other.csv")
     content = json.loads(plan.read_bytes())
-    plan.write_text(json.dumps({**content, field: EDITS.get(field, 1)}))
-    assert_refused(account, plan)
-    if field in content:
-        del content[field]
-        plan.write_text(json.dumps(content))
-        assert_refused(account, plan)
-
-
-def assert_refused(account: Account, plan: Path) -> None:
-    """Check that neither approve nor plan_status reads a plan."""
-    with pytest.raises(ValueError, match="Plan again"):
-        plan_status(Folder(account.folder), plan.name)
-
-
-def test_approve_refuses_an_edited_plan(account: Account) -> None:
-    """In a terminal, an edited plan is refused with the reason."""
-    plan = account.plan()
-    plan.write_bytes(plan.read_bytes().replace(b'"leads": 5', b'"leads": 6'))
-    assert "was edited" in account.refusal(plan)
+    edited = {**content, field: EDITS.get(field, 1)}
+    lacking = {name: value for name, value in content.items() if name != field}
+    for changed in (edited, lacking)[: 2 if field in content else 1]:
+        plan.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match="Plan again"):
+            plan_status(Folder(account.folder), plan.name)
 
 
 def forged(plan: Path, **values: Any) -> Path:
@@ -227,30 +210,28 @@ def forged(plan: Path, **values: Any) -> Path:
     return plan
 
 
-def test_an_old_plan_is_refused(account: Account) -> None:
-    """A plan of more than 24 hours ago, or of the future, is refused."""
-    for age in (timedelta(hours=25), -timedelta(hours=1)):
-        plan = forged(account.plan(), created_at=datetime.now(UTC) - age)
-        assert "not in the last 24 hours" in account.refusal(plan)
-        plan.unlink()
+REFUSED: dict[str, Callable[[Account, Path], object]] = {
+    "was edited": lambda _, plan: plan.write_bytes(
+        plan.read_bytes().replace(b'"leads": 5', b'"leads": 6')
+    ),
+    "not in the last 24 hours": lambda _, plan: forged(
+        plan, created_at=datetime.now(UTC) - timedelta(hours=25)
+    ),
+    "last 24 hours": lambda _, plan: forged(
+        plan, created_at=datetime.now(UTC) + timedelta(hours=1)
+    ),
+    "another account": lambda _, plan: forged(plan, account="x"),
+    "has changed since the plan": lambda account, _: write_leads(account.folder, 6),
+    "has no sequence with the id 's9'": lambda _, plan: forged(plan, sequence_id="s9"),
+}
 
 
-def test_a_plan_of_another_account_is_refused(account: Account) -> None:
-    """The account is that of address and token."""
-    assert "another account" in account.refusal(forged(account.plan(), account="x"))
-
-
-def test_a_changed_file_is_refused(account: Account) -> None:
-    """The leads' file must be unchanged."""
+@pytest.mark.parametrize("words", REFUSED)
+def test_an_outdated_plan_is_refused(account: Account, words: str) -> None:
+    """In a terminal, an edited, old or foreign plan is refused with the reason."""
     plan = account.plan()
-    write_leads(account.folder, 6)
-    assert "has changed since the plan" in account.refusal(plan)
-
-
-def test_an_unknown_sequence_is_refused(account: Account) -> None:
-    """The sequence must exist in the account."""
-    plan = account.plan()
-    assert "has no sequence with the id 's9'" in account.refusal(forged(plan, sequence_id="s9"))
+    REFUSED[words](account, plan)
+    assert words in account.refusal(plan)
 
 
 @pytest.mark.parametrize(

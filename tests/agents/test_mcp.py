@@ -58,13 +58,9 @@ def hostile(agent: Agent) -> str:
     return "hostile.parquet"
 
 
-def test_no_tool_writes_to_the_service(agent: Agent, tools: dict[str, Any]) -> None:
-    """The tools are those that read and plan."""
-    assert tools.keys() == TOOLS
-
-
 def test_tools_are_made_from_signatures(tools: dict[str, Any]) -> None:
-    """A tool has its function's docstring and parameters, without those for Python code."""
+    """Tools only read and plan; they have a function's docstring and parameters for data."""
+    assert tools.keys() == TOOLS
     search = tools["search_people"]
     assert search.description.startswith("Search people and return one row per person")
     properties = search.input_schema["properties"]
@@ -79,7 +75,7 @@ def test_tools_are_made_from_signatures(tools: dict[str, Any]) -> None:
     assert tools["plan_leads"].input_schema["required"] == ["file", "sequence_id"]
 
 
-def test_every_reading_tool_replies(agent: Agent) -> None:
+def test_every_reading_tool_replies(agent: Agent, sandbox: Sandbox) -> None:
     """Each tool writes a table that reads back, and shows its shape, columns and first rows."""
     accounts = pd.DataFrame({"Website": ["https://www.thalincrest-ledger.example", "x.example"]})
     accounts.to_csv(agent.folder / "accounts.csv", index=False)
@@ -93,6 +89,7 @@ def test_every_reading_tool_replies(agent: Agent) -> None:
         "search_people": {"limit": 30, "filters": {"person_departments": ["revenue"]}},
         "explain_search": {"person_titles": ["zzzz"], "person_seniorities": ["vp"]},
         "count_people": {"by": "person_seniorities"},
+        "lead_list": {"lead_list_id": sandbox.lead_list_ids[0], "save_as": "list.csv"},
         "sending_capacity": {"mailboxes": mailboxes["file"], "leads": 50},
     }
     for name, arguments in lists.items():
@@ -106,13 +103,6 @@ def test_every_reading_tool_replies(agent: Agent) -> None:
     found = agent.reply("find_people", accounts="accounts.csv", domain="Website", per_company=1)
     assert found["accounts"]["shape"][0] == 2
     assert of.read_prospects(agent.folder / found["people"]["file"]).shape[1] > 200
-
-
-def test_a_lead_list_is_read(agent: Agent, sandbox: Sandbox) -> None:
-    """The tool lead_list reads a list's leads."""
-    (first, *_) = sandbox.lead_list_ids
-    assert agent.reply("lead_list", lead_list_id=first, save_as="list.csv")["shape"][0] > 0
-    assert (agent.folder / "list.csv").exists()
 
 
 def test_a_saved_search_is_a_file_of_the_folder(agent: Agent) -> None:
@@ -218,24 +208,19 @@ def test_metadata_outside_is_not_read(agent: Agent) -> None:
         "inner/new.csv",
         "x.json",
         "",
+        "m.csv",
     ],
 )
 def test_no_file_is_replaced(agent: Agent, name: str) -> None:
-    """A table is only written to a new .csv or .parquet file directly in the folder."""
+    """A table is only written to new .csv or .parquet files directly in the folder."""
     make_secrets(agent.folder)
-    (agent.folder / "kept.csv").write_text("kept")
+    kept = [agent.folder / "kept.csv", agent.folder / "m.csv-metadata.json"]
+    for file in kept:
+        file.write_text("kept")
     before = sorted(agent.folder.parent.rglob("*"))
     agent.error("columns", save_as=name)
     assert sorted(agent.folder.parent.rglob("*")) == before
-    assert (agent.folder / "kept.csv").read_text() == "kept"
-
-
-def test_a_metadata_file_is_not_replaced(agent: Agent) -> None:
-    """A table is refused if its metadata file would replace a file."""
-    (agent.folder / "m.csv-metadata.json").write_text("kept")
-    agent.error("columns", save_as="m.csv")
-    assert not (agent.folder / "m.csv").exists()
-    assert (agent.folder / "m.csv-metadata.json").read_text() == "kept"
+    assert [file.read_text() for file in kept] == ["kept", "kept"]
 
 
 def test_progress_is_reported(agent: Agent, sandbox: Sandbox) -> None:

@@ -22,7 +22,14 @@ import requests
 import outreach_frames as of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request
+    from playwright.sync_api import (
+        BrowserContext,
+        ConsoleMessage,
+        Locator,
+        LocatorAssertions,
+        Page,
+        Request,
+    )
 
 HOST = "127.0.0.1"
 LIGHT = "JupyterLab Light"
@@ -358,6 +365,18 @@ class Notebook:
         self.page.wait_for_function("() => window.outputsOfCells !== undefined")
         found: list[list[dict[str, Any]]] = self.page.evaluate("() => window.outputsOfCells")
         return found
+
+
+def expect(element: Locator) -> LocatorAssertions:
+    """Return playwright's expectation of an element, which waits."""
+    from playwright.sync_api import expect as expectation_of
+
+    return expectation_of(element)
+
+
+def expect_text(element: Locator, text: str | re.Pattern[str]) -> None:
+    """Wait until an element shows this text."""
+    expect(element).to_contain_text(text)
 
 
 def _text(outputs: list[dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.sandbox import Sandbox
 from tests.browser.accessibility import out_of_reach, press, tab_to, violations
-from tests.browser.lab import DARK, LIGHT, Notebook, connect_to
+from tests.browser.lab import DARK, LIGHT, Notebook, connect_to, expect, expect_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -59,13 +59,6 @@ def connecting(own_sandbox: Sandbox, tmp_path: Path) -> str:
     )
 
 
-def expect_text(locator: Locator, text: str) -> None:
-    """Wait until an element shows this text."""
-    from playwright.sync_api import expect
-
-    expect(locator).to_contain_text(text)
-
-
 def button(widget: Locator, name: str) -> Locator:
     """Return a button by its text."""
     return widget.get_by_role("button", name=name, exact=True)
@@ -106,8 +99,6 @@ class TestPeopleSearch:
 
     def test_two_builders_do_not_mix(self, notebook: Notebook, sandbox: Sandbox) -> None:
         """Each label belongs to the field of its own builder, although both have the same names."""
-        from playwright.sync_api import expect
-
         notebook.run(connect_to(sandbox), SEARCH, "of.widgets.PeopleSearch()")
         second = notebook.page.locator(".jp-OutputArea .outreach").nth(1)
         second.get_by_text("Titles", exact=True).click()
@@ -173,8 +164,6 @@ class TestAddToSequence:
         self, notebook: Notebook, own_sandbox: Sandbox, connecting: str, tmp_path: Path
     ) -> None:
         """Every action of adding leads works by keyboard."""
-        from playwright.sync_api import expect
-
         notebook.run(connecting, ADDING)
         widget, keyboard = notebook.widget, notebook.page.keyboard
         select = widget.get_by_label("Sequence", exact=True)

@@ -12,7 +12,15 @@ import pytest
 from outreach_frames.sandbox import Sandbox
 from tests.browser.accessibility import violations
 from tests.browser.hosts import Notebook7, running_marimo
-from tests.browser.lab import DARK, LIGHT, SCREENSHOTS_VARIABLE, Notebook, Watched, connect_to
+from tests.browser.lab import (
+    DARK,
+    LIGHT,
+    SCREENSHOTS_VARIABLE,
+    Notebook,
+    Watched,
+    connect_to,
+    expect,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -54,8 +62,6 @@ def marimo_cell(code: str, takes: Sequence[str] = (), gives: Sequence[str] = ())
 
 def use(widgets: list[Locator]) -> None:
     """Search people, change a limit and check rows; wait until the page shows each result."""
-    from playwright.sync_api import expect
-
     search, adding = widgets
     titles = search.get_by_role("combobox", name="Titles", exact=True)
     # Each widget loads the common styles again, but its own styles still win.
@@ -102,8 +108,6 @@ def test_widgets_work_in_marimo(
     lab: tuple[Page, Watched], sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """All three widgets work in marimo, and dependent cells run again, also after results."""
-    from playwright.sync_api import expect
-
     cells = [marimo_cell("import marimo as mo\nimport pandas as pd", gives=["mo", "pd"])]
     cells += [marimo_cell(connect_to(sandbox), gives=["client", "of"])]
     for name, code in WIDGETS.items():

@@ -20,13 +20,9 @@ def test_invalid_ids_are_an_error_with_positions(entry: object) -> None:
         check_ids("emails", ["a@b.example", entry, "c@d.example"])
 
 
-def test_one_id_is_a_list_of_one() -> None:
-    """A single text is treated as a list with one id."""
+def test_ids_become_a_list_of_text() -> None:
+    """A single text is a list with one id, and blanks around ids are removed."""
     assert check_ids("ids", "abc") == ["abc"]
-
-
-def test_blanks_around_ids_are_dropped() -> None:
-    """Blanks and line breaks around an id are removed."""
     assert check_ids("emails", [" a@b.example", "c@d.example\n"]) == ["a@b.example", "c@d.example"]
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import random
 import secrets
 import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +24,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
+from tests import forked
 from tests.resources.search_service import person, result
 from tests.scripted import Received, Reply, Service, reset, scripted
 
@@ -55,58 +53,43 @@ def reply(request: Received, there: int = PEOPLE) -> Reply:
     return result(people, page=page, total=there, total_pages=-(-there // size))
 
 
-class Runner:
-    """Runs exports in processes, and kills them."""
+EXPORT = """
+import os, signal, sys, warnings
+import outreach_frames as of
+from outreach_frames.client.client import Client
 
-    def __init__(self, process: subprocess.Popen[str], events: queue.Queue[str]) -> None:
-        self._process, self._events = process, events
+url, path, operation = sys.argv[1:]
+count = 0
 
-    def run(self, path: Path, delay: float, operation: int = 0) -> str:
-        """Export, kill after some seconds or before a file operation, and return how it ended."""
-        pid = int(self._tell(f"{operation} {path}"))
-        ended = "killed"
-        try:
-            if not operation:
-                ended = self._events.get(timeout=delay)
-        except queue.Empty:
-            os.kill(pid, signal.SIGKILL)
-        reply = self._tell("reap")
-        while not reply.startswith("reaped"):
-            ended, reply = reply, self._events.get(timeout=LONG)
-        assert not ended.startswith("failed"), ended
-        return ended
+def kill(event, _):
+    global count
+    if event in {"os.rename", "os.remove", "os.rmdir"}:
+        count += 1
+        if count == int(operation):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    def _tell(self, what: str) -> str:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{what}\n")
-        self._process.stdin.flush()
-        return self._events.get(timeout=LONG)
+sys.addaudithook(kill)
+warnings.simplefilter("ignore")
+with Client(url, "token", cache=None) as client:
+    of.export_people(path, page_size=20, client=client, progress=False)
+"""
 
 
-@contextmanager
-def running(url: str) -> Iterator[Runner]:
-    """Start the process that forks the exports."""
-    events: queue.Queue[str] = queue.Queue()
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.export.runner", url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        lines = process.stdout
-        listener = threading.Thread(
-            target=lambda: [events.put(line.strip()) for line in lines], daemon=True
-        )
-        listener.start()
-        try:
-            assert events.get(timeout=LONG) == "ready"
-            yield Runner(process, events)
-        finally:
-            process.stdin.close()
-            listener.join(20)
+def run(url: str, path: Path, delay: float = LONG, operation: int = 0) -> str:
+    """Export, kill after some seconds or before a file operation, and return how it ended."""
+    process = forked.Process(EXPORT, url, path, operation)
+
+    def kill() -> None:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+    killing = threading.Timer(delay, kill)
+    killing.start()
+    code = process.wait()
+    killing.cancel()
+    killing.join()
+    assert code in (0, -signal.SIGKILL), code
+    return "killed" if code else "ended"
 
 
 def pages_kept(path: Path) -> int:
@@ -145,21 +128,18 @@ def hear_all(service: Service) -> None:
     assert not service.open_sockets
 
 
-def export_with_kills(
-    runner: Runner, service: Service, path: Path, rng: random.Random, most: int
-) -> int:
+def export_with_kills(service: Service, path: Path, rng: random.Random, most: int) -> int:
     """Export to a path, killing up to `most` runs, and return the number of killed runs."""
     kills = 0
     while True:
         kept = pages_kept(path)
         hear_all(service)
         service.requests.clear()
-        ended = runner.run(path, rng.uniform(0.005, 0.35) if kills < most else LONG)
+        ended = run(service.url, path, rng.uniform(0.005, 0.35) if kills < most else LONG)
         asked = [request.json["page"] for request in service.requests if request.body]
         assert all(page > kept for page in asked), (kept, asked)
         if ended == "ended":
             return kills
-        assert ended == "killed"
         # Whatever moment it was: no file under the name, or the whole one.
         assert not path.exists() or len(of.read_prospects(path)) == PEOPLE
         kills += 1
@@ -173,7 +153,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")
     rng = random.Random(seed)
-    with scripted(reply) as service, running(service.url) as runner:
+    with scripted(reply) as service:
         with Client(service.url, "token", cache=None) as client:
             expected = of.search_people(limit=None, page_size=PAGE_SIZE, client=client)
         assert expected["late"].notna().sum() == PEOPLE / 2
@@ -183,7 +163,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
             folder.mkdir()
             path = folder / FORMATS[number % len(FORMATS)]
             most = min(5, max(1, kills // len(FORMATS)), kills - done)
-            done += export_with_kills(runner, service, path, rng, most)
+            done += export_with_kills(service, path, rng, most)
             frame = of.read_prospects(path)
             pd.testing.assert_frame_equal(frame, expected, check_flags=False)
             notes = [f"{path.name}-metadata.json"] if path.suffix == ".csv" else []
@@ -193,34 +173,33 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def few() -> Iterator[tuple[Service, Runner]]:
-    """Serve a few people, and start a process that forks the exports of all formats."""
-    with scripted(partial(reply, there=FEW)) as service, running(service.url) as runner:
-        yield service, runner
+def few() -> Iterator[Service]:
+    """Serve a few people."""
+    with scripted(partial(reply, there=FEW)) as service:
+        yield service
 
 
 @pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMATS)
 def test_killed_before_each_file_operation(
-    few: tuple[Service, Runner], name: str, step: int, tmp_path: Path
+    few: Service, name: str, step: int, tmp_path: Path
 ) -> None:
     """Wherever the end of an export is interrupted, no stored page is requested again."""
-    service, runner = few
     # Four operations make the journal; the fifth is that of an export that has read all.
     (tmp_path / "read").mkdir()
-    assert runner.run(tmp_path / "read" / name, LONG, 5) == "killed"
+    assert run(few.url, tmp_path / "read" / name, operation=5) == "killed"
     assert pages_kept(tmp_path / "read" / name) == FEW / PAGE_SIZE
     # With steps, each format is killed at other operations than the next one.
     operation, ended = 2 * FORMATS.index(name) % step + 1 - step, "killed"
     while ended == "killed":
         operation += step
         path = shutil.copytree(tmp_path / "read", tmp_path / str(operation)) / name
-        ended = runner.run(path, LONG, operation)
+        ended = run(few.url, path, operation=operation)
         kept = pages_kept(path)
         assert kept or len(of.read_prospects(path)) == FEW
-        service.requests.clear()
-        assert runner.run(path, LONG) == "ended"
-        asked = [request.json["page"] for request in service.requests if request.body]
+        few.requests.clear()
+        assert run(few.url, path) == "ended"
+        asked = [request.json["page"] for request in few.requests if request.body]
         assert all(page > kept for page in asked), (operation, kept, asked)
         assert len(of.read_prospects(path)) == FEW
     assert operation > 3

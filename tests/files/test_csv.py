@@ -53,6 +53,21 @@ TRICKY = [
 ]  # fmt: skip
 
 
+class NamelessZone(datetime.tzinfo):
+    """A time zone without a name, one hour ahead of UTC."""
+
+    def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
+        """Return one hour."""
+        return datetime.timedelta(hours=1)
+
+    def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
+        """Return a zero offset."""
+        return datetime.timedelta(0)
+
+    def tzname(self, _moment: datetime.datetime | None) -> None:
+        """Return no name."""
+
+
 def cells(path: Path) -> list[str]:
     """Return every cell of a CSV, header included, as a spreadsheet reads it."""
     text = path.read_bytes().decode("utf-8-sig")
@@ -67,7 +82,7 @@ def is_live(text: str) -> bool:
 
 
 def test_a_search_needs_no_metadata_file(tmp_path):
-    """A frame of a search is restored without its metadata file, and so are small resources."""
+    """Without the metadata file, a result's documented columns are typed; all others are text."""
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
         path = write_csv(frame, tmp_path / "people.csv")
@@ -75,6 +90,10 @@ def test_a_search_needs_no_metadata_file(tmp_path):
         assert noted.keys() == {"format", "version", "checksums"}
         metadata_of(path).unlink()
         pd.testing.assert_frame_equal(read_prospects(path), frame)
+        path = write_csv(frame.assign(score=1), path)
+        metadata_of(path).unlink()
+        text = pd.Series(["1"] * len(frame), dtype="str")
+        assert_same(read_prospects(path), frame.assign(score=text))
 
 
 def test_both_backends_write_the_same_bytes(tmp_path):
@@ -148,12 +167,12 @@ def test_missing_and_empty_are_written_apart(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
-@pytest.mark.parametrize("rows", ["all", "none"])
-def test_every_dtype_comes_back_from_csv(tmp_path, kind, rows):
-    """A column of any dtype has its values, dtype and missing cells restored."""
+def test_every_dtype_comes_back_from_csv(tmp_path, kind):
+    """A column of any dtype is restored, also without rows, and alone without blank lines."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
-    frame = frame if rows == "all" else frame.iloc[:0].reset_index(drop=True)
-    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+    for part in (frame, frame.iloc[:0].reset_index(drop=True), frame[["x"]]):
+        assert_same(round_trip(part, tmp_path / "x.csv"), part)
+    assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
 
 
 def test_periods_come_back_as_text(tmp_path):
@@ -165,6 +184,15 @@ def test_periods_come_back_as_text(tmp_path):
     assert_same(round_trip(category, tmp_path / "x.csv"), text.astype("category"))
 
 
+def test_arrays_and_the_columns_name_come_back(tmp_path):
+    """numpy values in cells come back as lists and numbers, and so does the columns axis's name."""
+    cells = pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)
+    write_csv(pd.DataFrame({"x": cells}).rename_axis(columns="what"), tmp_path / "x.csv")
+    frame = read_prospects(tmp_path / "x.csv")
+    assert frame["x"].tolist() == [[1, 2], 3, [4, "a"]]
+    assert frame.columns.name == "what"
+
+
 def test_dates_are_written_as_iso(tmp_path):
     """Dates are YYYY-MM-DD, times are ISO 8601, and zoned times are in UTC."""
     frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})
@@ -174,18 +202,6 @@ def test_dates_are_written_as_iso(tmp_path):
         "2024-02-29 10:20:30.123456",
         "2024-02-29 09:20:30.123456Z",
     ]
-
-
-def test_arrays_in_cells_are_written_as_lists(tmp_path):
-    """numpy arrays and scalars in cells are written as JSON, and read as lists and numbers."""
-    frame = pd.DataFrame({"x": pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)})
-    assert round_trip_values(frame, tmp_path / "x.csv") == [[1, 2], 3, [4, "a"]]
-
-
-def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
-    """Return the first column's values after a round trip through CSV."""
-    write_csv(frame, path)
-    return read_prospects(path).iloc[:, 0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -203,6 +219,7 @@ def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
         pd.Series([[np.inf]], dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
         pd.Series([["\ud800"]], dtype=object),
         ["\ud800"],
+        pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone())),
     ],
 )
 def test_unsupported_columns_are_an_error(tmp_path, values):
@@ -225,12 +242,6 @@ def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, 
         read_prospects(path)
 
 
-def test_a_name_of_the_columns_comes_back(tmp_path):
-    """The name of the columns axis, such as a pivot's, is restored."""
-    frame = pd.DataFrame({"a": [1]}).rename_axis(columns="what")
-    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
-
-
 @pytest.mark.parametrize("rows", [0, 3])
 @pytest.mark.parametrize("excel", [False, True])
 def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
@@ -244,19 +255,15 @@ def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
     "header", [",".join(f"c{number}" for number in range(16_385)), "," * 1_000_000]
 )
 def test_files_of_too_many_columns_are_refused(tmp_path, header):
-    """A header of more than 16,384 columns is refused, whether names repeat or not."""
+    """More than 16,384 columns, whether names repeat or not, are neither read nor written."""
     path = tmp_path / "x.csv"
     path.write_text(header + "\n")
     with pytest.raises(InvalidInputError, match="16,384"):
         read_prospects(path)
-
-
-def test_frames_of_too_many_columns_are_refused(tmp_path):
-    """A frame whose CSV file could not be read back is not written."""
-    frame = pd.DataFrame([[0]]).reindex(columns=[f"c{number}" for number in range(16_385)])
+    frame = pd.DataFrame([[0]]).reindex(columns=header.split(",")[:1] + list(range(16_384)))
     with pytest.raises(InvalidInputError, match="16,384"):
-        write_csv(frame, tmp_path / "x.csv")
-    assert not list(tmp_path.iterdir())
+        write_csv(frame.rename(columns=str), tmp_path / "y.csv")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -279,14 +286,6 @@ def test_the_metadata_file_matches_the_content(tmp_path):
     assert "models" not in noted
     assert noted["checksums"] == [f"8 {zlib.crc32(path.read_bytes()):08x}"]
     assert read_prospects(path).loc[0, "n"] == "1"
-
-
-def test_without_the_metadata_other_columns_are_text(tmp_path):
-    """Without the metadata file, documented columns are typed, and all others are text."""
-    path = tmp_path / "x.csv"
-    write_csv(prospects(2).assign(score=[1, 2]), path)
-    metadata_of(path).unlink()
-    assert_same(read_prospects(path), prospects(2).assign(score=pd.Series(["1", "2"], dtype="str")))
 
 
 def test_a_csv_of_another_program_is_read(tmp_path):
@@ -342,12 +341,6 @@ def test_separators_of_other_programs_are_detected(tmp_path, sep):
     }
 
 
-def test_invalid_separators_are_an_error(tmp_path):
-    """A separator that could be part of a number or word is rejected."""
-    with pytest.raises(InvalidInputError, match="sep="):
-        write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
-
-
 def test_index_can_be_left_out_or_asked_for(tmp_path):
     """index=False drops labels, index=True also writes row numbers; the default depends on them."""
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
@@ -396,11 +389,18 @@ def test_excel_limits_are_a_warning(tmp_path):
     assert len(read_prospects(tmp_path / "x.csv")) == 1
 
 
-@pytest.mark.parametrize("formulas", ["", "none", None, True])
-def test_unknown_formulas_options_are_an_error(tmp_path, formulas):
-    """Only "escape" and "keep" are valid for formulas=."""
-    with pytest.raises(InvalidInputError, match="escape"):
-        write_csv(pd.DataFrame(), tmp_path / "x.csv", formulas=formulas)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    # A separator must not be part of a number or word.
+    [
+        ({"sep": "."}, "sep="),
+        *(({"formulas": kind}, "escape") for kind in ["", "none", None, True]),
+    ],
+)
+def test_invalid_options_are_an_error(tmp_path, options, words):
+    """Only some separators, and only "escape" and "keep" as formulas=, are valid."""
+    with pytest.raises(InvalidInputError, match=words):
+        write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", **options)
 
 
 def test_lone_surrogates_in_names_are_an_error(tmp_path):
@@ -414,25 +414,3 @@ def test_lone_surrogates_in_names_are_an_error(tmp_path):
     for frame in frames:
         with pytest.raises(InvalidInputError, match="ud800"):
             write_csv(frame, tmp_path / "x.csv")
-
-
-class NamelessZone(datetime.tzinfo):
-    """A time zone without a name, one hour ahead of UTC."""
-
-    def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return one hour."""
-        return datetime.timedelta(hours=1)
-
-    def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return a zero offset."""
-        return datetime.timedelta(0)
-
-    def tzname(self, _moment: datetime.datetime | None) -> None:
-        """Return no name."""
-
-
-def test_a_time_zone_without_a_name_is_an_error(tmp_path):
-    """Times with a zone that has no name are an error, not an unreadable file."""
-    moments = pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone()))
-    with pytest.raises(InvalidInputError, match="time zone"):
-        write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")

@@ -154,11 +154,15 @@ def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> N
     assert column_of(pd.DataFrame({"a": values}), tmp_path / "x.xlsx", index=False) == cells
 
 
-def test_durations_are_hours(tmp_path: Path) -> None:
-    """A duration is stored as days and displayed as hours."""
+def test_durations_and_long_cells(tmp_path: Path) -> None:
+    """A duration is displayed as hours; a cell above Excel's limit is cut with a warning."""
     frame = pd.DataFrame({"t": pd.to_timedelta(["36:00:00", None])})
     cell = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))["A2"]
     assert (cell.value, cell.number_format) == (datetime.timedelta(hours=36), "[h]:mm:ss")
+    fits, long, wide = "x" * EXCEL_MAX_CELL, "x" * (EXCEL_MAX_CELL + 1), "😀" * 16_384
+    with pytest.warns(OutreachWarning, match="2 in 'a'"):
+        shown = column_of(pd.DataFrame({"a": [fits, long, wide, None]}), tmp_path / "x.xlsx")
+    assert shown == [fits, fits, "😀" * 16_383, None]
 
 
 def test_control_characters_are_replaced_with_a_warning(tmp_path: Path) -> None:
@@ -173,28 +177,8 @@ def test_control_characters_are_replaced_with_a_warning(tmp_path: Path) -> None:
     ]
 
 
-def test_long_cells_are_cut_with_a_warning(tmp_path: Path) -> None:
-    """A cell of more than 32,767 characters, as Excel counts, is cut, and a warning says so."""
-    fits, long, wide = "x" * EXCEL_MAX_CELL, "x" * (EXCEL_MAX_CELL + 1), "😀" * 16_384
-    with pytest.warns(OutreachWarning, match="2 in 'a'"):
-        shown = column_of(pd.DataFrame({"a": [fits, long, wide, None]}), tmp_path / "x.xlsx")
-    assert shown == [fits, fits, "😀" * 16_383, None]
-
-
-def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
-    """The header is frozen, and each column has a filter and a width that fits its text."""
-    frame = pd.DataFrame({"short": ["a"], "long": ["b" * 40], "longest": ["c" * 400]})
-    sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
-    assert sheet.freeze_panes == "A2"
-    assert sheet.auto_filter.ref == "A1:C2"
-    widths = [sheet.column_dimensions[letter].width for letter in "ABC"]
-    assert widths[0] < 15
-    assert 40 < widths[1] < widths[2] < 70
-    assert sheet["A1"].font.bold
-
-
-def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
-    """A column is as wide as its longest line or number plus a space, between two limits."""
+def test_the_header_is_frozen_and_columns_fit(tmp_path: Path) -> None:
+    """The header is frozen and filtered; a column is as wide as its longest line, within limits."""
     frame = pd.DataFrame(
         {
             "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
@@ -208,6 +192,9 @@ def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
     sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
     widths = [int(sheet.column_dimensions[letter].width) for letter in "ABCDEF"]
     assert widths == [26, 19, 21, 20, 8, 60]
+    assert sheet.freeze_panes == "A2"
+    assert sheet.auto_filter.ref == "A1:F3"
+    assert sheet["A1"].font.bold
 
 
 def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
@@ -239,8 +226,10 @@ def test_the_index_comes_first(tmp_path: Path, index: Any, wanted: Any, header: 
     assert [cell.value for cell in sheet_of(path)[1]] == header
 
 
-def test_column_names_of_any_kind(tmp_path: Path) -> None:
-    """Names with several levels are joined; numbers and repeated names are valid."""
+def test_frames_of_any_shape(tmp_path: Path) -> None:
+    """A frame may be empty, and names may have levels, be numbers or be repeated."""
+    assert sheet_of(write_excel(pd.DataFrame({"a": []}), tmp_path / "x.xlsx"))["A1"].value == "a"
+    assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "")]))
     assert [cell.value for cell in sheet_of(write_excel(levels, tmp_path / "x.xlsx"))[1]] == [
         "a_b",
@@ -251,12 +240,6 @@ def test_column_names_of_any_kind(tmp_path: Path) -> None:
         "7",
         "7_2",
     ]
-
-
-def test_empty_frames(tmp_path: Path) -> None:
-    """A frame without rows has a header, and one without columns gives an empty sheet."""
-    assert sheet_of(write_excel(pd.DataFrame({"a": []}), tmp_path / "x.xlsx"))["A1"].value == "a"
-    assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
 
 
 def test_sheet_names_become_valid(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,8 @@ from tests.scripted import Received, Reply, Service
 TOKEN = "a-token-that-nobody-may-see"
 CHUNK = 250
 SLOW = 0.3
+# Seconds; longer than any test on a busy machine.
+PATIENCE = 120
 
 
 class Page:
@@ -56,9 +59,20 @@ class Page:
         self.click("check", value=chosen)
         await self.idle()
 
-    def send(self, **more: Any) -> None:
+    def send(self) -> None:
         """Click the button that sends the shown plan."""
-        self.click("submit", plan=self.state["plan"], value=self.widget.value, **more)
+        self.click("submit", plan=self.state["plan"], value=self.widget.value)
+
+    async def check_and_send(self, **part: Any) -> None:
+        """Check the rows, click the button that sends the plan, and wait for the end."""
+        await self.check(**part)
+        self.send()
+        await self.idle()
+
+    async def retry(self) -> None:
+        """Click the button that sends the unknown rows again, and wait for the end."""
+        self.click("retry", report=self.state["report"])
+        await self.idle()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -122,6 +136,11 @@ async def begun(service: Service, requests: int = 1) -> None:
     raise AssertionError(f"{len(sent(service))} requests, not {requests}")
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
-    """Run a test on an event loop, like a kernel's."""
-    asyncio.run(test)
+def in_a_kernel(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Decorate a test to run on an event loop, like a kernel's."""
+
+    @wraps(test)
+    def run(*arguments: Any, **options: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(*arguments, **options), PATIENCE))
+
+    return run

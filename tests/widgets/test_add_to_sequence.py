@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 import time
@@ -25,8 +24,8 @@ from tests.widgets.lead_page import (
     TOKEN,
     Page,
     begun,
+    in_a_kernel,
     leads,
-    run,
     serving,
     slow,
     slowly_lost,
@@ -35,10 +34,10 @@ from tests.widgets.lead_page import (
 pytestmark = pytest.mark.long
 
 
-def test_a_plan_is_sent_once_despite_several_clicks() -> None:
+@in_a_kernel
+async def test_a_plan_is_sent_once_despite_several_clicks() -> None:
     """Simultaneous, later and other views' clicks send each row only once."""
-
-    async def test() -> None:
+    with serving(slow) as (service, client):
         page = Page(leads(3), client)
         await page.check()
         click = {"plan": page.state["plan"], "value": dict(page.widget.value)}
@@ -52,19 +51,16 @@ def test_a_plan_is_sent_once_despite_several_clicks() -> None:
         await page.idle()
         assert page.statuses == ["added"] * 3
         assert page.state["button"] == ""
-
-    with serving(slow) as (service, client):
-        run(test())
         assert sent(service) == [["lead0", "lead1", "lead2"]]
 
 
 @pytest.mark.parametrize(
     "change", [{"email": None, "profnet_url": "url"}, {"sequence_id": "s2"}, {"data": {"a": "url"}}]
 )
-def test_an_outdated_plan_is_rejected(change: dict[str, Any]) -> None:
+@in_a_kernel
+async def test_an_outdated_plan_is_rejected(change: dict[str, Any]) -> None:
     """A click on an outdated plan, in the page or in the kernel, sends nothing."""
-
-    async def test() -> None:
+    with serving() as (service, client):
         page = Page(leads(2).assign(url="profnet.example/in/a"), client)
         await page.check()
         number, planned = page.state["plan"], dict(page.widget.value)
@@ -80,17 +76,15 @@ def test_an_outdated_plan_is_rejected(change: dict[str, Any]) -> None:
         page.click("submit", plan=0, value=planned)
         await page.idle()
         assert page.widget.report is None
-
-    with serving() as (service, client):
-        run(test())
         assert sent(service) == []
 
 
-def test_the_checked_frame_is_sent() -> None:
+@in_a_kernel
+async def test_the_checked_frame_is_sent() -> None:
     """A frame changed after its check is sent in its checked state and not modified."""
     frame = leads(2)
 
-    async def test() -> None:
+    with serving() as (service, client):
         page = Page(frame, client)
         await page.check()
         frame["email"] = "other.x@example.com"
@@ -98,17 +92,15 @@ def test_the_checked_frame_is_sent() -> None:
         page.send()
         await page.idle()
         assert frame.columns.tolist() == ["email", "new"]
-
-    with serving() as (service, client):
-        run(test())
         assert sent(service) == [["lead0", "lead1"]]
 
 
-def test_after_cancel_only_unsent_rows_are_sent() -> None:
+@in_a_kernel
+async def test_after_cancel_only_unsent_rows_are_sent() -> None:
     """After Cancel only unsent rows can be sent, by position, and only to the same sequence."""
     frame = leads(CHUNK + 2)
 
-    async def test() -> None:
+    with serving(slow) as (service, client):
         page = Page(frame, client)
         await page.check()
         page.send()
@@ -132,45 +124,16 @@ def test_after_cancel_only_unsent_rows_are_sent() -> None:
         assert page.widget.report.frame["email"].tolist() == leads(CHUNK + 2)["email"].tolist()
         await page.check()
         assert page.state["why_not"] == "There is nothing to send."
-
-    with serving(slow) as (service, client):
-        run(test())
         assert [len(chunk) for chunk in sent(service)] == [CHUNK, 2]
         assert len({name for chunk in sent(service) for name in chunk}) == CHUNK + 2
 
 
-def test_rejected_rows_can_be_sent_to_another_sequence() -> None:
-    """If a sequence rejects all rows, the frame can be sent to another sequence."""
-    refused = script.json({"validation_errors": [{"error_code": "x", "message": "no"}]}, 422)
-
-    async def test() -> None:
-        page = Page(leads(2), client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["rejected"] * 2
-        await page.check(sequence_id="s2")
-        assert page.state["button"] == "Add 2 leads to 'The s2'"
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * 2
-
-    with serving(refused) as (service, client):
-        run(test())
-        assert [each.path for each in service.requests if each.method == "POST"] == [
-            "/sequences/s1/leads",
-            "/sequences/s2/leads",
-        ]
-
-
-def test_unknown_rows_are_retried_only_by_their_button() -> None:
+@in_a_kernel
+async def test_unknown_rows_are_retried_only_by_their_button() -> None:
     """A plan never contains rows that may have arrived; a separate button sends them once."""
-
-    async def test() -> None:
+    with serving(script.hang_up()) as (service, client):
         page = Page(leads(2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * 2
         await page.check()
         assert page.state["button"] == ""
@@ -179,79 +142,66 @@ def test_unknown_rows_are_retried_only_by_their_button() -> None:
         page.click("retry", report=page.state["report"] - 1)
         await page.idle()
         assert page.statuses == ["added"] * 2
-
-    with serving(script.hang_up()) as (service, client):
-        run(test())
         assert len(sent(service)) == 2
 
 
-def test_an_earlier_plan_skips_retried_rows() -> None:
+@in_a_kernel
+async def test_an_earlier_plan_skips_retried_rows() -> None:
     """Rows that stay unknown after a retry are not sent by a plan from before the retry."""
     inactive = {"validation_errors": [{"error_code": "invalid_sequence_status", "message": "no"}]}
     turns = [script.hang_up(), script.json(inactive, 422), script.json({"error": "odd"}, 400)]
 
-    async def test() -> None:
+    with serving(*turns) as (_, client):
         page = Page(leads(CHUNK + 2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
         await page.check()
-        page.click("retry", report=page.state["report"])
-        await page.idle()
+        await page.retry()
         page.send()
         await page.idle()
         assert page.statuses == ["unknown"] * CHUNK + ["added"] * 2
         assert page.widget.report is not None
         assert page.widget.report.rows["attempts"].tolist() == [2] * (CHUNK + 2)
 
-    with serving(*turns) as (_, client):
-        run(test())
 
-
-def test_cancel_ends_retries_of_later_runs() -> None:
+@in_a_kernel
+async def test_cancel_ends_retries_of_later_runs() -> None:
     """Cancel during a retry leaves the unknown rows of later runs unsent."""
     lost = script.hang_up()
 
-    async def test() -> None:
+    with serving(slowly_lost, lost, slow) as (service, client):
         page = Page(leads(2 * CHUNK), client)
         await page.check()
         page.send()
         await begun(service)
         page.click("cancel")
         await page.idle()
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * (2 * CHUNK)
         page.click("retry", report=page.state["report"])
         await begun(service, 3)
         page.click("cancel")
         await page.idle()
         assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK
-
-    with serving(slowly_lost, lost, slow) as (service, client):
-        run(test())
         assert len(sent(service)) == 3
 
 
-def test_an_error_of_a_retry_is_shown() -> None:
+@in_a_kernel
+async def test_an_error_of_a_retry_is_shown() -> None:
     """An error during a retry is shown completely and kept in the report of all runs."""
     said = [{"error_code": code, "message": f"{code}!"} for code in ("missing_ai_credits", "odd")]
 
-    async def test() -> None:
+    refused = script.json({"validation_errors": said}, 422)
+    with serving(slowly_lost, added, refused) as (service, client):
         page = Page(leads(CHUNK + 1), client)
         await page.check()
         page.send()
         await begun(service)
         page.click("cancel")
         await page.idle()
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["unknown"] * CHUNK + ["added"]
-        page.click("retry", report=page.state["report"])
-        await page.idle()
+        await page.retry()
         assert page.widget.notices[0]["kind"] == "error"
         assert page.widget.notices[0]["details"] == [
             "missing_ai_credits: missing_ai_credits!",
@@ -260,15 +210,11 @@ def test_an_error_of_a_retry_is_shown() -> None:
         assert page.widget.report is not None
         assert page.widget.report.error is not None
 
-    refused = script.json({"validation_errors": said}, 422)
-    with serving(slowly_lost, added, refused) as (service, client):
-        run(test())
 
-
-def test_cancel_and_abort_while_a_cell_runs() -> None:
+@in_a_kernel
+async def test_cancel_and_abort_while_a_cell_runs() -> None:
     """Cancel and abort work in a separate thread during a cell, and have no effect afterwards."""
-
-    async def test() -> None:
+    with serving(slow) as (service, client):
         page = Page(leads(2 * CHUNK), client)
         await page.check()
         page.send()
@@ -280,13 +226,11 @@ def test_cancel_and_abort_while_a_cell_runs() -> None:
             assert page.state["phase"] == phase
         await page.idle()
         assert page.state["phase"] == ""
-
-    with serving(slow) as (service, client):
-        run(test())
         assert len(sent(service)) == 1
 
 
-def test_rows_already_in_the_sequence_count() -> None:
+@in_a_kernel
+async def test_rows_already_in_the_sequence_count() -> None:
     """Rows skipped because they are already in the sequence count as present."""
 
     def there(received: Received) -> Reply:
@@ -294,22 +238,17 @@ def test_rows_already_in_the_sequence_count() -> None:
         lists = {"already_in_sequence_and_skipped": who}
         return script.json({"total": len(who), "total_added_to_sequence": 0, **lists})
 
-    async def test() -> None:
+    with serving(there) as (_, client):
         page = Page(leads(1), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["already_in_sequence"]
         assert page.notices.strip() == "1 of 1 row is in the sequence now."
 
-    with serving(there) as (_, client):
-        run(test())
 
-
-def test_two_widgets_on_one_frame() -> None:
+@in_a_kernel
+async def test_two_widgets_on_one_frame() -> None:
     """A second widget cannot send at the same time, and later excludes the people sent before."""
-
-    async def test() -> None:
+    with serving(slow) as (service, client):
         first, second = Page(leads(2), client), Page(leads(3), client)
         await first.check()
         await second.check()
@@ -324,41 +263,17 @@ def test_two_widgets_on_one_frame() -> None:
         second.send()
         await second.idle()
         assert second.statuses == ["added"] * 3
-
-    with serving(slow) as (service, client):
-        run(test())
         assert sent(service) == [["lead0", "lead1"], ["lead2"]]
 
 
-def test_two_widgets_with_earlier_checks() -> None:
-    """Rows sent by another widget since the check are not sent again, and have its outcome."""
-
-    async def test() -> None:
-        first, second = Page(leads(2), client), Page(leads(2), client)
-        await first.check()
-        await second.check()
-        first.send()
-        await first.idle()
-        second.send()
-        await second.idle()
-        assert second.widget.report is not None
-        outcomes = second.widget.report.rows[["status", "detail"]].to_numpy().tolist()
-        assert outcomes == [["added", "Sent earlier in this session."]] * 2
-        assert "2 rows were not sent again" in second.notices
-        assert "2 of 2 rows are in the sequence now." in second.notices
-
-    with serving() as (service, client):
-        run(test())
-        assert sent(service) == [["lead0", "lead1"]]
-
-
-def test_a_new_connection_needs_a_new_check() -> None:
+@in_a_kernel
+async def test_a_new_connection_needs_a_new_check() -> None:
     """Data read, checked or sent with one connection is never reused with another."""
 
     def connect(service: Service, token: str = TOKEN) -> None:
         connections.enter_context(of.connect(service.url, token, cache=None))
 
-    async def test() -> None:
+    with serving(slow) as (first, _), serving() as (other, _), ExitStack() as connections:
         connect(first)
         page = Page(leads(CHUNK + 2), None)
         page.click("ready")
@@ -386,43 +301,41 @@ def test_a_new_connection_needs_a_new_check() -> None:
         connect(first)
         page.click("reload")
         await page.idle()
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["added"] * (CHUNK + 2)
-
-    with serving(slow) as (first, _), serving() as (other, _), ExitStack() as connections:
-        run(test())
         assert [len(chunk) for chunk in sent(first)] == [CHUNK, 2]
         assert sent(other) == []
 
 
 def test_a_stopped_kernel_sends_no_more() -> None:
     """After the event loop ends, no request follows the running one."""
-    begun = threading.Event()
+    ended = threading.Event()
 
-    def first(received: Received) -> Reply:
-        begun.set()
-        return slow(received)
+    def held(received: Received) -> Reply:
+        assert ended.wait(60)
+        return added(received)
 
-    async def test() -> None:
+    @in_a_kernel
+    async def stop_while_sending() -> None:
         page = Page(leads(3 * CHUNK), client)
         await page.check()
         page.send()
-        while not begun.is_set():
-            await asyncio.sleep(0.01)
+        await begun(service)
 
-    with serving(first, slow, slow) as (service, client):
-        run(test())
-        time.sleep(SLOW * 3)
+    with serving(held) as (service, client):
+        stop_while_sending()
+        time.sleep(SLOW * 3)  # the run looks at the loop a few times per second
+        ended.set()
+        time.sleep(SLOW)
         assert len(sent(service)) == 1
 
 
-def test_a_journal(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_a_journal(tmp_path: Path) -> None:
     """With a journal another widget resumes after Cancel; without its file no widget does."""
     path = tmp_path / "leads.journal"
 
-    async def test() -> None:
+    with serving(slow) as (service, client):
         page = Page(leads(CHUNK + 1), client, journal=path)
         await page.check()
         page.send()
@@ -442,25 +355,19 @@ def test_a_journal(tmp_path: Path) -> None:
         await page.check()
         assert "is missing" in page.notices
         assert "Nothing was sent" in page.notices
-
-    with serving(slow) as (service, client):
-        run(test())
         assert [len(chunk) for chunk in sent(service)] == [CHUNK, 1]
 
 
-def test_an_invalid_journal_is_an_error_at_the_check() -> None:
+@in_a_kernel
+async def test_an_invalid_journal_is_an_error_at_the_check() -> None:
     """An invalid journal is an error when rows are checked, and there is no plan."""
-
-    async def test() -> None:
+    with serving() as (service, client):
         page = Page(leads(1), client, journal="/")
         await page.check()
         assert "is a folder" in page.notices
         assert "Nothing was sent" in page.notices
         assert page.widget.plan is None
         assert page.state["button"] == ""
-
-    with serving() as (service, client):
-        run(test())
         assert sent(service) == []
 
 
@@ -471,30 +378,28 @@ def test_an_impossible_journal_path_is_an_error(journal: Any) -> None:
         Page(leads(1), None, journal=journal)
 
 
-def test_a_journals_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_kernel
+async def test_a_journals_path_is_resolved_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A relative path is resolved in the working folder at the widget's creation."""
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         folder.mkdir()
 
-    async def test() -> None:
+    with serving() as (_, client):
         monkeypatch.chdir(folders[0])
         page = Page(leads(1), client, journal="leads.journal")
         monkeypatch.chdir(folders[1])
-        await page.check()
-        page.send()
-        await page.idle()
-
-    with serving() as (_, client):
-        run(test())
+        await page.check_and_send()
     assert (folders[0] / "leads.journal").exists()
     assert list(folders[1].iterdir()) == []
 
 
-def test_failed_checks_are_shown() -> None:
+@in_a_kernel
+async def test_failed_checks_are_shown() -> None:
     """A missing or closed sequence, wrong names and missing identifiers are errors."""
-
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(leads(1), client)
         page.click("ready")
         await page.idle()
@@ -511,9 +416,6 @@ def test_failed_checks_are_shown() -> None:
             assert words in page.notices
             page.widget.value = {**page.widget.value, "email": "email", "data": {}}
         assert page.widget.plan is None
-
-    with serving() as (_, client):
-        run(test())
 
 
 HOSTILE = pd.DataFrame(
@@ -534,10 +436,10 @@ HOSTILE = pd.DataFrame(
         pd.DataFrame({"email": pd.Categorical(["ada@example.com", None])}),
     ],
 )
-def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
+@in_a_kernel
+async def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
     """Unusual columns, labels and cells cause no error, and every row has an outcome."""
-
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(frame, client)
         await page.check()
         if page.widget.plan is not None:
@@ -549,9 +451,6 @@ def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
         page.click("ready")
         await page.idle()
 
-    with serving() as (_, client):
-        run(test())
-
 
 def test_no_frame() -> None:
     """An object that is not a frame is rejected at once."""
@@ -559,10 +458,10 @@ def test_no_frame() -> None:
         AddToSequence([])  # type: ignore[arg-type]
 
 
-def test_traits_contain_no_people_or_token(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_traits_contain_no_people_or_token(tmp_path: Path) -> None:
     """The widget's traits contain no lead or token, and its messages contain no token."""
-
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(leads(2), client)
         await page.check()
         page.click("dry_run", plan=page.state["plan"])
@@ -583,20 +482,16 @@ def test_traits_contain_no_people_or_token(tmp_path: Path) -> None:
             page.click("save", folder=folder)
             assert words in page.notices
 
-    with serving() as (_, client):
-        run(test())
 
-
-def test_filter_by_status() -> None:
+@in_a_kernel
+async def test_filter_by_status() -> None:
     """The table shows the first 500 rows, optionally of one status."""
     frame = leads(600)
     frame.loc[599, "email"] = "n/a"
 
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         shown = page.told["outcome"]
         assert (len(shown["rows"]), shown["more"]) == (500, 100)
         page.click("show", status="invalid")
@@ -604,14 +499,11 @@ def test_filter_by_status() -> None:
         assert [row[:4] for row in shown["rows"]] == [["599", "599", "n/a", "invalid"]]
         assert page.widget.failed.index.tolist() == [599]
 
-    with serving() as (_, client):
-        run(test())
 
-
-def test_python_on_a_plan_and_a_click_send_once() -> None:
+@in_a_kernel
+async def test_python_on_a_plan_and_a_click_send_once() -> None:
     """A plan submitted in a cell is not sent again by the button, nor by a later plan."""
-
-    async def test() -> None:
+    with serving() as (service, client):
         page = Page(leads(1), client)
         await page.check()
         assert page.widget.plan is not None
@@ -623,23 +515,17 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
         await page.check()
         page.send()
         assert page.notices.strip() == "There is nothing to send. Nothing was sent."
-
-    with serving() as (service, client):
-        run(test())
         assert len(sent(service)) == 1
 
 
-def test_closing_the_widget_ends_the_sending() -> None:
+@in_a_kernel
+async def test_closing_the_widget_ends_the_sending() -> None:
     """A closed widget sends nothing after the running request."""
-
-    async def test() -> None:
+    with serving(slow) as (service, client):
         page = Page(leads(2 * CHUNK), client)
         await page.check()
         page.send()
         await begun(service)
         page.widget.close()
         await page.idle()
-
-    with serving(slow) as (service, client):
-        run(test())
         assert len(sent(service)) == 1

@@ -9,25 +9,16 @@ import pytest
 
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, refused, sent
-from tests.scripted import Received, Reply, Service
+from tests.scripted import Received, Reply
 from tests.widgets.lead_page import (
     CHUNK,
     Page,
+    in_a_kernel,
     leads,
-    run,
     serving,
 )
 
 pytestmark = pytest.mark.long
-
-
-def mails(service: Service) -> list[list[str]]:
-    """Return the email addresses of each request that added leads."""
-    return [
-        [lead["email"] for lead in one.json["leads"]]
-        for one in service.requests
-        if one.method == "POST"
-    ]
 
 
 REFUSED = script.json({"error": "odd"}, 400)
@@ -43,27 +34,22 @@ def skipped(name: str) -> Callable[[Received], Reply]:
     return reply
 
 
-def test_errors_are_kept_over_runs() -> None:
+@in_a_kernel
+async def test_errors_are_kept_over_runs() -> None:
     """The error stays while rows are unfinished; the notes are those of the last run."""
-
-    async def test() -> None:
+    refusal = refused("brand_new")
+    with serving(refusal, added, refusal) as (_, client):
         page = Page(leads(CHUNK + 1), client)
         for statuses, notes in (
             (["rejected"] * CHUNK + ["added"], ["Chunk 1: brand_new: because of brand_new"]),
             (["rejected"] * CHUNK + ["added"], ["Chunk 3: brand_new: because of brand_new"]),
             (["added"] * (CHUNK + 1), []),
         ):
-            await page.check()
-            page.send()
-            await page.idle()
+            await page.check_and_send()
             assert page.statuses == statuses
             assert page.widget.report is not None
             assert (page.widget.report.error is None) == ("rejected" not in statuses)
             assert page.widget.report.notes == notes
-
-    refusal = refused("brand_new")
-    with serving(refusal, added, refusal) as (_, client):
-        run(test())
 
 
 @pytest.mark.parametrize(
@@ -77,38 +63,38 @@ def test_errors_are_kept_over_runs() -> None:
         (skipped("on_holiday_and_skipped"), "on_holiday", True),
     ],
 )
-def test_whether_rows_have_arrived(
+@in_a_kernel
+async def test_whether_rows_have_arrived(
     reply: Reply | Callable[[Received], Reply], status: str, arrived: bool
 ) -> None:
     """The frame can be sent to another sequence only if certainly no row has arrived."""
     frame = leads(3)
     frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
 
-    async def test() -> None:
+    with serving(reply) as (service, client):
         page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
         assert page.statuses == [status, "invalid", duplicate]
         await page.check(sequence_id="s2")
         assert ("were sent to another sequence" in page.notices) == arrived
         assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
-
-    with serving(reply) as (_, client):
-        run(test())
+        if not arrived:
+            page.send()
+            await page.idle()
+            assert page.statuses[0] == "added"
+            assert service.requests[-1].path == "/sequences/s2/leads"
 
 
 @pytest.mark.parametrize("has_journal", [False, True])
-def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) -> None:
     """Settings may change between runs without a journal, but not with one."""
     journal = tmp_path / "leads.journal" if has_journal else None
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(leads(CHUNK + 1), client, journal=journal)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"]
         await page.check(leads_distribution="sequence_senders")
         if has_journal:
@@ -122,19 +108,15 @@ def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Path) ->
         assert last["settings"] == {"leads_distribution": "sequence_senders"}
         assert len(last["leads"]) == CHUNK
 
-    with serving(REFUSED) as (service, client):
-        run(test())
 
-
-def test_a_skipped_row_is_sent_with_its_override() -> None:
+@in_a_kernel
+async def test_a_skipped_row_is_sent_with_its_override() -> None:
     """A row skipped by a check is sent if that check is overridden."""
     recently = skipped("recently_contacted_and_skipped")
 
-    async def test() -> None:
+    with serving(recently) as (service, client):
         page = Page(leads(2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["recently_contacted"] * 2
         for override, count in (("ignore_exclusion_list", 0), ("ignore_recently_contacted", 2)):
             await page.check(overrides={override: True})
@@ -144,18 +126,16 @@ def test_a_skipped_row_is_sent_with_its_override() -> None:
         assert page.statuses == ["added"] * 2
         assert page.widget.report is not None
         assert page.widget.report.rows["attempts"].tolist() == [2, 2]
-
-    with serving(recently) as (service, client):
-        run(test())
         assert len(sent(service)) == 2
 
 
-def test_rejected_columns_link_no_rows() -> None:
+@in_a_kernel
+async def test_rejected_columns_link_no_rows() -> None:
     """Rows with the same rejected address are two people if another column distinguishes them."""
     frame = leads(CHUNK + 1)
     frame["home"] = [f"home{row % CHUNK}@example.com" for row in range(len(frame))]
 
-    async def test() -> None:
+    with serving(REFUSED, added, REFUSED) as (_, client):
         page = Page(frame, client)
         for email, lead_count in (("home", CHUNK), ("email", CHUNK + 1), ("email", 1)):
             await page.check(email=email)
@@ -165,45 +145,38 @@ def test_rejected_columns_link_no_rows() -> None:
             await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 1)
 
-    with serving(REFUSED, added, REFUSED) as (_, client):
-        run(test())
 
-
-def test_a_missing_journal_is_an_error_for_every_sequence(tmp_path: Path) -> None:
-    """A missing journal is an error for every sequence, even if no row has arrived."""
+@in_a_kernel
+async def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
+    """A missing journal is an error at a click and at a check, even for another sequence."""
     path = tmp_path / "leads.journal"
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(leads(1), client, journal=path)
+        await page.check_and_send()
+        assert page.statuses == ["rejected"]
         await page.check()
+        path.unlink()
         page.send()
         await page.idle()
-        assert page.statuses == ["rejected"]
-        path.unlink()
+        assert "is missing" in page.notices
         await page.check(sequence_id="s2")
         assert "is missing" in page.notices
         assert not path.exists()
-
-    with serving(REFUSED) as (service, client):
-        run(test())
         assert len(sent(service)) == 1
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_an_older_journal_gets_the_records(replaced: bool, tmp_path: Path) -> None:
+@in_a_kernel
+async def test_an_older_journal_gets_the_records(replaced: bool, tmp_path: Path) -> None:
     """An earlier copy of the widget's journal gets the records, and nobody is sent again."""
     path = tmp_path / "leads.journal"
 
-    async def test() -> None:
+    with serving(REFUSED, script.hang_up(), REFUSED, added, REFUSED, added) as (service, client):
         page = Page(leads(2 * CHUNK + 1), client, journal=path)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         copy = path.read_bytes()
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK + ["rejected"]
+        await page.check_and_send()
         await page.check()
         if replaced:
             path.unlink()
@@ -213,7 +186,4 @@ def test_an_older_journal_gets_the_records(replaced: bool, tmp_path: Path) -> No
         assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK + ["added"]
         read = leads(2 * CHUNK + 1).outreach.report(journal=path)
         assert read.rows["status"].tolist() == page.statuses
-
-    with serving(REFUSED, script.hang_up(), REFUSED, added, REFUSED, added) as (service, client):
-        run(test())
         assert len(sent(service)) == 6

@@ -11,15 +11,14 @@ import pytest
 
 from outreach_frames.client.client import Client
 from tests import scripted as script
-from tests.leads.sending.lead_service import added
 from tests.scripted import Received, Reply, Service
 from tests.widgets.lead_page import (
     CHUNK,
     TOKEN,
     Page,
     begun,
+    in_a_kernel,
     leads,
-    run,
     serving,
     slow,
 )
@@ -32,10 +31,10 @@ def counts_of(table: dict[str, Any]) -> dict[str, int]:
     return {status: count for status, count, *_ in table["summary"]}
 
 
-def test_a_second_run_keeps_the_outcomes_of_the_first() -> None:
+@in_a_kernel
+async def test_a_second_run_keeps_the_outcomes_of_the_first() -> None:
     """While a second run sends, the page shows the first run's outcomes, and then all."""
-
-    async def test() -> None:
+    with serving(slow, slow) as (service, client):
         page = Page(leads(2 * CHUNK + 2), client)
         await page.check()
         page.send()
@@ -54,32 +53,9 @@ def test_a_second_run_keeps_the_outcomes_of_the_first() -> None:
         rows = page.widget.report.rows
         assert rows["attempts"].tolist() == [1] * (2 * CHUNK + 2)
 
-    with serving(slow, slow) as (service, client):
-        run(test())
 
-
-def test_attempts_of_several_runs_add_up() -> None:
-    """A row that was rejected and then added has two attempts, and other added rows have one."""
-    refused = script.json({"error": "odd"}, 400)
-
-    async def test() -> None:
-        page = Page(leads(CHUNK + 1), client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["rejected"] * CHUNK + ["added"]
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * (CHUNK + 1)
-        assert page.widget.report is not None
-        assert page.widget.report.rows["attempts"].tolist() == [2] * CHUNK + [1]
-
-    with serving(refused, added, added) as (_, client):
-        run(test())
-
-
-def test_progress_counts_every_status_of_a_kind() -> None:
+@in_a_kernel
+async def test_progress_counts_every_status_of_a_kind() -> None:
     """Rows skipped for different reasons are all counted during sending."""
 
     def mixed(received: Received) -> Reply:
@@ -93,7 +69,7 @@ def test_progress_counts_every_status_of_a_kind() -> None:
             }
         )
 
-    async def test() -> None:
+    with serving(mixed, slow) as (_, client):
         page = Page(leads(CHUNK + 1), client)
         await page.check()
         busy: list[str] = []
@@ -105,23 +81,19 @@ def test_progress_counts_every_status_of_a_kind() -> None:
         assert any(words.endswith(f"{CHUNK - 5} added, 5 skipped, 0 failed") for words in busy)
         assert [CHUNK, CHUNK + 1] in done
 
-    with serving(mixed, slow) as (_, client):
-        run(test())
 
-
-def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
     """Saving writes three files; existing files are named and need a second click."""
     frame = leads(2)
     frame.loc[1, "email"] = "n/a"
     folder = tmp_path / "out"
 
-    async def test() -> None:
+    with serving() as (_, client):
         page = Page(frame, client)
         page.click("save", folder=str(folder))
         assert not folder.exists()
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         page.click("save", folder=str(folder))
         assert page.told["saved"]["existing"] == []
         assert "1 failed row in failed.csv" in page.told["saved"]["words"]
@@ -135,11 +107,9 @@ def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
         assert len(pd.read_csv(folder / "failed.csv")) == 1
         assert (folder / "added.csv").exists()
 
-    with serving() as (_, client):
-        run(test())
 
-
-def test_unreadable_mailboxes_are_reported() -> None:
+@in_a_kernel
+async def test_unreadable_mailboxes_are_reported() -> None:
     """Sequences can be chosen even if reading the mailboxes fails, and the error is shown."""
 
     def reply(received: Received) -> Reply:
@@ -147,43 +117,38 @@ def test_unreadable_mailboxes_are_reported() -> None:
             return script.json({}, 403)
         return script.json({"sequences": [{"id": "s1", "name": "One", "status": "active"}]})
 
-    async def test() -> None:
-        page = Page(leads(1), client)
-        page.click("ready")
-        await page.idle()
-        assert "403" in page.notices
-        assert [one["id"] for one in page.told["sequences"]["options"]] == ["s1"]
-        assert "mailboxes" not in page.told
-
     with script.scripted(reply) as service:
         with Client(service.url, TOKEN, cache=None, backoff=0) as client:
-            run(test())
+            page = Page(leads(1), client)
+            page.click("ready")
+            await page.idle()
+            assert "403" in page.notices
+            assert [one["id"] for one in page.told["sequences"]["options"]] == ["s1"]
+            assert "mailboxes" not in page.told
 
 
-def test_reading_can_be_cancelled() -> None:
+@in_a_kernel
+async def test_reading_can_be_cancelled() -> None:
     """Cancel ends the reading of sequences, and clicks do nothing while the widget is idle."""
-
-    async def test() -> None:
-        page = Page(leads(1), client)
-        page.click("cancel")
-        page.click("abort")
-        page.click("show", status="added")
-        page.click("ready")
-        while not service.requests:
-            await asyncio.sleep(0.01)
-        page.click("check", value=page.widget.value)
-        page.click("cancel")
-        await page.idle()
-        assert page.widget.notices[0]["kind"] == "error"
-        assert page.widget.plan is None
-        assert page.state["phase"] == ""
 
     def reply(_received: Received) -> Reply:
         return script.delayed(20, script.json({"sequences": []}))
 
     with script.scripted(reply) as service:
         with Client(service.url, TOKEN, cache=None, backoff=0) as client:
-            run(test())
+            page = Page(leads(1), client)
+            page.click("cancel")
+            page.click("abort")
+            page.click("show", status="added")
+            page.click("ready")
+            while not service.requests:
+                await asyncio.sleep(0.01)
+            page.click("check", value=page.widget.value)
+            page.click("cancel")
+            await page.idle()
+            assert page.widget.notices[0]["kind"] == "error"
+            assert page.widget.plan is None
+            assert page.state["phase"] == ""
 
 
 def mails(service: Service) -> list[list[str]]:
@@ -198,16 +163,15 @@ def mails(service: Service) -> list[list[str]]:
 REFUSED = script.json({"error": "odd"}, 400)
 
 
-def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
+@in_a_kernel
+async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
     """After rows have arrived, the other rows are only compared and sent by the same columns."""
     frame = leads(CHUNK + 2).assign(profnet_url=None)
     frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
 
-    async def test() -> None:
+    with serving(REFUSED) as (service, client):
         page = Page(frame, client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
         for other in ({"email": "home"}, {"email": None}, {"profnet_url": None}):
             await page.check(**{"email": "email", "profnet_url": "profnet_url", **other})
@@ -220,62 +184,23 @@ def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         assert page.statuses == ["added"] * (CHUNK + 2)
         assert len(mails(service)) == 3
 
-    with serving(REFUSED) as (service, client):
-        run(test())
 
-
-def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
+@in_a_kernel
+async def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
-
-    async def test() -> None:
+    with serving(REFUSED) as (_, client):
         page = Page(leads(CHUNK + 2), client)
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
-        await page.check()
-        page.send()
-        await page.idle()
+        await page.check_and_send()
         report = page.widget.report
         assert report is not None
         outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts", "sent_at"]
         assert report.frame.columns.tolist() == outcomes
         assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
+        assert report.rows["attempts"].tolist() == [2] * CHUNK + [1] * 2
         assert page.widget.failed.empty
         page.click("save", folder=str(tmp_path / "out"))
         written = pd.read_csv(tmp_path / "out" / "added.csv")
         assert written.columns.tolist() == outcomes[:4]
         assert written["status"].tolist() == ["added"] * (CHUNK + 2)
-
-    with serving(REFUSED) as (_, client):
-        run(test())
-
-
-@pytest.mark.parametrize("has_journal", [False, True])
-def test_the_widget_excludes_people_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
-    """The widget counts people that a cell has sent, and does not send them again."""
-    frame = pd.DataFrame({"email": ["a@example.com", "b@example.com"]})
-    in_cell = pd.DataFrame(
-        {
-            "email": [None, "A@example.com"],
-            "profnet_url": ["https://profnet.example/in/a"] * 2,
-        }
-    )
-    journal = tmp_path / "leads.journal" if has_journal else None
-
-    async def test() -> None:
-        if journal is not None:
-            empty = frame[:0]
-            empty.outreach.add_to_sequence("s1", client=client, journal=journal, progress=False)
-        in_cell.outreach.add_to_sequence("s1", client=client, progress=False)
-        page = Page(frame, client, journal=journal)
-        await page.check()
-        assert page.told["plan"]["note"].startswith("Excluded: 1 person recorded in ")
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * 2
-        posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
-        assert posts[1:] == [[{"email": "b@example.com"}]]
-
-    with serving() as (service, client):
-        run(test())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json as json_module
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,13 @@ from outreach_frames.widgets.people_search.state import search_code
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.scripted import Received, Reply, delayed, json, respond, scripted
+from tests.widgets.lead_page import in_a_kernel
 
 pytestmark = pytest.mark.long
 
 TOKEN = "secret-token"
 ALL = {one.name: good_value(one) for one in spec.FILTERS}
 PATIENCE = 20
-
-
-def in_a_kernel(scenario: Callable[[], Awaitable[None]]) -> None:
-    """Run a scenario on an event loop, like a notebook's kernel."""
-    asyncio.run(asyncio.wait_for(scenario(), PATIENCE * 2))
 
 
 async def until(predicate: Callable[[], object]) -> None:
@@ -77,19 +73,16 @@ def texts(builder: PeopleSearch) -> str:
     return " ".join(text for one in builder.notices for text in (one["text"], *one["details"]))
 
 
-def test_the_total_follows_the_filters(client: Client) -> None:
+@in_a_kernel
+async def test_the_total_follows_the_filters(client: Client) -> None:
     """The number of people is shown at the start and after each change."""
-
-    async def scenario() -> None:
-        builder = PeopleSearch()
-        await until(lambda: builder.total == PEOPLE)
-        assert builder.count["text"] == f"{PEOPLE} people"
-        builder.value = {"person_seniorities": ["vp"]}
-        assert builder.total is None
-        await until(lambda: builder.total is not None)
-        assert builder.total == of.count_people(person_seniorities=["vp"])
-
-    in_a_kernel(scenario)
+    builder = PeopleSearch()
+    await until(lambda: builder.total == PEOPLE)
+    assert builder.count["text"] == f"{PEOPLE} people"
+    builder.value = {"person_seniorities": ["vp"]}
+    assert builder.total is None
+    await until(lambda: builder.total is not None)
+    assert builder.total == of.count_people(person_seniorities=["vp"])
 
 
 def test_it_works_in_a_plain_script(client: Client) -> None:
@@ -105,23 +98,21 @@ def test_it_works_in_a_plain_script(client: Client) -> None:
     assert len(builder.results) == builder.total
 
 
-def test_edits_in_a_row_are_counted_once() -> None:
+@in_a_kernel
+async def test_edits_in_a_row_are_counted_once() -> None:
     """Five quick changes send one request, for the last change."""
-
-    async def scenario() -> None:
-        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client)
-            await until(lambda: builder.total == 250)
-            for number in range(5):
-                builder.value = {"person_name": f"Ada {number}"}
-            await until(lambda: builder.total == 250)
-            assert [one.json.get("person_name") for one in service.requests] == [None, "Ada 4"]
-            assert service.requests[-1].json["page_size"] == 1
-
-    in_a_kernel(scenario)
+    with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client)
+        await until(lambda: builder.total == 250)
+        for number in range(5):
+            builder.value = {"person_name": f"Ada {number}"}
+        await until(lambda: builder.total == 250)
+        assert [one.json.get("person_name") for one in service.requests] == [None, "Ada 4"]
+        assert service.requests[-1].json["page_size"] == 1
 
 
-def test_a_late_response_is_dropped() -> None:
+@in_a_kernel
+async def test_a_late_response_is_dropped() -> None:
     """A late count of earlier filters is not shown for the current ones."""
     late = threading.Event()
 
@@ -131,20 +122,17 @@ def test_a_late_response_is_dropped() -> None:
             return people(received, 111)
         return people(received, 222)
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch({"person_name": "slow"}, client)
-            await until(lambda: service.requests)
-            builder.value = {"person_name": "fast"}
-            totals: list[object] = []
-            builder.observe(lambda change: totals.append(change.new), "total")
-            await until(lambda: builder.total == 222)
-            late.set()
-            await asyncio.sleep(0.3)
-            assert totals == [222]
-            assert builder.count["text"] == "222 people"
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch({"person_name": "slow"}, client)
+        await until(lambda: service.requests)
+        builder.value = {"person_name": "fast"}
+        totals: list[object] = []
+        builder.observe(lambda change: totals.append(change.new), "total")
+        await until(lambda: builder.total == 222)
+        late.set()
+        await asyncio.sleep(0.3)
+        assert totals == [222]
+        assert builder.count["text"] == "222 people"
 
 
 @pytest.mark.parametrize(
@@ -155,26 +143,23 @@ def test_a_late_response_is_dropped() -> None:
         ({"person_name": "  "}, "blank"),
     ],
 )
-def test_an_invalid_value_is_marked(value: dict[str, Any], words: str) -> None:
+@in_a_kernel
+async def test_an_invalid_value_is_marked(value: dict[str, Any], words: str) -> None:
     """An invalid value is marked at its field, and is neither counted nor searched."""
-
-    async def scenario() -> None:
-        with scripted([]) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client)
-            await until(lambda: counted(builder))
-            before = len(service.requests)
-            builder.value = value
-            (name,) = value
-            assert words in builder.marks["problems"][name]
-            assert builder.total is None
-            click(builder, "search_page", value=value, limit=None)
-            assert words in texts(builder)
-            with pytest.raises(InvalidInputError, match=words):
-                _ = builder.filters
-            await asyncio.sleep(0.6)
-            assert len(service.requests) == before
-
-    in_a_kernel(scenario)
+    with scripted([]) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client)
+        await until(lambda: counted(builder))
+        before = len(service.requests)
+        builder.value = value
+        (name,) = value
+        assert words in builder.marks["problems"][name]
+        assert builder.total is None
+        click(builder, "search_page", value=value, limit=None)
+        assert words in texts(builder)
+        with pytest.raises(InvalidInputError, match=words):
+            _ = builder.filters
+        await asyncio.sleep(0.6)
+        assert len(service.requests) == before
 
 
 def test_a_clash_is_marked() -> None:
@@ -185,16 +170,18 @@ def test_a_clash_is_marked() -> None:
     assert builder.filters == value
 
 
-@pytest.mark.parametrize("filters", [{"person_title": ["CEO"]}, {"person_titles": []}, ["CEO"]])
-def test_invalid_initial_filters_are_an_error(filters: Any) -> None:
-    """Invalid initial filters are an error."""
-    with pytest.raises(InvalidInputError):
-        PeopleSearch(filters)
-
-
-@pytest.mark.parametrize("given", [{"limit": 0}, {"headcount": "some"}, {"suggest_from": 5}])
-def test_invalid_settings_are_an_error(given: dict[str, Any]) -> None:
-    """An invalid limit, headcount or suggestions argument is an error."""
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"filters": {"person_title": ["CEO"]}},
+        {"filters": ["CEO"]},
+        {"limit": 0},
+        {"headcount": "some"},
+        {"suggest_from": 5},
+    ],
+)
+def test_invalid_arguments_are_an_error(given: dict[str, Any]) -> None:
+    """Invalid initial filters, limits, headcounts and suggestions are an error."""
     with pytest.raises(InvalidInputError):
         PeopleSearch(**given)
 
@@ -210,137 +197,115 @@ def test_a_wrong_assignment_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 120, 5])
-def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
+@in_a_kernel
+async def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
     """Search sends `.filters` and the paging fields only; its frame equals `search_people`'s."""
-
-    async def scenario() -> None:
-        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client, limit=limit)
-            value = {**ALL, "person_titles": [], "person_name": ""}
-            builder.value = value
-            click(builder, "search_page", value=value, limit=limit)
-            assert builder.busy
-            click(builder, "search_page", value=value, limit=limit)
-            await until(lambda: builder.results is not None and counted(builder))
-            sent = searches(service.requests)
-            paging = {one.name for one in spec.SEARCH_PAGING}
-            for one in sent:
-                body = {name: given for name, given in one.json.items() if name not in paging}
-                assert body == builder.filters
-                assert not {"person_titles", "person_name"} & set(body)
-            assert sorted(one.json["page"] for one in sent) == list(range(1, len(sent) + 1))
-            with collect_warnings():
-                expected = of.search_people(
-                    builder.filters, limit=limit, progress=False, client=client
-                )
-            pd.testing.assert_frame_equal(builder.results, expected)
-            assert builder.results.attrs["filters"] == builder.filters
-            assert builder.total == 250
-
-    in_a_kernel(scenario)
+    with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client, limit=limit)
+        value = {**ALL, "person_titles": [], "person_name": ""}
+        builder.value = value
+        click(builder, "search_page", value=value, limit=limit)
+        assert builder.busy
+        click(builder, "search_page", value=value, limit=limit)
+        await until(lambda: builder.results is not None and counted(builder))
+        sent = searches(service.requests)
+        paging = {one.name for one in spec.SEARCH_PAGING}
+        for one in sent:
+            body = {name: given for name, given in one.json.items() if name not in paging}
+            assert body == builder.filters
+            assert not {"person_titles", "person_name"} & set(body)
+        assert sorted(one.json["page"] for one in sent) == list(range(1, len(sent) + 1))
+        with collect_warnings():
+            expected = of.search_people(builder.filters, limit=limit, progress=False, client=client)
+        pd.testing.assert_frame_equal(builder.results, expected)
+        assert builder.results.attrs["filters"] == builder.filters
+        assert builder.total == 250
 
 
-def test_a_search_uses_the_filters_on_the_page() -> None:
+@in_a_kernel
+async def test_a_search_uses_the_filters_on_the_page() -> None:
     """A click that arrives before the last change searches with the filters on the page."""
-
-    async def scenario() -> None:
-        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch({"person_name": "Ada"}, client)
-            click(builder, "search_page", value={"person_titles": ["CEO"]}, limit=30)
-            await until(lambda: builder.results is not None)
-            (sent,) = searches(service.requests)
-            paging = {"page": 1, "page_size": 30}
-            assert sent.json == {"person_titles": ["CEO"]} | paging
-            assert (builder.filters, builder.limit) == ({"person_titles": ["CEO"]}, 30)
-
-    in_a_kernel(scenario)
+    with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch({"person_name": "Ada"}, client)
+        click(builder, "search_page", value={"person_titles": ["CEO"]}, limit=30)
+        await until(lambda: builder.results is not None)
+        (sent,) = searches(service.requests)
+        paging = {"page": 1, "page_size": 30}
+        assert sent.json == {"person_titles": ["CEO"]} | paging
+        assert (builder.filters, builder.limit) == ({"person_titles": ["CEO"]}, 30)
 
 
-def test_events_of_other_threads_run_on_the_loop(client: Client) -> None:
+@in_a_kernel
+async def test_events_of_other_threads_run_on_the_loop(client: Client) -> None:
     """Changes and clicks from another thread run on the event loop and are counted."""
-
-    async def scenario() -> None:
-        builder = PeopleSearch(client=client)
-        builder.value = {"company_ids": ["x"]}
-        threads: set[str] = set()
-        note = ["code", "count", "marks", "busy", "notices"]
-        builder.observe(lambda _: threads.add(threading.current_thread().name), note)
-        await asyncio.to_thread(lambda: setattr(builder, "value", {}))
-        await until(lambda: builder.total == PEOPLE)
-        await asyncio.to_thread(lambda: click(builder, "search_page", value={}, limit=5))
-        await until(lambda: builder.results is not None)
-        assert threads == {threading.main_thread().name}
-
-    in_a_kernel(scenario)
+    builder = PeopleSearch(client=client)
+    builder.value = {"company_ids": ["x"]}
+    threads: set[str] = set()
+    note = ["code", "count", "marks", "busy", "notices"]
+    builder.observe(lambda _: threads.add(threading.current_thread().name), note)
+    await asyncio.to_thread(lambda: setattr(builder, "value", {}))
+    await until(lambda: builder.total == PEOPLE)
+    await asyncio.to_thread(lambda: click(builder, "search_page", value={}, limit=5))
+    await until(lambda: builder.results is not None)
+    assert threads == {threading.main_thread().name}
 
 
-def test_an_empty_result_is_reported(client: Client) -> None:
+@in_a_kernel
+async def test_an_empty_result_is_reported(client: Client) -> None:
     """A search without matches has an empty frame with all columns, and a message says so."""
-
-    async def scenario() -> None:
-        builder = PeopleSearch({"person_name": "nobody is called so"}, client)
-        builder.search()
-        await until(lambda: builder.results is not None)
-        assert builder.results.shape == (0, len(of.search_people(limit=1).columns))
-        assert "No people match" in texts(builder)
-        assert builder.total == 0
-
-    with pytest.warns(of.errors.OutreachWarning):
-        in_a_kernel(scenario)
+    builder = PeopleSearch({"person_name": "nobody is called so"}, client)
+    builder.search()
+    await until(lambda: builder.results is not None)
+    assert builder.results.shape == (0, len(of.search_people(limit=None).columns))
+    assert "No people match" in texts(builder)
+    assert builder.total == 0
 
 
-def test_a_misspelt_value_is_named_each_time() -> None:
+@in_a_kernel
+async def test_a_misspelt_value_is_named_each_time() -> None:
     """A misspelt value is named at each count and search, without blocking the event loop."""
 
     def respond(received: Received) -> Reply:
         alone = received.json.get("person_seniorities") == ["directr"]
         return delayed(0.3, people(received, 0)) if alone else people(received)
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch({"person_seniorities": ["vp", "directr"]}, client)
-            await until(lambda: len(service.requests) == 2)
-            assert builder.total is None
-            await until(lambda: builder.total == 250)
-            assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
-            builder.search()
-            await until(lambda: builder.results is not None)
-            assert "'directr'. Did you mean 'director'" in texts(builder)
-            builder.value = {**builder.value, "person_titles": ["CEO"]}
-            await until(lambda: builder.total == 250)
-            assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch({"person_seniorities": ["vp", "directr"]}, client)
+        await until(lambda: len(service.requests) == 2)
+        assert builder.total is None
+        await until(lambda: builder.total == 250)
+        assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert "'directr'. Did you mean 'director'" in texts(builder)
+        builder.value = {**builder.value, "person_titles": ["CEO"]}
+        await until(lambda: builder.total == 250)
+        assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
 
 
-def test_a_limit_below_the_total_is_shown(client: Client) -> None:
+@in_a_kernel
+async def test_a_limit_below_the_total_is_shown(client: Client) -> None:
     """A message says if the limit is below the total, and how many people were read."""
-
-    async def scenario() -> None:
-        builder = PeopleSearch(client=client, limit=5)
-        builder.search()
-        await until(lambda: builder.results is not None)
-        assert "Read 5 people" in texts(builder)
-        assert f"5 of {PEOPLE} people were read" in texts(builder)
-        assert (builder.total, builder.busy) == (PEOPLE, "")
-
-    in_a_kernel(scenario)
+    builder = PeopleSearch(client=client, limit=5)
+    builder.search()
+    await until(lambda: builder.results is not None)
+    assert "Read 5 people" in texts(builder)
+    assert f"5 of {PEOPLE} people were read" in texts(builder)
+    assert (builder.total, builder.busy) == (PEOPLE, "")
 
 
-def test_headcount_columns_are_as_requested(client: Client) -> None:
+@in_a_kernel
+async def test_headcount_columns_are_as_requested(client: Client) -> None:
     """`headcount` is used by the results and by the code."""
-
-    async def scenario() -> None:
-        builder = PeopleSearch(client=client, limit=5, headcount="none")
-        builder.search()
-        await until(lambda: builder.results is not None)
-        assert builder.results.shape == (5, 54)
-        assert 'headcount="none"' in builder.code
-
-    in_a_kernel(scenario)
+    builder = PeopleSearch(client=client, limit=5, headcount="none")
+    builder.search()
+    await until(lambda: builder.results is not None)
+    assert builder.results.shape == (5, 54)
+    assert 'headcount="none"' in builder.code
 
 
-def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
+@in_a_kernel
+async def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
     """Search works while a count hangs, and its total stays."""
     late = threading.Event()
 
@@ -350,120 +315,105 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
             return people(received, 111)
         return people(received)
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client, limit=None)
-            await until(lambda: service.requests)
-            builder.search()
-            await until(lambda: builder.results is not None)
-            assert (len(builder.results), builder.total) == (250, 250)
-            late.set()
-            await asyncio.sleep(0.3)
-            assert builder.total == 250
-            assert builder.count["text"] == "250 people"
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client, limit=None)
+        await until(lambda: service.requests)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert (len(builder.results), builder.total) == (250, 250)
+        late.set()
+        await asyncio.sleep(0.3)
+        assert builder.total == 250
+        assert builder.count["text"] == "250 people"
 
 
-def test_cancel_keeps_the_people_read_before() -> None:
+@in_a_kernel
+async def test_cancel_keeps_the_people_read_before() -> None:
     """Cancel keeps the people read so far as results, and a message counts them."""
 
     def respond(received: Received) -> Reply:
         reply = people(received)
         return delayed(30, reply) if received.json["page"] > 1 else reply
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch({"person_titles": ["CEO"]}, client, limit=None)
-            builder.search()
-            await until(lambda: builder.progress == [100, 250])
-            click(builder, "cancel")
-            await until(lambda: not builder.busy)
-            assert len(builder.results) == 100
-            assert builder.results.attrs["filters"] == builder.filters
-            assert texts(builder).startswith("Cancelled.")
-            assert "partial: it has 100 people" in texts(builder)
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch({"person_titles": ["CEO"]}, client, limit=None)
+        builder.search()
+        await until(lambda: builder.progress == [100, 250])
+        click(builder, "cancel")
+        await until(lambda: not builder.busy)
+        assert len(builder.results) == 100
+        assert builder.results.attrs["filters"] == builder.filters
+        assert texts(builder).startswith("Cancelled.")
+        assert "partial: it has 100 people" in texts(builder)
 
 
-def test_an_error_keeps_the_people_read_before() -> None:
+@in_a_kernel
+async def test_an_error_keeps_the_people_read_before() -> None:
     """If the service fails on a later page, its error and the number of people are shown."""
 
     def respond(received: Received) -> Reply:
         return people(received) if received.json["page"] == 1 else json({}, 401)
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client, limit=None)
-            builder.search()
-            await until(lambda: builder.results is not None)
-            assert "401" in texts(builder)
-            assert "partial: it has 100 people" in texts(builder)
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client, limit=None)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert "401" in texts(builder)
+        assert "partial: it has 100 people" in texts(builder)
 
 
-def test_a_first_error_keeps_earlier_results() -> None:
+@in_a_kernel
+async def test_a_first_error_keeps_earlier_results() -> None:
     """A search that fails at once keeps the earlier results, and a message says so."""
     refuse = False
 
     def respond(received: Received) -> Reply:
         return json({}, 401) if refuse else people(received)
 
-    async def scenario() -> None:
-        nonlocal refuse
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client, limit=None)
-            builder.search()
-            await until(lambda: builder.results is not None)
-            refuse = True
-            builder.search()
-            await until(lambda: not builder.busy)
-            assert len(builder.results) == 250
-            assert "still has the previous search" in texts(builder)
-            fresh = PeopleSearch(client=client)
-            fresh.search()
-            await until(lambda: not fresh.busy)
-            assert fresh.results is None
-            assert "No people were read" in texts(fresh)
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client, limit=None)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        refuse = True
+        builder.search()
+        await until(lambda: not builder.busy)
+        assert len(builder.results) == 250
+        assert "still has the previous search" in texts(builder)
+        fresh = PeopleSearch(client=client)
+        fresh.search()
+        await until(lambda: not fresh.busy)
+        assert fresh.results is None
+        assert "No people were read" in texts(fresh)
 
 
-def test_a_rejected_token_is_shown_in_place_of_the_total() -> None:
+@in_a_kernel
+async def test_a_rejected_token_is_shown_in_place_of_the_total() -> None:
     """The service's error for a count is shown in place of the number."""
-
-    async def scenario() -> None:
-        with scripted(lambda _: json({}, 401)) as service:
-            with Client(service.url, TOKEN, cache=None) as client:
-                builder = PeopleSearch(client=client)
-                await until(lambda: counted(builder))
-        assert builder.count["state"] == "failed"
-        assert "401" in builder.count["text"]
-        assert builder.total is None
-
-    in_a_kernel(scenario)
+    with scripted(lambda _: json({}, 401)) as service:
+        with Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client)
+            await until(lambda: counted(builder))
+    assert builder.count["state"] == "failed"
+    assert "401" in builder.count["text"]
+    assert builder.total is None
 
 
-def test_a_wait_is_shown_at_once() -> None:
+@in_a_kernel
+async def test_a_wait_is_shown_at_once() -> None:
     """A wait requested by the service is shown, and a change of filters ends it."""
-
-    async def scenario() -> None:
-        with scripted(lambda _: json({}, 429, {"Retry-After": "30"})) as service:
-            with Client(service.url, TOKEN, cache=None) as client:
-                builder = PeopleSearch(client=client)
-                await until(lambda: "asks to wait 30 s" in builder.count["text"])
-                waiting = builder._counting
-                builder.value = {"company_ids": ["x"]}
-                assert waiting.is_set
-                await asyncio.sleep(0.2)
-                assert builder.count["text"].startswith("Not counted")
-
-    in_a_kernel(scenario)
+    with scripted(lambda _: json({}, 429, {"Retry-After": "30"})) as service:
+        with Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client)
+            await until(lambda: "asks to wait 30 s" in builder.count["text"])
+            waiting = builder._counting
+            builder.value = {"company_ids": ["x"]}
+            assert waiting.is_set
+            await asyncio.sleep(0.2)
+            assert builder.count["text"].startswith("Not counted")
 
 
-def test_a_wait_is_shown_until_it_ends() -> None:
+@in_a_kernel
+async def test_a_wait_is_shown_until_it_ends() -> None:
     """The message about a wait stays until it ends, even if other pages arrive."""
     waits, is_over = iter([True]), threading.Event()
 
@@ -475,55 +425,48 @@ def test_a_wait_is_shown_until_it_ends() -> None:
             is_over.wait(PATIENCE)
         return delayed(0.6 if number == 2 else 0, people(received, 800))
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client, limit=None)
-            builder.search()
-            await until(lambda: builder.progress[0] >= 200)
-            assert "asks to wait" in builder.status
-            await until(lambda: builder.progress[0] >= 400)
-            await until(lambda: not builder.status)
-            assert builder.busy
-            is_over.set()
-            await until(lambda: builder.results is not None)
-            assert len(builder.results) == 800
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client, limit=None)
+        builder.search()
+        await until(lambda: builder.progress[0] >= 200)
+        assert "asks to wait" in builder.status
+        await until(lambda: builder.progress[0] >= 400)
+        await until(lambda: not builder.status)
+        assert builder.busy
+        is_over.set()
+        await until(lambda: builder.results is not None)
+        assert len(builder.results) == 800
 
 
-def test_a_missing_connection_is_explained(
+@in_a_kernel
+async def test_a_missing_connection_is_explained(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A widget without a connection says what to do, and counts after connecting."""
     monkeypatch.setattr("outreach_frames.client.connect._default", None)
     monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
 
-    async def scenario() -> None:
-        builder = PeopleSearch()
-        assert "of.connect(" in builder.count["text"]
-        click(builder, "search_page", value={}, limit=5)
-        assert "of.connect(" in texts(builder)
-        with of.connect(sandbox.url, sandbox.api_key, cache=None):
-            click(builder, "count_again")
-            await until(lambda: builder.total == PEOPLE)
-
-    in_a_kernel(scenario)
+    builder = PeopleSearch()
+    assert "of.connect(" in builder.count["text"]
+    click(builder, "search_page", value={}, limit=5)
+    assert "of.connect(" in texts(builder)
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        click(builder, "count_again")
+        await until(lambda: builder.total == PEOPLE)
 
 
-def test_errors_of_a_count_are_shown() -> None:
+@in_a_kernel
+async def test_errors_of_a_count_are_shown() -> None:
     """`_errors` of a count are shown next to the number."""
 
     def respond(received: Received) -> Reply:
         pagination = {"page": 1, "page_size": 1, "total": 7, "total_pages": 7}
         return json({"results": [], "_pagination": pagination, "_errors": ["half is asleep"]})
 
-    async def scenario() -> None:
-        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-            builder = PeopleSearch(client=client)
-            await until(lambda: builder.total == 7)
-            assert "half is asleep" in " ".join(builder.count["notes"])
-
-    in_a_kernel(scenario)
+    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+        builder = PeopleSearch(client=client)
+        await until(lambda: builder.total == 7)
+        assert "half is asleep" in " ".join(builder.count["notes"])
 
 
 def test_code_follows_value_and_limit() -> None:
@@ -614,38 +557,32 @@ def test_unusable_filters_are_not_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_state_contains_no_people_or_tokens() -> None:
+@in_a_kernel
+async def test_the_state_contains_no_people_or_tokens() -> None:
     """The state that notebooks save contains no token, person or suggestion."""
-
-    async def scenario() -> None:
-        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
-            frame = pd.DataFrame({"title": ["Chief Mystery Officer"]})
-            builder = PeopleSearch(client=client, suggest_from=frame)
-            builder.search()
-            await until(lambda: builder.results is not None)
-            click(builder, "ready")
-            assert builder.get_state()["progress"] == [250, 250]
-            state = json_module.dumps(builder.get_state(), default=str)
-            for secret in (TOKEN, "Person 1", "Mystery"):
-                assert secret not in state
-
-    in_a_kernel(scenario)
+    with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+        frame = pd.DataFrame({"title": ["Chief Mystery Officer"]})
+        builder = PeopleSearch(client=client, suggest_from=frame)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        click(builder, "ready")
+        assert builder.get_state()["progress"] == [250, 250]
+        state = json_module.dumps(builder.get_state(), default=str)
+        for secret in (TOKEN, "Person 1", "Mystery"):
+            assert secret not in state
 
 
-def test_quotes_of_the_service_are_not_in_the_state() -> None:
+@in_a_kernel
+async def test_quotes_of_the_service_are_not_in_the_state() -> None:
     """An error that may quote people is sent to the page and not kept in the state."""
-
-    async def scenario() -> None:
-        broken = respond(b'{"results": [{"name": "Person 1"}')
-        with (
-            scripted(lambda _request: broken) as service,
-            Client(service.url, TOKEN, cache=None, backoff=0) as client,
-        ):
-            builder = PeopleSearch(client=client)
-            builder.search()
-            await until(lambda: not builder.busy and builder.count["state"] == "failed")
-            assert "Person 1" in texts(builder)
-            assert "Person 1" in builder.count["text"]
-            assert "Person 1" not in json_module.dumps(builder.get_state(), default=str)
-
-    in_a_kernel(scenario)
+    broken = respond(b'{"results": [{"name": "Person 1"}')
+    with (
+        scripted(lambda _request: broken) as service,
+        Client(service.url, TOKEN, cache=None, backoff=0) as client,
+    ):
+        builder = PeopleSearch(client=client)
+        builder.search()
+        await until(lambda: not builder.busy and builder.count["state"] == "failed")
+        assert "Person 1" in texts(builder)
+        assert "Person 1" in builder.count["text"]
+        assert "Person 1" not in json_module.dumps(builder.get_state(), default=str)

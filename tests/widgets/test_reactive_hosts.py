@@ -11,7 +11,7 @@ from anywidget import AnyWidget
 
 from outreach_frames.client.client import Client
 from outreach_frames.widgets import AddToSequence, PeopleSearch
-from tests.widgets.lead_page import Page, leads, run, serving
+from tests.widgets.lead_page import Page, in_a_kernel, leads, serving
 
 
 def test_results_are_announced(client: Client) -> None:
@@ -38,18 +38,13 @@ def test_results_are_announced(client: Client) -> None:
     asyncio.run(use())
 
 
-def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+@in_a_kernel
+async def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
     """Widgets show progress only on their page."""
-
-    async def use() -> None:
-        page = Page(leads(3), client)
-        await page.check()
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * 3
-
     with serving() as (_, client):
-        run(use())
+        page = Page(leads(3), client)
+        await page.check_and_send()
+        assert page.statuses == ["added"] * 3
     assert capsys.readouterr().err == ""
 
 

@@ -18,6 +18,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
+from outreach_frames.leads.statuses import FAILED
 from tests.leads.histories.oracle import Broken, Oracle
 from tests.leads.histories.service import LeadService
 from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of, shorter
@@ -143,6 +144,8 @@ class _Player:
 
     def take(self, run: Run, report: Any) -> None:
         self.reports.insert(0, (run, report))
+        if (report.error is None) == bool(set(report.rows["status"]) & FAILED):
+            self.oracle.fail("error", f"The report's error is {report.error!r}")
         self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
         # `report(journal=)` takes no overrides, which distinguish rows with the same texts.
         texts = {(row.texts, row.carries) for row in run.rows}

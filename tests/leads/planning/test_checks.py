@@ -21,8 +21,6 @@ from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import SIMPLE_EMAIL, email_key
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
-from outreach_frames.leads.planning.checks import check_rows, mailbox_notes
-from outreach_frames.leads.planning.mapping import read_mapping
 from outreach_frames.tables.value_text import TEXT
 
 OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
@@ -31,6 +29,7 @@ FRAME = pd.DataFrame(
     {"email": [EMAIL], "profnet_url": [URL], "First Name": ["Anna"], "flag": [True], "n": [1]}
 )
 SEQUENCE = "seq_1"
+LONGEST_NAME = "a" * spec.MAX_DATA_NAME_LENGTH
 
 WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"sequence_id": None}, "sequence_id"),
@@ -62,6 +61,10 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": {5: "n"}}, "5 is not a valid name"),
     ({"data": {"": "n"}}, "is not a valid name"),
     ({"data": {"Ω": "n"}}, "Choose a name"),
+    *(
+        ({"data": {name: "n"}}, r"(?s)is not a valid name.*data=\{")
+        for name in ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", LONGEST_NAME + "a"]
+    ),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
     ({"overrides": 1}, "True or False"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
@@ -108,59 +111,31 @@ def test_only_a_default_column_may_be_missing() -> None:
         make_plan(FRAME[["profnet_url"]], SEQUENCE, email="email")
 
 
-def test_a_similar_column_is_suggested() -> None:
-    """If both default columns are missing, a column with a similar name is suggested."""
-    with pytest.raises(InvalidInputError, match="email='E-Mail Address'"):
-        make_plan(pd.DataFrame({"E-Mail Address": [EMAIL]}), SEQUENCE)
-
-
-def test_columns_of_several_levels_are_an_error() -> None:
-    """Columns of several levels are an error with advice."""
+def test_unusual_column_names() -> None:
+    """Names may be integers; several levels, or a duplicate name that is used, are an error."""
     frame = pd.DataFrame({("a", "email"): [EMAIL]})
     with pytest.raises(InvalidInputError, match="several levels"):
         make_plan(frame, SEQUENCE)
-
-
-def test_duplicate_columns_are_an_error_only_if_used() -> None:
-    """A duplicate column name is an error only if it is used."""
     frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
     assert len(make_plan(frame, SEQUENCE).positions) == 1
     with pytest.raises(InvalidInputError, match="column 'n' more than once"):
         make_plan(frame, SEQUENCE, data=["n"])
-
-
-def test_column_names_may_be_integers() -> None:
-    """Integers can be column names too."""
     plan = make_plan(pd.DataFrame({0: [EMAIL], 1: [7]}), SEQUENCE, email=0, data={"number": 1})
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)],
-)
-def test_invalid_field_names_are_rejected(name: str) -> None:
-    """The error for an invalid field name shows a valid one."""
-    with pytest.raises(InvalidInputError, match=r"(?s)is not a valid name.*data=\{"):
-        make_plan(FRAME, SEQUENCE, data={name: "n"})
-
-
-@pytest.mark.parametrize("name", ["a", "a1_", "a" * spec.MAX_DATA_NAME_LENGTH])
+@pytest.mark.parametrize("name", ["a", "a1_", LONGEST_NAME])
 def test_valid_field_names_are_accepted(name: str) -> None:
     """Field names of the minimum and maximum length are accepted."""
     assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
 
 
-def test_the_number_of_fields_is_limited() -> None:
-    """Besides its identifiers, a lead may have at most the maximum number of fields."""
+def test_the_size_of_data_is_limited() -> None:
+    """The numbers of a lead's fields and of a value's characters, not bytes, are limited."""
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
     with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
         make_plan(FRAME, SEQUENCE, data={**fields, "one_more": "n"})
-
-
-def test_the_length_of_a_value_is_limited() -> None:
-    """A value's length is limited in characters, not in bytes."""
     longest = "é" * spec.MAX_DATA_VALUE_LENGTH
     frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
     plan = make_plan(frame, SEQUENCE, data=["text"])
@@ -170,52 +145,37 @@ def test_the_length_of_a_value_is_limited() -> None:
     assert "1,025" in problem["message"]
 
 
-PLACEHOLDERS = ["unknown", "N/A", "n/a", "#N/A", "NA", "None", "NULL", "nan", "-", "--", " - ", "?"]
-
-
-@pytest.mark.parametrize("text", [*PLACEHOLDERS, "No Email", "xxx", "TBD", "not available"])
-@pytest.mark.parametrize("field", spec.LEAD_IDENTIFIERS)
-def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None:
-    """A placeholder is never sent; its row is sent if it has the other identifier."""
-    rows = {"email": [EMAIL, None], "profnet_url": [URL, None], field: [text, text]}
-    plan = make_plan(pd.DataFrame(rows), SEQUENCE)
-    other = {"email": EMAIL, "profnet_url": URL}
-    del other[field]
-    assert list(plan.payloads()) == [{"leads": [other]}]
-    assert list(plan.problems["code"]) == ["placeholder", "placeholder", "missing_identifier"]
-    assert list(plan.problems["row"]) == [0, 1, 1]
+PLACEHOLDERS = ["unknown", "N/A", "#N/A", "NULL", "nan", "--", " - ", "?", "No Email", "xxx", "TBD"]
+PLACEHOLDER_URLS = [
+    "https://profnet.example/in/",
+    "profnet.example/in",
+    "https://profnet.example/in/me/details/skills",
+    "HTTP://WWW.Profnet.example/IN/None#top",
+    "profnet.example/in/%75nknown",
+]
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("field", "text"),
     [
-        "https://profnet.example/in/",
-        "profnet.example/in",
-        "https://www.profnet.example/in//?trk=x",
-        "https://profnet.example/in/%20",
-        "https://profnet.example/in/me",
-        "https://profnet.example/in/me/details/skills",
-        "https://profnet.example/in/NaN?x=1",
-        "HTTP://WWW.Profnet.example/IN/None#top",
-        "de.profnet.example/in/null/",
-        "profnet.example/in/undefined",
-        "profnet.example/in/%75nknown",
+        *(("email", text) for text in PLACEHOLDERS),
+        *(("profnet_url", text) for text in [*PLACEHOLDERS, *PLACEHOLDER_URLS]),
     ],
 )
-def test_a_placeholder_url_is_missing_and_reported(url: str) -> None:
-    """A placeholder URL is never sent, in any spelling; its row is sent if it has an email."""
-    frame = pd.DataFrame({"email": [EMAIL, None], "profnet_url": [url, f" {url}\n"]})
-    plan = make_plan(frame, SEQUENCE)
-    assert list(plan.payloads()) == [{"leads": [{"email": EMAIL}]}]
+def test_a_placeholder_is_missing_and_reported(field: str, text: str) -> None:
+    """A placeholder is never sent; its row is sent if it has the other identifier."""
+    other = {"email": EMAIL, "profnet_url": URL}
+    del other[field]
+    (name, value) = next(iter(other.items()))
+    plan = make_plan(pd.DataFrame({name: [value, None], field: [text, f" {text}\n"]}), SEQUENCE)
+    assert list(plan.payloads()) == [{"leads": [other]}]
     problems = plan.problems
     assert list(problems["code"]) == ["placeholder", "placeholder", "missing_identifier"]
     assert list(problems["row"]) == [0, 1, 1]
-    assert list(problems["column"].dropna()) == ["profnet_url", "profnet_url"]
-    assert problems["message"][0] == f"{url!r} is a placeholder and was treated as missing."
-    unsent = plan.unsent
-    assert unsent[["position", "status", "error_code"]].to_numpy().tolist() == [
-        [1, "invalid", "missing_identifier"]
-    ]
+    assert list(problems["column"].dropna()) == [field, field]
+    assert problems["message"][0].endswith("is a placeholder and was treated as missing.")
+    unsent = plan.unsent[["position", "status", "error_code"]].to_numpy().tolist()
+    assert unsent == [[1, "invalid", "missing_identifier"]]
 
 
 def test_a_shared_placeholder_url_matches_no_rows() -> None:
@@ -294,41 +254,6 @@ def test_a_weak_url_in_an_invalid_row() -> None:
         (3, "invalid_profnet_url"),
     ]
     assert not len(plan.positions)
-
-
-def test_a_placeholder_mailbox_is_reported() -> None:
-    """The problem of a placeholder in the mailbox column names the mailboxes that are used."""
-    frame = pd.DataFrame(
-        {
-            "email": [f"p{row}@x.example" for row in range(4)],
-            "owner": [EMAIL, "n/a", None, "NaN"],
-            "note": ["NaN", None, None, "NaN"],
-        }
-    )
-    mapping = read_mapping(
-        frame,
-        email="email",
-        profnet_url=None,
-        data={"mailbox": "note"},
-        overrides=None,
-        mailbox="owner",
-    )
-    checked = check_rows(frame, mapping)
-    assert checked.is_valid.all()
-    assert checked.mailboxes is not None
-    assert checked.mailboxes.to_pylist() == [EMAIL, None, None, None]
-    says = (
-        "is a placeholder and was treated as missing. Rows without a mailbox are sent from "
-        "`mailboxes`, or by default from the sequence's senders."
-    )
-    assert mailbox_notes(checked) == {1: f"'n/a' {says}", 3: f"'NaN' {says}"}
-    assert mailbox_notes(check_rows(frame[:1], mapping)) == {}
-
-
-def test_placeholder_text_in_data_is_text() -> None:
-    """Placeholder text in data is sent unchanged."""
-    frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
-    assert make_plan(frame, SEQUENCE, data=["country"]).leads([0])[0]["data"] == {"country": "NA"}
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"])
@@ -489,26 +414,18 @@ def test_all_problems_are_reported_in_row_order() -> None:
     ]
 
 
-def test_an_identifier_of_bytes_is_one_problem() -> None:
-    """A cell that cannot be read as text is not also reported as missing."""
-    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
-    assert list(problems["row"]) == [0, 1]
-    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
-
-
-def test_an_empty_frame_of_problems_has_the_same_columns() -> None:
-    """Without problems or without rows, the frame of problems has the same columns."""
+def test_the_frame_of_problems() -> None:
+    """The frame of problems always has the same columns; labels of several levels are tuples."""
     names = ["row", "index", "column", "field", "code", "message"]
     for frame in (FRAME, FRAME.iloc[:0], FRAME.set_index(["n", "flag"])):
         problems = validate(frame)
         assert list(problems) == names
         assert problems.empty
-
-
-def test_labels_of_several_levels_are_tuples() -> None:
-    """With an index of several levels, a row's label is a tuple."""
     frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
     assert list(validate(frame)["index"]) == [(1, True)]
+    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
+    assert list(problems["row"]) == [0, 1]
+    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
 def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:
@@ -549,12 +466,6 @@ def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
     column = pd.Series([True, False, None], dtype=dtype)
     assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
     assert overrides_of(column, "flag") == ([ALL, None, None], [])
-
-
-def test_a_column_of_dicts_sets_overrides_per_row() -> None:
-    """Each row may have its own dict of overrides."""
-    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
-    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
 
 
 @pytest.mark.parametrize(
@@ -602,13 +513,15 @@ def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
         assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
 
 
-def test_invalid_names_and_values_in_dicts_are_problems() -> None:
-    """In a dict, an unknown name or an invalid value is a problem; the name gets a suggestion."""
+def test_a_column_of_dicts_sets_overrides_per_row() -> None:
+    """Each row may have its own dict of overrides; unknown names and values are problems."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
     assert list(problems["code"]) == ["unknown_override", "override_not_boolean"]
     assert "Did you mean 'ignore_exclusion_list'" in problems["message"][0]
+    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
+    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
 
 
 @pytest.mark.parametrize(

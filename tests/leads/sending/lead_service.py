@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pandas as pd
+
 from outreach_frames.client.client import Client
+from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.scripted import Received, Reply, Service
 
@@ -21,6 +24,17 @@ def refused(*codes: str, status: int = 422) -> Reply:
     """Reply that the request is refused with these error codes."""
     errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
     return script.json({"validation_errors": errors}, status)
+
+
+def column(report: SubmissionReport, name: str = "status") -> list[Any]:
+    """Return a column of a report's rows, by default the statuses; None for missing values."""
+    cells = report.rows[name].astype(object)
+    return cells.where(cells.notna(), None).tolist()
+
+
+def pairs(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
+    """Make a frame of pairs of address and profile URL."""
+    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 @contextmanager

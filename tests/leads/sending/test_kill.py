@@ -5,17 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import queue
 import random
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import JournalPlace
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.sandbox import Fault, Sandbox, serve
+from tests import forked
 from tests import scripted as script
 from tests.scripted import Received, Reply, scripted
 
@@ -36,7 +35,33 @@ pytestmark = pytest.mark.long
 CHUNK_SIZE = 25
 # The number of a submission's kills that are reserved for runs that resend unknown rows.
 RETRIES_KILLED = 2
-RUNNER = Path(__file__).with_name("runner.py")
+# Seconds; longer than any run on a busy machine.
+PATIENCE = 150.0
+# Makes the plan before it may be killed.
+SUBMIT = """
+import dataclasses, json, sys, warnings
+from pathlib import Path
+import pandas as pd
+from outreach_frames.client.client import Client
+from outreach_frames.leads.plan import make_plan
+
+url, token, sequence_id, folder, chunk_size, what = sys.argv[1:]
+folder = Path(folder)
+warnings.simplefilter("ignore")
+plan = make_plan(
+    pd.read_json(folder / "leads.json", dtype=False), sequence_id, chunk_size=int(chunk_size)
+)
+print("planned", flush=True)
+with Client(url, token, cache=None, backoff=0.001) as client:
+    report = dataclasses.replace(plan, client=client).submit(
+        journal=folder / "journal", progress=False
+    )
+    if what == "retry" and report.rows["status"].eq("unknown").any():
+        report = report.retry_unknown()
+new = folder / "report.new"
+new.write_text(json.dumps(report.rows["status"].tolist()))
+new.replace(folder / "report.json")
+"""
 
 FAULTS = (
     Fault("drop_before_commit", endpoint="add_leads", probability=0.03),
@@ -71,18 +96,17 @@ def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFram
 
 
 class KillingProxy:
-    """A proxy between the runs and the sandbox, which records leads and requests kills.
+    """A proxy between the runs and the sandbox, which records leads and kills runs.
 
-    It puts "kill" into `events` when the fatal request arrives, or before its response is sent, and
-    waits for the kill. A request that arrived is then lost or passed on.
+    It kills the run when the fatal request arrives, or before its response is sent. A request that
+    arrived is then lost or passed on.
     """
 
-    def __init__(self, sandbox: Sandbox, events: queue.Queue[str], rng: random.Random) -> None:
+    def __init__(self, sandbox: Sandbox, rng: random.Random) -> None:
         self._sandbox = sandbox
-        self._events = events
         self._rng = rng
         self._lock = threading.Lock()
-        self.killed = threading.Event()
+        self.kill: Callable[[], None] = lambda: None
         self.sent: list[str] = []
         # Leads that may have been added: their last request was not refused.
         self.perhaps_added: set[str] = set()
@@ -93,7 +117,6 @@ class KillingProxy:
         """Prepare for the next run; the run is killed in its `fatal` request."""
         with self._lock:
             self.sent, self.fatal, self._requests = [], fatal, 0
-            self.killed.clear()
 
     def __call__(self, received: Received) -> Reply:
         """Pass a request on to the sandbox."""
@@ -106,7 +129,7 @@ class KillingProxy:
             fatal = self._requests == number
             pause = self._rng.choice([0, 0, 0.002, 0.01])
         if fatal and moment != "handled":
-            self._kill()
+            self.kill()
             if moment == "lost":
                 return script.reset()
         time.sleep(pause)
@@ -118,12 +141,8 @@ class KillingProxy:
             with self._lock:
                 self.perhaps_added -= names
         if fatal and moment == "handled":
-            self._kill()
+            self.kill()
         return reply
-
-    def _kill(self) -> None:
-        self._events.put("kill")
-        self.killed.wait()
 
 
 def key(lead: Mapping[str, Any]) -> str:
@@ -138,8 +157,7 @@ class Submission:
         self.sandbox, self.folder, self.rng = sandbox, folder, rng
         self.frame = make_leads(rows, sandbox, rng)
         self.sequence_id = sandbox.sequence_ids["needs_email"]
-        self.events: queue.Queue[str] = queue.Queue()
-        self.between = KillingProxy(sandbox, self.events, rng)
+        self.between = KillingProxy(sandbox, rng)
         self.known: dict[int, str] = {}
         self.ended: Counter[str] = Counter()
         leads = self.frame.drop(columns=["expected", "key"])
@@ -148,11 +166,11 @@ class Submission:
     def run_to_the_end(self, kills: int) -> int:
         """Run until no row is left; kill up to `kills` runs and return the number killed."""
         killed = 0
-        with scripted(self.between) as service, self._runner(service.url) as runner:
+        with scripted(self.between) as service:
             self.plan = self._plan(service.url)
             for what, most in (("submit", kills - RETRIES_KILLED), ("retry", kills)):
                 while not self._is_complete(what):
-                    killed += self._run(runner, what, kill=killed < most)
+                    killed += self._run(what, kill=killed < most)
         return killed
 
     def _plan(self, url: str) -> SubmissionPlan:
@@ -160,61 +178,34 @@ class Submission:
         frame = pd.read_json(self.folder / "leads.json", dtype=False)
         return make_plan(frame, self.sequence_id, chunk_size=CHUNK_SIZE)
 
-    @contextmanager
-    def _runner(self, url: str) -> Iterator[subprocess.Popen[str]]:
-        arguments = [url, self.sandbox.api_key, self.sequence_id, str(self.folder), str(CHUNK_SIZE)]
-        with subprocess.Popen(
-            [sys.executable, "-m", "tests.leads.sending.runner", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=RUNNER.parents[3],
-        ) as runner:
-            assert runner.stdout is not None
-            listener = threading.Thread(target=self._listen, args=(runner.stdout,))
-            listener.start()
-            try:
-                assert self.events.get(timeout=200) == "ready"
-                yield runner
-            finally:
-                assert runner.stdin is not None
-                runner.stdin.close()
-                listener.join()
-
-    def _listen(self, lines: Iterator[str]) -> None:
-        for line in lines:
-            self.events.put(line.strip())
-
-    def _command(self, runner: subprocess.Popen[str], what: str) -> str:
-        assert runner.stdin is not None
-        runner.stdin.write(f"{what}\n")
-        runner.stdin.flush()
-        return self.events.get(timeout=200)
-
-    def _run(self, runner: subprocess.Popen[str], what: str, *, kill: bool) -> bool:
+    def _run(self, what: str, *, kill: bool) -> bool:
         """Start a run, kill it if requested, and check it; return whether it was killed."""
-        moment, delay = "", 60.0
+        moment, delay = "end", PATIENCE
         if kill:
             moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "handled"])
             longest = 0.12 if what == "submit" else 0.04
-            delay = self.rng.uniform(0, longest) if moment == "time" else 60.0
+            delay = self.rng.uniform(0, longest) if moment == "time" else PATIENCE
         number = self.rng.randint(1, 12 if what == "submit" else 2)
-        self.between.expect((number if moment not in ("", "time") else 0, moment))
-        pid = int(self._command(runner, what))
-        try:
-            ended = self.events.get(timeout=delay)
-        except queue.Empty:
-            ended = "time"
-        assert not ended.startswith("failed"), ended
-        assert kill or ended == "ended", ended
-        os.kill(pid, signal.SIGKILL)
-        self.between.killed.set()
-        reply = self._command(runner, "reap")
-        while not reply.startswith("reaped"):
-            reply = self.events.get(timeout=200)
-        self.ended[f"{what}: {ended if ended != 'kill' else moment}"] += 1
+        self.between.expect((number if moment not in ("end", "time") else 0, moment))
+        arguments = self.url, self.sandbox.api_key, self.sequence_id, self.folder, CHUNK_SIZE, what
+        with forked.Process(SUBMIT, *arguments, stdout=subprocess.PIPE) as process:
+
+            def kill_now() -> None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+
+            self.between.kill = kill_now
+            assert process.stdout is not None
+            assert process.stdout.readline() == "planned\n"
+            killing = threading.Timer(delay, kill_now)
+            killing.start()
+            code = process.wait()
+            killing.cancel()
+            killing.join()
+        assert code == 0 or (kill and code == -signal.SIGKILL), code
+        self.ended[f"{what}: {moment if code else 'end'}"] += 1
         self._check(what)
-        return kill and reply == f"reaped {int(signal.SIGKILL)}"
+        return code != 0
 
     def _check(self, what: str) -> None:
         """Check a run's journal and requests against the earlier outcomes."""

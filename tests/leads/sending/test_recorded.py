@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import shutil
 import sqlite3
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +24,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
-from tests.leads.sending.lead_service import added, connected, only_posts, refused
+from tests.leads.sending.lead_service import added, column, connected, only_posts, refused
 from tests.scripted import Received, Reply, scripted
 
 Row = tuple[str | None, str | None]
@@ -91,11 +90,6 @@ def add(frame: pd.DataFrame, client: Client, path: Path, **options: Any) -> Subm
         )
 
 
-def statuses(report: SubmissionReport) -> list[str]:
-    """Return the status of each row."""
-    return report.rows["status"].tolist()
-
-
 def persons(rows: list[Row]) -> list[set[int]]:
     """Group the rows of each person by comparing every pair of rows."""
 
@@ -139,7 +133,7 @@ def test_against_brute_force(
 
     reached: list[Row] = []
     for person in persons(before):
-        if not {statuses(made)[row] for row in person} & {"rejected", "not_sent"}:
+        if not {column(made)[row] for row in person} & {"rejected", "not_sent"}:
             reached += [before[row] for row in person]
     together = persons([*reached, *after])
     known = [one for one in together if min(one, default=0) < len(reached)]
@@ -151,8 +145,8 @@ def test_against_brute_force(
     assert found.index.tolist() == kept
     again = frame_of(after).outreach.report(journal=path)
     unsent = {"not_sent", "rejected"}
-    assert not unsent & {statuses(again)[row] for row in gone if row >= 0}
-    assert {statuses(again)[row] for row in kept} <= {*unsent, "duplicate_in_frame"}
+    assert not unsent & {column(again)[row] for row in gone if row >= 0}
+    assert {column(again)[row] for row in kept} <= {*unsent, "duplicate_in_frame"}
     assert path.read_bytes() == content
 
 
@@ -169,7 +163,7 @@ def test_report(path: Path) -> None:
     rows = [*((email(name), None) for name in "dcbaz"), (email("z").upper(), None)]
     read = frame_of(rows).outreach.report(journal=path)
     expected = ["added", "recently_contacted", "unknown", "rejected", "not_sent", "not_sent"]
-    assert statuses(read) == expected
+    assert column(read) == expected
     assert read.rows["sent_at"].isna().tolist() == [False] * 4 + [True] * 2
     assert str(read.rows["sent_at"].dtype) == "datetime64[us, UTC]"
     assert read.rows["detail"][4] == "The journal has no record of the row."
@@ -189,7 +183,7 @@ def test_read_journal(path: Path, client: Client) -> None:
     add(frame_of([(email("z"), None), (email("Z"), None), ("n/a", None)]), client, path)
     read = of.read_journal(str(path))
     report = frame.outreach.report(journal=path)
-    assert read["status"].tolist() == [*statuses(report), "added"]
+    assert read["status"].tolist() == [*column(report), "added"]
     columns = ["status", "detail", "error_code", "chunk", "attempts", "sent_at"]
     assert read.dtypes.equals(report.rows[columns].dtypes)
     same = ["status", "error_code", "chunk", "attempts", "sent_at"]
@@ -237,11 +231,11 @@ def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> Non
     """With clean=True, a raw text is the person of its repaired text, also from a journal."""
     raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
     repaired = [email("d"), email("z")]
-    assert statuses(add(raw, client, path)) == ["invalid"] * 2
+    assert column(add(raw, client, path)) == ["invalid"] * 2
     dry = add(raw, client, path, clean=True, dry_run=True)
-    assert statuses(dry) == ["added", "would_send"]
+    assert column(dry) == ["added", "would_send"]
     made = add(raw, client, path, clean=True)
-    assert statuses(made) == ["added"] * 2
+    assert column(made) == ["added"] * 2
     assert made.rows["attempts"].tolist() == [1, 1]
     assert made.frame["email"].tolist() == repaired
     again = add(frame_of([(one, None) for one in repaired]), client, path)
@@ -250,18 +244,7 @@ def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> Non
         read = raw.outreach.report(journal=path, clean=True)
     assert read.rows["sent_at"].equals(made.rows["sent_at"])
     assert read.frame["email"].tolist() == repaired
-    assert statuses(raw.outreach.report(journal=path)) == ["invalid"] * 2
-
-
-def test_a_cleaned_unknown_row_is_resent_once(client: Client, tmp_path: Path) -> None:
-    """retry_unknown sends the repaired text again, also after a repeated call."""
-    raw = frame_of([(f"Bo <{email('b')}>", None)])
-    report = add(raw, client, tmp_path / "j", clean=True)
-    assert statuses(report) == ["unknown"]
-    memory.clear()
-    again = add(raw, client, tmp_path / "j", clean=True)
-    assert again.rows["attempts"].tolist() == [1]
-    assert again.retry_unknown().rows["attempts"].tolist() == [2]
+    assert column(raw.outreach.report(journal=path)) == ["invalid"] * 2
 
 
 def test_reading_changes_no_file(path: Path) -> None:
@@ -271,7 +254,7 @@ def test_reading_changes_no_file(path: Path) -> None:
     path.parent.chmod(0o500)
     try:
         other = frame_of([(email("d"), url("d")), (None, url("e"))])
-        assert statuses(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
+        assert column(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
         assert len(of.read_journal(path)) == 4
         with pytest.warns(OutreachWarning, match="without email address"):
             assert other.outreach.without(str(path)).index.tolist() == [1]
@@ -301,9 +284,9 @@ def test_during_a_run(tmp_path: Path) -> None:
         return added(received)
 
     with scripted(only_posts([ask, added])) as service, connected(service) as client:
-        assert statuses(add(frame, client, path)) == ["added"] * 2
+        assert column(add(frame, client, path)) == ["added"] * 2
     assert seen == [True, True, True, True, "database is locked"]
-    assert statuses(frame.outreach.report(journal=path)) == ["added"] * 2
+    assert column(frame.outreach.report(journal=path)) == ["added"] * 2
 
 
 def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
@@ -319,20 +302,7 @@ def test_uncommitted_transaction(path: Path, tmp_path: Path) -> None:
     frame = frame_of([(email(name), None) for name in "abcd"])
     expected = ["rejected", "unknown", "recently_contacted", "added"]
     for one in (tmp_path / "copy", path):
-        assert statuses(frame.outreach.report(journal=one)) == expected
-
-
-def test_the_time_of_the_first_request_is_kept(path: Path, client: Client) -> None:
-    """Resending an unknown row keeps the time of the first request."""
-    frame = frame_of([(email("b"), None), (email("a"), None)])
-    first = frame.outreach.report(journal=path).rows["sent_at"]
-    time.sleep(1.1)
-    report = add(frame, client, path)
-    again = report.retry_unknown()
-    for one in (report, again, frame.outreach.report(journal=path)):
-        times = one.rows["sent_at"]
-        assert times[0] == first[0]
-        assert times[1] > first[1]
+        assert column(frame.outreach.report(journal=one)) == expected
 
 
 def test_invalid_journals(path: Path, tmp_path: Path) -> None:
@@ -399,11 +369,3 @@ def test_journals_among_tables(path: Path, client: Client) -> None:
         frame.outreach.without(urls, email="Mail")
     with pytest.raises(InvalidInputError, match="by email only"):
         frame.outreach.without(path, domain="Mail")
-
-
-def test_a_rejected_lead_is_not_excluded(client: Client, tmp_path: Path) -> None:
-    """A journal whose only lead was refused excludes no row."""
-    path = tmp_path / "refused.journal"
-    add(frame_of([(email("a"), None)]), client, path)
-    for rows in ([(email("a"), None)], [(None, url("a"))]):
-        assert len(frame_of(rows).outreach.without(path)) == 1

@@ -19,7 +19,7 @@ from outreach_frames.errors import OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
 pytestmark = pytest.mark.long
@@ -34,12 +34,6 @@ def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport
     """Add leads, two at a time."""
     options = {"chunk_size": 2, "progress": False, **options}
     return frame.outreach.add_to_sequence("s1", client=client, **options)
-
-
-def column(report: SubmissionReport | None) -> list[str]:
-    """Return the statuses of a report."""
-    assert report is not None
-    return report.rows["status"].tolist()
 
 
 SETUP = """

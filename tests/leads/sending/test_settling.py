@@ -17,7 +17,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, pairs, sent
 from tests.scripted import Received, Reply, scripted
 
 DUMP = Path(__file__).with_name("data") / "journal_6.sql"
@@ -33,16 +33,6 @@ def restore(path: Path) -> None:
     """Restore a journal from its dump."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(DUMP.read_text(encoding="utf-8"))
-
-
-def column(report: SubmissionReport, name: str = "status") -> list[Any]:
-    """Return a column of a report's rows."""
-    return report.rows[name].tolist()
-
-
-def people(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
-    """Make a frame of pairs of address and profile."""
-    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def emails(*names: str) -> pd.DataFrame:
@@ -71,74 +61,6 @@ class TestChangedRows:
             assert column(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"]
             assert sent(service)[-1] == ["c", "d", "g"]
 
-    def test_added_and_reordered_rows(self, tmp_path: Path) -> None:
-        """Recorded leads are recognised in a frame with new rows in another order."""
-        with scripted(only_posts([added, added])) as service, connected(service) as client:
-            add(emails("b", "d"), client, journal=tmp_path / "j")
-            report = add(emails("a", "b", "c", "D"), client, journal=tmp_path / "j")
-        assert column(report) == ["added"] * 4
-        assert column(report, "chunk") == [2, 1, 2, 1]
-        assert sent(service)[1:] == [["a", "c"]]
-
-    def test_pages_of_a_profile(self, tmp_path: Path) -> None:
-        """Pages of a profile are one person in a frame and a journal; the text is sent as given."""
-        pages = [f"profnet.example/in/ada{page}" for page in ("/details/experience", "?x=1", "")]
-        with scripted(only_posts([added])) as service, connected(service) as client:
-            statuses = [
-                column(
-                    add(people(*((None, page) for page in some)), client, journal=tmp_path / "j")
-                )
-                for some in (pages[:2], pages[::-1])
-            ]
-            leads = [
-                one
-                for each in service.requests
-                if each.method == "POST"
-                for one in each.json["leads"]
-            ]
-        assert statuses == [["added", "duplicate_in_frame"], [*["duplicate_in_frame"] * 2, "added"]]
-        assert leads == [{"profnet_url": pages[0]}]
-
-    def test_a_corrected_row_that_becomes_unknown(self, tmp_path: Path) -> None:
-        """A corrected row that becomes unknown can be resent."""
-        turns = [script.json({"error": "odd"}, 400), script.reset(), added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
-            add(
-                people(("typo.x@example.com", "profnet.example/in/a")),
-                client,
-                journal=tmp_path / "j",
-            )
-            row = ("a.x@example.com", "https://profnet.example/in/a")
-            report = add(people(row), client, journal=tmp_path / "j")
-            assert column(report.retry_unknown()) == ["added"]
-            assert sent(service) == [["typo"], ["a"], ["a"]]
-
-    @pytest.mark.parametrize(
-        ("row", "changed"),
-        [
-            (("A.x@example.com", "https://profnet.example/in/a"), "email"),
-            (("a.x@example.com", "profnet.example/in/a"), "profnet_url"),
-            (("a.x@example.com", None), "profnet_url"),
-            (("b.x@example.com", "profnet.example/in/a"), "email and profnet_url"),
-        ],
-    )
-    def test_an_unknown_row_that_changed(
-        self, row: tuple[str, str | None], changed: str, tmp_path: Path
-    ) -> None:
-        """A changed unknown row stays unknown, and its detail names the changed identifier."""
-        before = ("a.x@example.com", "https://profnet.example/in/a")
-        with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
-            add(people(before), client, journal=tmp_path / "j")
-            report = add(people(row), client, journal=tmp_path / "j").retry_unknown()
-            assert column(report) == ["unknown"]
-            assert column(report, "detail")[0].endswith(
-                f" Not resent, because the {changed} changed since the row was sent."
-            )
-            assert len(sent(service)) == 1
-            assert column(add(people(before), client, journal=tmp_path / "j")) == ["unknown"]
-            report = add(people(before), client, journal=tmp_path / "j").retry_unknown()
-            assert column(report) == ["added"]
-
     def test_after_a_new_token(self, tmp_path: Path) -> None:
         """After a 401, a run with a new token resumes with the same journal."""
         turns = [added, script.json({"error": "who?"}, 401), added]
@@ -149,23 +71,6 @@ class TestChangedRows:
                 report = add(emails("a", "b", "c"), other, journal=tmp_path / "j")
         assert column(report) == ["added"] * 3
         assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
-
-    def test_two_rows_that_the_journal_links(self, tmp_path: Path) -> None:
-        """Two rows that the journal links are resent only as the one row that was sent."""
-        sent_row = ("a@example.com", "https://profnet.example/in/a")
-        apart = [("a@example.com", None), (None, "https://de.profnet.example/in/a/")]
-        with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
-            add(people(sent_row), client, journal=tmp_path / "j")
-            report = add(people(*apart), client, journal=tmp_path / "j").retry_unknown()
-            assert column(report) == ["unknown", "duplicate_in_frame"]
-            assert column(report, "detail")[0].endswith(
-                "Not resent, because the profnet_url changed since the row was sent."
-            )
-            assert len(sent(service)) == 1
-            report = add(people(*apart, sent_row), client, journal=tmp_path / "j")
-            assert column(report) == ["duplicate_in_frame"] * 2 + ["unknown"]
-            assert column(report.retry_unknown()) == ["duplicate_in_frame"] * 2 + ["added"]
-            assert len(sent(service)) == 2
 
 
 class TestLostJournal:
@@ -322,7 +227,7 @@ def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
         ("g.x@example.com", None),
     ]
     restore(tmp_path / "j")
-    report = people(*rows).outreach.report(journal=tmp_path / "j")
+    report = pairs(*rows).outreach.report(journal=tmp_path / "j")
     others = ["unknown", "recently_contacted", "rejected", "not_sent"]
     assert column(report) == [*["added"] * 3, *others]
     assert "another email" in column(report, "detail")[0]
