@@ -73,6 +73,7 @@ def _checked_proxy(key: str, address: str) -> str:
     if (
         parts is None
         or not parts.host
+        or len(url.split()) > 1  # older versions of urllib3 accept a blank
         or parts.scheme not in _PROXY_SCHEMES
         or (parts.path or "/", parts.query, parts.fragment) != ("/", None, None)
     ):
