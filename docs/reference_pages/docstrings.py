@@ -31,8 +31,8 @@ ERRORS = {
 def overview() -> str:
     """Return a section per task with one sentence on each function, for the reference's index."""
     text = (
-        "``of`` stands for the package, as in ``import outreach_frames as of``, and ``df`` for "
-        "any pandas frame. Importing the package adds the methods of ``df.outreach``.\n\n"
+        "``of`` is the package, as in ``import outreach_frames as of``, and ``df`` is any "
+        "pandas frame. Importing the package adds the methods of ``df.outreach``.\n\n"
     )
     for task in TASKS:
         text += heading(f":doc:`{task.title} <{task.page}>`", 1) + f"{task.intro}\n\n"
