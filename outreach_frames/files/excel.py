@@ -193,7 +193,8 @@ def write_sheets(
     titles = _sheet_names(sheets)
     plain = [plain_attrs(frame.attrs) if attrs else {} for frame in sheets.values()]
     notes = record({title: one for title, one in zip(titles, plain, strict=True) if one})
-    noted = notes.get(ATTRS, "")
+    # XlsxWriter escapes text like "_x0041_", and openpyxl does not restore it.
+    noted = notes.get(ATTRS, "").replace("_x", r"\u005fx")
     hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:

@@ -291,6 +291,13 @@ def test_properties_fit_into_excel(tmp_path: Path) -> None:
     assert len(values) > 10
 
 
+def test_text_like_an_escape_of_excel_is_restored(tmp_path: Path) -> None:
+    """Text that looks like an escaped character of Excel is the same in a workbook's attrs."""
+    attrs = {"filters": {"_x0041_": ["ada_x005F_b", r"\_x000D_", "_X0041_", "_x"]}}
+    path = written(small(attrs), tmp_path / "x.xlsx")
+    assert of.read_prospects(path).attrs == attrs
+
+
 def test_nothing_depends_on_attrs(tmp_path: Path) -> None:
     """Frames keep or lose their attrs as pandas does, and a file records what is there."""
     people = of.read_prospects(written(small(dict(SEARCH)), tmp_path / "x.csv"))
