@@ -212,6 +212,9 @@ def test_metadata_is_bounded(tmp_path: Path) -> None:
         for call in (of.file_info, of.read_prospects):
             with pytest.raises(InvalidInputError, match=r"17,\d\d\d,\d\d\d"):
                 call(path)
+    with pytest.warns(OutreachWarning, match="not written.*8,388,608"):
+        path = written(small({"filters": {"person_titles": [noise.hex()]}}), path)
+    assert of.file_info(path) == shown({})
     categories = pd.DataFrame({"x": pd.Categorical([], categories=["x" * (17 << 20)])})
     with pytest.raises(InvalidInputError, match="Convert categorical columns to text"):
         written(categories, tmp_path / "large.csv")
