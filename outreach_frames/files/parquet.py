@@ -23,6 +23,7 @@ from outreach_frames.files.csv_file import check_columns
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.csv_read import frame_without_columns
 from outreach_frames.files.provenance import (
+    MAX_METADATA_BYTES,
     VERSION,
     VERSION_IN_PARQUET,
     plain_attrs,
@@ -33,6 +34,8 @@ from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"
 OWN_METADATA: Final = b"outreach_frames"
+# Larger metadata would not be read; the other half is for the columns.
+_MAX_ATTRS: Final = MAX_METADATA_BYTES // 2
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
@@ -103,6 +106,12 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     """Build the Arrow table to write to a Parquet file."""
     plain = frame.copy(deep=False)
     plain.attrs = plain_attrs(frame.attrs) if attrs else {}
+    if len(json.dumps(plain.attrs)) > _MAX_ATTRS:
+        warn(
+            f"The .attrs were not written, because their JSON has more than {_MAX_ATTRS:,} "
+            "characters."
+        )
+        plain.attrs = {}
     return _with_meanings(_readable_by_pandas(pa.Table.from_pandas(plain)))
 
 

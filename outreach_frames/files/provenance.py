@@ -53,7 +53,8 @@ def record(attrs: Mapping[Any, Any]) -> dict[str, str]:
 def as_properties(attrs_by_sheet: Mapping[str, Mapping[Any, Any]]) -> dict[str, str]:
     """Return the record as properties of a workbook, which Excel limits to 255 characters each."""
     entries = record({sheet: attrs for sheet, attrs in attrs_by_sheet.items() if attrs})
-    text = entries.get(ATTRS, "")
+    # XlsxWriter escapes text like "_x0041_", and openpyxl does not restore it.
+    text = entries.get(ATTRS, "").replace("_x", r"\u005fx")
     starts = range(0, len(text), _MAX_PROPERTY)
     pieces = {f"{PROPERTY} {start}": text[start : start + _MAX_PROPERTY] for start in starts}
     return {PROPERTY: entries[VERSION], **pieces}

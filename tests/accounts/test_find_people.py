@@ -424,7 +424,6 @@ def test_the_order_of_seniorities_decides_who_is_cut_off() -> None:
     ("page", "text", "filters"),
     [
         ("README.md", "200 companies take four requests", {}),
-        ("docs/index.md", "200 companies take four requests", {}),
         (
             "docs/how-to/companies-to-people.md",
             "47 people at 200 accounts, found in 5 requests",

@@ -212,6 +212,9 @@ def test_metadata_is_bounded(tmp_path: Path) -> None:
         for call in (of.file_info, of.read_prospects):
             with pytest.raises(InvalidInputError, match=r"17,\d\d\d,\d\d\d"):
                 call(path)
+    with pytest.warns(OutreachWarning, match="not written.*8,388,608"):
+        path = written(small({"filters": {"person_titles": [noise.hex()]}}), path)
+    assert of.file_info(path) == shown({})
     categories = pd.DataFrame({"x": pd.Categorical([], categories=["x" * (17 << 20)])})
     with pytest.raises(InvalidInputError, match="Convert categorical columns to text"):
         written(categories, tmp_path / "large.csv")
@@ -289,6 +292,13 @@ def test_properties_fit_into_excel(tmp_path: Path) -> None:
     values = [one.value for one in openpyxl.load_workbook(path).custom_doc_props.props]
     assert max(map(len, values)) == 255
     assert len(values) > 10
+
+
+def test_text_like_an_escape_of_excel_is_restored(tmp_path: Path) -> None:
+    """Text that looks like an escaped character of Excel is the same in a workbook's attrs."""
+    attrs = {"filters": {"_x0041_": ["ada_x005F_b", r"\_x000D_", "_X0041_", "_x"]}}
+    path = written(small(attrs), tmp_path / "x.xlsx")
+    assert of.read_prospects(path).attrs == attrs
 
 
 def test_nothing_depends_on_attrs(tmp_path: Path) -> None:

@@ -67,11 +67,18 @@ class Journal:
             in_file = {} if self.file is None else self.file.leads
             with memory.lock:
                 people: set[Text] = {one for row in self._rows for one in row} - {None}
-                known = memory.find(people)
+                leads = known = memory.find(people)
                 people |= identifiers_of(known)
+                while self.file is not None:
+                    leads = self.file.merge(known, people, plan)
+                    # Another process may have linked these people to further leads of the memory.
+                    linked = {one.number for one in leads} - {one.number for one in known}
+                    if linked.isdisjoint(memory.leads):
+                        break
+                    people |= identifiers_of(memory.leads[one] for one in linked & {*memory.leads})
+                    known = memory.find(people)
                 if not dry_run:
                     stack.enter_context(memory.sending(people))
-                leads = known if self.file is None else self.file.merge(known, people, plan)
                 self.found: Final = resume(plan, self._rows, leads, resend_unknown=resend_unknown)
                 self._only_in_memory = {lead.number for lead in leads} - in_file.keys()
                 self._duplicates = self._rows_of_leads()

@@ -64,6 +64,23 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
         assert len(sent(service)) == 2
 
 
+def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
+    """A person found by a link of another process in the file keeps the texts in the memory."""
+    journal, url = tmp_path / "j", "https://profnet.example/in/ada"
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        add(client, A, journal=journal)
+        mine = dict(memory._memories)
+        memory.clear()  # as in another process
+        linked = pd.DataFrame({"email": [A], "profnet_url": [url]})
+        linked.outreach.add_to_sequence("s1", journal=journal, client=client)
+        memory.clear()
+        memory._memories.update(mine)
+        alone = linked[["profnet_url"]].outreach
+        assert column(alone.add_to_sequence("s1", journal=journal, client=client)) == ["added"]
+        assert column(add(client, A), "detail") == [EARLIER]
+        assert sent(service) == [["a"]]
+
+
 def test_a_plan_that_continues_with_another_token() -> None:
     """Leads that a plan sent with another token are known to later calls with that token."""
     refuse = script.json({"error": "no"}, 400)
