@@ -375,8 +375,8 @@ class TestRejected:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"sequence_id": "x"}, "different sequence_id. "),
-            ({"settings": "x"}, "different settings. "),
+            ({"sequence_id": "x"}, "different sequence_id. Repeat that submission, or use a new"),
+            ({"settings": "x"}, "different settings. Pass the arguments of that .* sent again"),
             ({"service": "https://y.example"}, "different service. "),
             ({"sequence_id": "x", "settings": "y"}, "different sequence_id and settings. "),
             ({"more": "x"}, "different more. "),
