@@ -224,6 +224,23 @@ def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         run(test())
 
 
+def test_the_next_step_of_invalid_rows_is_possible() -> None:
+    """Other columns are only advised before rows have arrived, because then they are fixed."""
+    frame = leads(2)
+    frame.loc[0, "email"] = "n/a"
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        page.send()
+        await page.idle()
+        steps = {row[0]: row[-1] for row in page.told["outcome"]["summary"]}
+        assert "if no rows have arrived yet, choose other columns" in steps["invalid"]
+
+    with serving() as (_, client):
+        run(test())
+
+
 def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
 
