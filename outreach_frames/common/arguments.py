@@ -126,7 +126,7 @@ def check_id(name: str, value: object) -> str:
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):
         raise InvalidInputError(f"{name}={quoted(value)} is not an id. Pass the service's id.")
-    return value
+    return str(value)  # numpy's text cannot be encoded
 
 
 def check_integer(name: str, value: object) -> int:

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -231,3 +232,15 @@ def test_a_fault_and_a_retry(client: Client, sandbox: Sandbox, kind: str) -> Non
     assert report.rows["status"].to_list()[4:8] == ["unknown"] * 4
     new = stored(sandbox, "accepts_any")[len(before) :]
     assert sorted(new, key=str) == sorted(references(frame), key=str)
+
+
+@pytest.mark.parametrize("data", [np.array(["title"]), {np.str_("title"): np.str_("title")}])
+def test_texts_of_numpy(sandbox: Sandbox, client: Client, data: Any, tmp_path: Path) -> None:
+    """Names and ids may come from a numpy array, whose texts no JSON library encodes as keys."""
+    frame = pd.DataFrame({"email": [f"n{next(NUMBERS)}@numpy.example"], "title": ["CEO"]})
+    sequence_id = np.str_(sandbox.sequence_ids["accepts_any"])
+    report = frame.outreach.add_to_sequence(
+        sequence_id, data=data, journal=tmp_path / "j", client=client
+    )
+    assert report.rows["status"].tolist() == ["added"]
+    assert sandbox.leads(str(sequence_id))[-1]["data"] == {"title": "CEO"}

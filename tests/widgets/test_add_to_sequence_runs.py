@@ -186,6 +186,19 @@ async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
 
 
 @in_a_kernel
+async def test_the_next_step_of_invalid_rows_is_possible() -> None:
+    """Other columns are only advised before rows have arrived, because then they are fixed."""
+    frame = leads(2)
+    frame.loc[0, "email"] = "n/a"
+
+    with serving() as (_, client):
+        page = Page(frame, client)
+        await page.check_and_send()
+        steps = {row[0]: row[-1] for row in page.told["outcome"]["summary"]}
+        assert "if no rows have arrived yet, choose other columns" in steps["invalid"]
+
+
+@in_a_kernel
 async def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
     """The frame, the failed rows and the saved files have each row's last outcome, once."""
     with serving(REFUSED) as (_, client):

@@ -203,7 +203,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             f"data has {len(columns)} fields; a lead takes at most {spec.MAX_DATA_FIELDS}. "
             "Drop the fields that the sequence's texts do not use."
         )
-    return columns
+    return {str(field): column for field, column in columns.items()}  # numpy's text, too
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:

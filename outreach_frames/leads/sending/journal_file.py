@@ -248,9 +248,15 @@ class JournalFile:
         self.sequence_id: str = stored[SEQUENCE_ID]
         changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
+            advice = (
+                "Repeat that submission, or use a new journal."
+                if {"service", SEQUENCE_ID} & {*changed}
+                else "Pass the arguments of that submission; with a new journal, its leads would "
+                "be sent again."
+            )
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
-                f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
+                f"{' and '.join(changed)}. {advice}"
             )
 
 

@@ -25,8 +25,8 @@ _NEXT_STEPS: Final = {
         (name.removesuffix(spec.SKIPPED_SUFFIX) for name in spec.CHECK_OVERRIDES),
         "To contact these people anyway, skip this check in section 3 and check rows again.",
     ),
-    statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
-    "new widget.",
+    statuses.INVALID: "Correct the rows and make a new widget, or, if no rows have arrived yet, "
+    "choose other columns and check rows again.",
     statuses.REJECTED: "Change the choices here and check rows again, or correct the rows and make "
     "a new widget.",
     statuses.UNKNOWN: "Check the web app, or send these rows once more below.",

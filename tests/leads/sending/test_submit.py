@@ -559,7 +559,8 @@ class TestJournal:
             with Client(f"{service.url}/v2", "token", cache=None) as another:
                 if change == "service":
                     other = dataclasses.replace(other, client=another)
-                with pytest.raises(InvalidInputError, match=f"different {change}\\."):
+                advice = "Pass the arguments" if change == "settings" else "Repeat that submission"
+                with pytest.raises(InvalidInputError, match=rf"different {change}\. {advice}"):
                     submit(other, journal=tmp_path / "j")
             assert len(sent(service)) == 1
             assert (tmp_path / "j").read_bytes() == before
