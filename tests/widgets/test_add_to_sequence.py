@@ -248,15 +248,23 @@ async def test_rows_already_in_the_sequence_count() -> None:
 @in_a_kernel
 async def test_two_widgets_on_one_frame() -> None:
     """A second widget cannot send at the same time, and later excludes the people sent before."""
-    with serving(slow) as (service, client):
+    refused = threading.Event()
+
+    def held(received: Received) -> Reply:
+        assert refused.wait(60)
+        return added(received)
+
+    with serving(held) as (service, client):
         first, second = Page(leads(2), client), Page(leads(3), client)
         await first.check()
         await second.check()
         first.send()
+        await begun(service)
         second.send()
         await second.idle()
         assert "Another run is adding some of these people" in second.notices
         assert "Nothing was sent" in second.notices
+        refused.set()
         await first.idle()
         await second.check()
         assert second.told["plan"]["note"] == "Excluded: 2 people recorded in this session."
