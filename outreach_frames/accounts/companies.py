@@ -201,8 +201,9 @@ def read_accounts(
     outcomes: dict[int, Outcome] = {}
     for row in range(len(frame)):
         if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
-            found = (f"{kind.noun}: {quoted(cells[kind][row])}" for kind in kinds)
-            outcomes[row] = Outcome(INVALID, f"not exactly one company in {', '.join(found)}")
+            given = [(kind.noun, cells[kind][row]) for kind in kinds]
+            shown = [f"{noun} {quoted(cell) if cell else '(empty)'}" for noun, cell in given]
+            outcomes[row] = Outcome(INVALID, f"not exactly one company in {', '.join(shown)}")
             continue
         kind = usable[0]
         key = keys[kind][row]

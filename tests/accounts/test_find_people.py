@@ -309,7 +309,7 @@ def test_a_free_mail_provider_is_not_an_employer() -> None:
         *["invalid"] * 4,
         "duplicate_in_frame",
     ]
-    assert "domain: 'mailto:c@gmx.de'" in result.accounts["account_detail"].iloc[6]
+    assert "domain 'mailto:c@gmx.de'" in result.accounts["account_detail"].iloc[6]
     (said,) = [str(one.message) for one in caught]
     assert "'site' has 5 email addresses of free mail providers, such as gmail.com in row 4" in said
     assert "a@" not in said
@@ -523,7 +523,7 @@ def test_every_account_has_a_status() -> None:
     assert told["account_company_name"].isna().tolist() == [False, *[True] * 5]
     assert "two.example" in told["account_detail"].iloc[1]
     assert "'n/a'" in told["account_detail"].iloc[2]
-    assert "domain: None" in told["account_detail"].iloc[3]
+    assert "domain (empty)" in told["account_detail"].iloc[3]
     assert "row 7" in told["account_detail"].iloc[4]
     assert asked == [["one.example", "two.example"], ["two.example"]]
     assert result.summary().to_dict("list") == {
@@ -552,7 +552,7 @@ def test_a_cell_that_is_not_one_company_is_invalid() -> None:
             accounts.assign(WEBSITE="x").outreach.find_people(domain="website")
     assert told["account_status"].tolist() == [*["invalid"] * len(invalid), "found", "found"]
     for detail, cell in zip(told["account_detail"], invalid, strict=False):
-        assert detail == f"not exactly one company in domain: {cell!r}"
+        assert detail == f"not exactly one company in domain {cell!r}"
 
 
 def test_the_most_reliable_column_is_searched() -> None:
