@@ -151,6 +151,14 @@ def path(tmp_path: Path) -> Path:
 class TestRecords:
     """A reopened journal has its earlier records."""
 
+    def test_leftovers_of_a_deleted_journal_are_deleted(self, path: Path) -> None:
+        """SQLite cannot apply the leftover files of a deleted journal to a new one."""
+        leftovers = [path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm")]
+        for leftover in leftovers:
+            leftover.write_bytes(b"leftover")
+        opened(path).close()
+        assert not any(leftover.exists() for leftover in leftovers)
+
     def test_outcomes_are_restored(self, path: Path) -> None:
         """Outcomes, chunks and attempts are restored from the file."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
