@@ -113,6 +113,13 @@ def test_segments_of_a_search_add_up(people: pd.DataFrame, by: Any) -> None:
     assert people.head(0).outreach.segments(by).dtypes.equals(table.dtypes)
 
 
+def test_segments_of_one_size_keep_their_order() -> None:
+    """Segments with the same number of people are in the order of the frame."""
+    frame = frame_of([("p1", "c1", "vp", 1), ("p2", "c1", "Director", 1), ("p3", "c1", "vp", 2)])
+    assert frame.outreach.segments("title")["title"].tolist() == ["vp", "Director"]
+    assert frame[:2].outreach.segments("title")["title"].tolist() == ["vp", "Director"]
+
+
 def test_the_order_of_a_split_search_is_kept(client: Client) -> None:
     """A category stays a category, and only its occurring values make segments."""
     found = of.search_people(
