@@ -102,7 +102,7 @@ def email_key(text: str) -> str:
     text = strip_blanks(text)
     if len(text) <= SIMPLE_EMAIL_LENGTH and re.fullmatch(SIMPLE_EMAIL, text, re.ASCII):
         return text.lower()
-    if "@" not in text or hidden_in(text):
+    if "@" not in text[1:-1] or hidden_in(text):
         return ""
     from email_validator import (  # noqa: PLC0415 - slow to import, not needed for reads
         EmailNotValidError,
