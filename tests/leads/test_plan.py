@@ -373,20 +373,29 @@ UNSURE_LISTS: dict[str, dict[str, object]] = {
     "empty": {"sequences": []},
     "no id": {"sequences": [{"id": "s1"}, {"name": "Nameless"}]},
     "not an object": {"sequences": [{"id": "s1"}, None]},
+    "an id twice": {"sequences": [{"id": "s1"}, {"id": "s1"}]},
     "errors": {"sequences": [{"id": "s1"}], "_errors": [{"message": "partial"}]},
 }
 
 
 @pytest.mark.parametrize("body", UNSURE_LISTS.values(), ids=UNSURE_LISTS)
 def test_a_doubtful_list_refuses_no_sequence(body: dict[str, object]) -> None:
-    """If the list of sequences is empty or not fully readable, the plan's text has a note."""
+    """If the list is empty, not fully readable or repeats an id, the plan's text has a note."""
     with (
         scripted.scripted([scripted.json({**body, "_links": {}})]) as service,
         Client(service.url, "token", cache=None) as client,
     ):
         plan = make_plan(people(1), "s4_1", client=client)
-    words = "not among the first 1" if body["sequences"] else "listed no sequences"
+    words = "not among the first 1" if body["sequences"] else "the account has no sequences"
     assert words in repr(plan)
+
+
+def test_a_list_that_changes_between_pages_refuses_no_sequence() -> None:
+    """If a page repeats an id of an earlier page, other sequences may be missing."""
+    pages = [sequence_page(1), sequence_page(1, last=True)]
+    with scripted.scripted(pages) as service, Client(service.url, "token", cache=None) as client:
+        plan = make_plan(people(1), "s4_1", client=client)
+    assert "not among the first 2" in repr(plan)
 
 
 def test_a_new_sequence_is_found_despite_the_cache(tmp_path: Path) -> None:

@@ -96,13 +96,6 @@ def test_invalid_arguments_are_an_error(arguments: dict[str, Any], message: str)
         make_plan(FRAME, **given_arguments)
 
 
-@pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
-def test_only_frames_are_accepted(frame: Any) -> None:
-    """Any other object than a frame is an error that names its type."""
-    with pytest.raises(InvalidInputError, match=type(frame).__name__):
-        make_plan(frame, SEQUENCE)
-
-
 def test_only_a_default_column_may_be_missing() -> None:
     """One default column is enough, but a column passed by name must exist."""
     assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers([0]) == [(None, URL)]
@@ -280,10 +273,7 @@ def test_other_words_are_data(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("mailto:anna@x.example", "mailto:"),
-        ("Anna <anna@x.example>", "only the address"),
-        ("anna@x.example,", "','"),
-        ("anna@x.example;", "';'"),
+        ("mailto:anna@x.example", "Pass clean=True to send 'anna@x.example'"),
         ("anna@x.example; ben@x.example", "one per row"),
         ("anna@x.example ben@x.example", "one per row"),
         ("anna", "@"),

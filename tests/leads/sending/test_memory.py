@@ -130,6 +130,17 @@ def test_the_better_outcome_wins(tmp_path: Path) -> None:
         assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
 
 
+def test_a_proven_outcome_wins_over_an_unknown_one(tmp_path: Path) -> None:
+    """Of two records of the same time and attempts, `unknown` does not win."""
+    journal = tmp_path / "j"
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        assert column(add(client, A, journal=journal)) == ["unknown"]
+        with Client(service.url, "other-token", cache=None) as other:
+            add(other, A)
+            assert column(add(other, A, journal=journal)) == ["added"]
+        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
+
+
 @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
 def test_skipped_rows_are_recorded(name: str) -> None:
     """A repeated call does not send skipped rows, unless they have the list's override."""
