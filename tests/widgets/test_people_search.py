@@ -152,7 +152,7 @@ async def test_an_invalid_value_is_marked(value: dict[str, Any], words: str) -> 
         before = len(service.requests)
         builder.value = value
         (name,) = value
-        assert words in builder.marks["problems"][name]
+        assert words in builder.problems[name]
         assert builder.total is None
         click(builder, "search_page", value=value, limit=None)
         assert words in texts(builder)
@@ -160,14 +160,6 @@ async def test_an_invalid_value_is_marked(value: dict[str, Any], words: str) -> 
             _ = builder.filters
         await asyncio.sleep(0.6)
         assert len(service.requests) == before
-
-
-def test_a_clash_is_marked() -> None:
-    """A value in both an including and an excluding filter is marked and still searched."""
-    value = {"company_names": ["Brightforge"], "company_exclude_names": ["Brightforge"]}
-    builder = PeopleSearch(value)
-    assert builder.marks["clashes"] == {"company_exclude_names": ["Brightforge"]}
-    assert builder.filters == value
 
 
 @pytest.mark.parametrize(
@@ -306,7 +298,7 @@ async def test_headcount_columns_are_as_requested(client: Client) -> None:
 
 @in_a_kernel
 async def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
-    """Search works while a count hangs, and its total stays."""
+    """Search works while a count hangs."""
     late = threading.Event()
 
     def respond(received: Received) -> Reply:
@@ -320,11 +312,9 @@ async def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
         await until(lambda: service.requests)
         builder.search()
         await until(lambda: builder.results is not None)
-        assert (len(builder.results), builder.total) == (250, 250)
+        assert (len(builder.results), builder.total) == (250, None)
         late.set()
-        await asyncio.sleep(0.3)
-        assert builder.total == 250
-        assert builder.count["text"] == "250 people"
+        await until(lambda: builder.total == 111)
 
 
 @in_a_kernel
@@ -378,7 +368,7 @@ async def test_a_first_error_keeps_earlier_results() -> None:
         builder.search()
         await until(lambda: not builder.busy)
         assert len(builder.results) == 250
-        assert "still has the previous search" in texts(builder)
+        assert ".results is unchanged" in texts(builder)
         fresh = PeopleSearch(client=client)
         fresh.search()
         await until(lambda: not fresh.busy)
