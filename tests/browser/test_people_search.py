@@ -254,20 +254,6 @@ def test_results_are_not_cut_off(notebook: Notebook, sandbox: Sandbox) -> None:
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
-def test_a_value_in_include_and_exclude_is_a_warning(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The field's row warns of a value in both include and exclude until it is removed."""
-    notebook.run(connect_to(sandbox), BUILDER)
-    open_group(notebook, "Company")
-    field(notebook, "Names").press_sequentially("Brightforge\n")
-    field(notebook, "Exclude names").press_sequentially("Other\nbrightforge\n")
-    warning = notebook.widget.get_by_role("status").filter(has_text="Both included")
-    expect(warning).to_have_text("Both included and excluded: brightforge")
-    notebook.screenshot("people_search_warning")
-    notebook.widget.get_by_role("button", name="Remove brightforge", exact=True).click()
-    expect(warning).to_have_count(0)
-    assert tags(notebook, "Exclude names") == ["Other"]
-
-
 def test_a_busy_kernel_shows_no_outdated_total(notebook: Notebook) -> None:
     """While a cell runs, the total of earlier filters is not shown next to new filters."""
     with scripted(found(12345)) as service:
