@@ -27,7 +27,6 @@ from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.sending import memory
 from outreach_frames.sandbox import Sandbox
 from tests import scripted as script
-from tests.leads.histories.story import Pair, Persons, email_of, url_of
 from tests.leads.sending.lead_service import added, connected, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
 
@@ -405,93 +404,3 @@ def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
         for owner in rows:
             assert owner is box is None or owner.lower() in (box, user_of[box])
     assert set(plan.submit(progress=False).rows["status"]) == {"added"}
-
-
-class History:
-    """A service that checks that runs with one journal send no person twice.
-
-    Rows with a long note are invalid, but still link their person's rows.
-    """
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng, self.is_retry = rng, False
-        # The leads of requests that were not refused, and whether their outcome is unknown.
-        self.sent: list[tuple[Lead, bool]] = []
-        # The rows of people who may have been added, and the rows of the current run.
-        self.recorded: list[Pair] = []
-        self.present: list[Pair] = []
-        self.broken: list[str] = []
-
-    def begin(self, frame: pd.DataFrame) -> None:
-        """Prepare for a run."""
-        self.is_retry = False
-        rows = frame[["email", "profnet_url"]].itertuples(index=False)
-        self.present = [(email_of(email), url_of(url)) for email, url in rows]
-
-    def end(self) -> None:
-        """Record the rows of people whom the run may have added."""
-        known = Persons([*self.recorded, *self.present])
-        reached = {known[pair_of(lead)] for lead, _ in self.sent}
-        self.recorded += [pair for pair in self.present if known[pair] in reached]
-
-    def __call__(self, received: Received) -> Reply:
-        """Check a request, and reply or fail at random."""
-        (box,) = received.json.get("settings", {}).get("mailboxes", [None])
-        if box not in (None, "a@x.example", "b@x.example", "una1@x.example", "una2@x.example"):
-            self.broken.append(f"sent from {box}")
-        known = Persons([*self.recorded, *self.present])
-        fate = self.rng.choices(["added", "unknown", "refused"], [3, 1, 1])[0]
-        leads = [(one.get("email"), one.get("profnet_url"), box) for one in received.json["leads"]]
-        for lead in leads:
-            before = [each for each in self.sent if known[pair_of(each[0])] == known[pair_of(lead)]]
-            expected = {(lead, True)} if self.is_retry else set()
-            if set(before) != expected:
-                self.broken.append(f"{lead} is sent after {before}, retry: {self.is_retry}")
-        if fate == "refused":
-            return refused(self.rng.choice(["mailbox_unusable", "brand_new"]))
-        if self.is_retry and fate == "added":
-            self.sent = [each for each in self.sent if each[0] not in leads]
-        self.sent += [(lead, fate == "unknown") for lead in leads]
-        return added(received) if fate == "added" else script.reset()
-
-
-def pair_of(lead: Lead) -> Pair:
-    """Return the identifiers of a lead."""
-    return email_of(lead[0]), url_of(lead[1])
-
-
-def random_frame(rng: random.Random) -> pd.DataFrame:
-    """Make rows of some people with random identifiers and owners."""
-    rows: list[Lead] = []
-    owners = ["a@x.example", "b@x.example", "una@x.example", None, "off@x.example", "no"]
-    for who in rng.sample(range(6), rng.randint(2, 6)):
-        url = f"https://profnet.example/in/p{who}"
-        emails = f"p{who}a@example.com", f"p{who}b@example.com"
-        shapes = [(email, one) for email in (*emails, None) for one in (url, None)][:-1]
-        rows += [(*shape, rng.choice(owners)) for shape in rng.sample(shapes, rng.randint(1, 3))]
-    rng.shuffle(rows)
-    frame = pd.DataFrame(rows, columns=["email", "profnet_url", "owner"], dtype="object")
-    return frame.assign(note=[rng.choice(["fits"] * 4 + ["z" * 2_000]) for _ in rows])
-
-
-@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 500), marks=pytest.mark.slow)])
-def test_histories_of_owners(seeds: range, tmp_path: Path) -> None:
-    """In runs with changing owners, no person is sent twice, even from another mailbox."""
-    for seed in seeds:
-        rng = random.Random(seed)
-        history = History(rng)
-        with serving(*[history] * 1_000) as (account, _, client):
-            for _ in range(rng.randint(3, 6)):
-                account.boxes = rng.choice([LISTED, LISTED[1:], LISTED[:3] + LISTED[4:]])
-                options: dict[str, Any] = {"journal": tmp_path / str(seed), "data": ["note"]}
-                options["chunk_size"] = rng.choice([1, 2, 250])
-                frame = random_frame(rng)
-                history.begin(frame)
-                report = add(frame, client, **options)
-                if "unknown" in set(report.rows["status"]) and rng.random() < 0.5:
-                    history.is_retry = True
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", OutreachWarning)
-                        report.retry_unknown()
-                history.end()
-                assert not history.broken, f"story {seed}"

@@ -152,20 +152,3 @@ async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 2)
         assert len(mails(service)) == 3
-
-
-@in_a_kernel
-async def test_outcomes_of_a_second_run_equal_the_report() -> None:
-    """The frame and the failed rows have each row's last outcome, once."""
-    with serving(REFUSED) as (_, client):
-        page = Page(leads(CHUNK + 2), client)
-        await page.check_and_send()
-        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
-        await page.check_and_send()
-        report = page.widget.report
-        assert report is not None
-        outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts", "sent_at"]
-        assert report.frame.columns.tolist() == outcomes
-        assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
-        assert report.rows["attempts"].tolist() == [2] * CHUNK + [1] * 2
-        assert page.widget.failed.empty
