@@ -16,7 +16,7 @@ from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.base import read_assets
 from tests.browser.lab import Notebook, connect_to, expect
 from tests.filter_values import good_value
-from tests.scripted import Received, Reply, delayed, json, scripted
+from tests.scripted import Received, Reply, json, scripted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -322,24 +322,6 @@ def test_an_invalid_limit_disables_the_search(notebook: Notebook) -> None:
         button.click()
         notebook.wait_until("builder.results is not None and len(builder.results) == 130")
         expect(notebook.widget.get_by_text("limit=None")).to_be_visible()
-
-
-def test_cancel_keeps_the_people_read_so_far(notebook: Notebook) -> None:
-    """Progress is shown, and Cancel ends the search with the people read so far."""
-
-    def respond(received: Received) -> Reply:
-        reply = found(1000)(received)
-        return delayed(60, reply) if received.json["page"] > 1 else reply
-
-    with scripted(respond) as service:
-        notebook.run(connect_to(service), BUILDER)
-        widget = notebook.widget
-        widget.get_by_role("button", name="Search", exact=True).click()
-        expect(widget.get_by_text("100 of 1,000")).to_be_visible()
-        expect(widget.get_by_role("button", name="Search", exact=True)).to_be_disabled()
-        widget.get_by_role("button", name="Cancel").click()
-        expect(widget.get_by_text("Cancelled.")).to_be_visible()
-        assert notebook.ask("print(len(builder.results))") == "100\n"
 
 
 def test_the_copied_code_sends_the_same_body(notebook: Notebook) -> None:

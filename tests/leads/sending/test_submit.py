@@ -567,15 +567,6 @@ class TestJournal:
             assert len(sent(service)) == 1
             assert (tmp_path / "j").read_bytes() == before
 
-    def test_a_journal_that_cannot_be_used(self, tmp_path: Path) -> None:
-        """A path that cannot be a journal is rejected, and nothing is sent."""
-        (tmp_path / "notes").write_text("my notes")
-        with scripted(only_posts([])) as service, connected(service) as client:
-            for path in (tmp_path / "notes", tmp_path, tmp_path / "missing" / "journal"):
-                with pytest.raises(InvalidInputError, match=r"Nothing was sent"):
-                    submit(planned(client, leads(1)), journal=path)
-            assert sent(service) == []
-
 
 SUBMIT = """
 import sys, warnings
