@@ -122,9 +122,8 @@ _REMEDIES: Final = {
 }
 _GOES_ON: Final = {
     NextStep.STOP: "stops; the remaining rows are ``not_sent``",
-    NextStep.DROP_MAILBOX: "stops; with ``mailbox=``, sends the rows of other mailboxes",
     NextStep.FIND_FIELD: "finds the rows that lack the field, and sends the others",
-    NextStep.TOLERATE: "continues, unless the code occurs several times in a row",
+    NextStep.CONTINUE: "continues, unless three requests in a row failed",
 }
 
 _ADVICE: Final = {
@@ -340,7 +339,7 @@ def errors_page() -> str:
         "Why the service refuses well-formed leads (status 422). A response may have several "
         "codes. They are in ``error_code`` of the rows, and in ``.validation_errors`` of a "
         "``ValidationFailedError``. The list is not exhaustive: with any other code, the rows are "
-        f"``rejected``, and the run {_GOES_ON[NextStep.TOLERATE]}.\n\n"
+        f"``rejected``, and the run {_GOES_ON[NextStep.CONTINUE]}.\n\n"
     )
     return text + table(
         ("code", "cause", "what to do", "the run"),

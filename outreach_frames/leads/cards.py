@@ -67,11 +67,11 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     statuses.UNKNOWN: Meaning(
         "Sent, but no response proves the outcome: the lead may be in the sequence.",
-        "Look for the lead in the web app, or call report.retry_unknown().",
+        "Look for the lead in the web app, or resend the row: report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended early, or the service refused the mailbox, or no record exists.",
-        "Repeat the call, with the same journal if you passed one.",
+        "Not sent: the run ended early, or no record exists.",
+        "Send the rows again, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
 }
@@ -184,19 +184,13 @@ def report_card(
             _status_fact(rows, status, number)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
-        alert="" if error is None else _alert(rows, error),
+        alert="" if error is None else str(error),
         details=[Details("Other messages of the service", _first_lines(notes, "report.notes"))],
         advice=(
             "Rows with outcomes: report.frame; as files: report.to_csv(folder); "
             "the service's other messages: report.notes."
         ),
     )
-
-
-def _alert(rows: pd.DataFrame, error: Exception) -> str:
-    # An unsent row with an error code does not stop the run: only its mailbox was refused.
-    is_early = (rows["status"].eq(statuses.NOT_SENT) & rows["error_code"].isna()).any()
-    return f"Stopped early: {error}" if is_early else str(error)
 
 
 def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str:

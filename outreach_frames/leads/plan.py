@@ -229,7 +229,6 @@ def _plan(frame: pd.DataFrame, checked: CheckedRows, **target: Any) -> Submissio
         **target,
         positions=positions,
         checked=checked,
-        keys=checked.keys,
         kept=kept,
         _frame=_snapshot(frame),
     )

@@ -62,8 +62,6 @@ class PreparedLeads:
     positions: Positions
     # All rows; each request's JSON is built from these rows when needed.
     checked: CheckedRows
-    # Each row's normalised email and profile URL; missing for rows without valid identifiers.
-    keys: pa.RecordBatch
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
@@ -108,9 +106,7 @@ class PreparedLeads:
 
     def unsent_rows(self, kept: Positions) -> pd.DataFrame:
         """Return `unsent` for other rows that represent their persons."""
-        if kept is not self.kept and np.array_equal(kept, self.kept):
-            return self.unsent
-        return _unsent_rows(self._frame.index, self.checked, self.keys, kept)
+        return _unsent_rows(self._frame.index, self.checked, kept)
 
     def only(self, positions: Positions) -> Self:
         """Restrict the plan to rows at `positions`."""
@@ -158,11 +154,6 @@ class PreparedLeads:
         (mailbox,) = self.checked.mailboxes.take(rows).unique().to_pylist()
         return mailbox
 
-    def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
-        """Return the body of the request with these rows as a dict."""
-        body: dict[str, Any] = orjson.loads(self.body(positions))
-        return body
-
     def payloads(self) -> Iterator[dict[str, Any]]:
         """Yield the JSON body of each request.
 
@@ -172,7 +163,7 @@ class PreparedLeads:
         >>> list(frame.outreach.plan("seq_1").payloads())
         [{'leads': [{'email': 'anna@x.example'}]}]
         """
-        return map(self.payload, self.chunks())
+        return (orjson.loads(self.body(chunk)) for chunk in self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
         """Return the leads exactly as sent, without missing cells."""
@@ -201,7 +192,7 @@ class PreparedLeads:
     @cached_property
     def identifier_columns(self) -> Identifiers:
         """The identifiers of all rows."""
-        return identifiers(*self.keys.columns)
+        return identifiers(*self.checked.keys.columns)
 
     @cached_property
     def mailbox_keys(self) -> list[str | None]:
@@ -251,12 +242,7 @@ class PreparedLeads:
         return pa.array(rows)
 
 
-def _unsent_rows(
-    index: pd.Index,
-    checked: CheckedRows,
-    keys: pa.RecordBatch,
-    kept: np.ndarray[Any, Any],
-) -> pd.DataFrame:
+def _unsent_rows(index: pd.Index, checked: CheckedRows, kept: np.ndarray[Any, Any]) -> pd.DataFrame:
     """Return position, status, detail and error_code of the unsent rows."""
     problems = checked.problems
     errors = problems.astype({"row": "int64"})
@@ -265,13 +251,7 @@ def _unsent_rows(
     details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates])
-    if checked.mailboxes is not None:
-        boxes = checked.mailboxes.to_pylist()
-        reasons = [
-            reason + " of another mailbox" * (boxes[row] != boxes[kept[row]])
-            for reason, row in zip(reasons, duplicates.tolist(), strict=True)
-        ]
+    reasons = _duplicate_reasons(index, checked.keys, duplicates, kept[duplicates])
     duplicate = pd.DataFrame(
         {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
         index=duplicates,

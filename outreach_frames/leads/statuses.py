@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from outreach_frames import spec
@@ -70,3 +71,15 @@ def kind_of(status: str) -> str:
     if status in IN_SEQUENCE:
         return "added"
     return "failed" if status in FAILED else "skipped"
+
+
+def count_kinds(counts: Mapping[str, int]) -> dict[str, int]:
+    """Add up the numbers of rows per kind of status.
+
+    >>> count_kinds({"added": 2, "invalid": 1, "unknown": 1})
+    {'added': 2, 'skipped': 0, 'failed': 2}
+    """
+    kinds = dict.fromkeys(KINDS, 0)
+    for status, rows in counts.items():
+        kinds[kind_of(status)] += rows
+    return kinds

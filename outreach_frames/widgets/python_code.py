@@ -25,10 +25,10 @@ def literal(value: object) -> str:
     return repr(value)
 
 
-def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Format a call with one argument per line; an argument is code or a prefix with a value.
+def call(function: str, arguments: Sequence[str]) -> str:
+    """Format a call with one argument per line.
 
-    >>> print(call("of.search_people", [("person_titles=", ["CEO"]), "client=client"]))
+    >>> print(call("of.search_people", ['person_titles=["CEO"]', "client=client"]))
     of.search_people(
         person_titles=["CEO"],
         client=client,
@@ -36,18 +36,14 @@ def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
     """
     if not arguments:
         return f"{function}()"
-    lines = [f"    {_text(argument)}," for argument in arguments]
+    lines = [f"    {argument}," for argument in arguments]
     return "\n".join([f"{function}(", *lines, ")"])
 
 
-def one_line_call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
+def one_line_call(function: str, arguments: Sequence[str]) -> str:
     """Format a call on one line if the line is short enough, or else like `call`."""
-    line = f"{function}({', '.join(map(_text, arguments))})"
+    line = f"{function}({', '.join(arguments)})"
     return line if len(line) <= LINE_LENGTH else call(function, arguments)
-
-
-def _text(argument: str | tuple[str, object]) -> str:
-    return argument if isinstance(argument, str) else f"{argument[0]}{literal(argument[1])}"
 
 
 def _quoted(text: str) -> str:

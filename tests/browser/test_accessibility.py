@@ -83,10 +83,9 @@ class TestPeopleSearch:
     """The search builder."""
 
     def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """axe-core finds nothing with open groups, problem, warning, suggestions and results."""
+        """axe-core finds nothing with open groups, a problem, suggestions and results."""
         notebook.run(connect_to(sandbox), SEARCH)
         widget, page = notebook.widget, notebook.page
-        expect_text(widget, "Both included and excluded: Brightforge")
         unfold(widget)
         assert out_of_reach(widget) == []
         look(notebook, "accessible_search_open")
@@ -141,7 +140,7 @@ class TestAddToSequence:
     """Adding a frame's rows to a sequence."""
 
     def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
-        """axe-core finds nothing with open sections, disabled fields, problems and a dry run."""
+        """axe-core finds nothing with open sections, disabled fields and problems."""
         notebook.run(connect_to(sandbox), ADDING)
         widget = notebook.widget
         unfold(widget)
@@ -155,13 +154,11 @@ class TestAddToSequence:
         widget.get_by_label("Sequence", exact=True).select_option(index=1)
         button(widget, "Check rows").click()
         expect_text(widget, "2 of 4 rows will be sent")
-        button(widget, "Dry run").click()
-        expect_text(widget, "Dry run: nothing was sent.")
         assert out_of_reach(widget) == []
         look(notebook, "accessible_adding_checked")
 
     def test_all_actions_by_keyboard(
-        self, notebook: Notebook, own_sandbox: Sandbox, connecting: str, tmp_path: Path
+        self, notebook: Notebook, own_sandbox: Sandbox, connecting: str
     ) -> None:
         """Every action of adding leads works by keyboard."""
         notebook.run(connecting, ADDING)
@@ -180,19 +177,9 @@ class TestAddToSequence:
         notebook.wait_until(f"adding.value['sequence_id'] == {identity!r}")
         press(button(widget, "Check rows"))
         expect_text(widget, "2 of 4 rows will be sent")
-        press(button(widget, "Dry run"))
-        expect_text(widget, "Dry run: nothing was sent.")
         press(widget.locator("button.outreach-primary"))
         expect_text(widget, "2 of 4 rows are in the sequence now.")
         tab_to(widget.get_by_label("Show rows with status"))
         keyboard.type("added")
         expect(widget.get_by_label("Outcomes by row").locator("tbody tr")).to_have_count(2)
-        tab_to(widget.get_by_label("Folder for the CSV files"))
-        keyboard.press("Control+A")
-        keyboard.type(str(tmp_path / "outcome"))
-        press(button(widget, "Save failed rows as CSV"))
-        expect_text(widget, "failed.csv, other rows in further files")
-        press(button(widget, "Save failed rows as CSV"))
-        press(button(widget, "Replace them"))
-        expect_text(widget, "failed.csv, other rows in further files")
         assert len(own_sandbox.leads(identity)) == 2

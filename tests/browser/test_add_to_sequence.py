@@ -6,10 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
@@ -111,8 +108,8 @@ def outcomes(widget: Locator) -> list[list[str]]:
     return [row.locator("td").all_inner_texts() for row in rows]
 
 
-def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
-    """Invalid rows and inactive sequences are listed with reasons, and a dry run sends nothing."""
+def test_check_sends_nothing(notebook: Notebook) -> None:
+    """Invalid rows and inactive sequences are listed with reasons, and a check sends nothing."""
     with serving() as service:
         notebook.run(connect_to(service), MIXED, ADDING)
         widget = notebook.widget
@@ -143,16 +140,6 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
         assert "no email and no profnet_url" in problems[1]
         notebook.theme(DARK)
         notebook.screenshot("add_planned_dark")
-        button(widget, "Dry run").click()
-        expect_text(widget, "Dry run: nothing was sent.")
-        assert [row[3] for row in outcomes(widget)] == [
-            "would_send",
-            "invalid",
-            "duplicate_in_frame",
-            "invalid",
-            "would_send",
-        ]
-        notebook.screenshot("add_dry_run_dark")
         assert posts(service) == []
         assert notebook.ask("print(adding.report)") == "None\n"
 
@@ -200,10 +187,8 @@ def test_cancel_and_resume(notebook: Notebook) -> None:
         check(widget)
         button(widget, "Add 501 leads").click()
         assert gate.arrived.acquire(timeout=30)
-        expect(button(widget, "Abort now")).to_be_hidden()
         button(widget, "Cancel").click()
         expect_text(widget, "Cancelling: the current request is completed")
-        expect(button(widget, "Abort now")).to_be_visible()
         notebook.screenshot("add_cancelling_light")
         gate.open()
         expect_text(widget, "250 of 501 rows are in the sequence now.")
@@ -211,7 +196,7 @@ def test_cancel_and_resume(notebook: Notebook) -> None:
         assert len(posts(service)) == 1
         expect(widget.get_by_label("Sequence", exact=True)).to_be_disabled()
         button(widget, "Check rows").click()
-        expect_text(widget, "This plan has only the rows that were refused or not sent")
+        expect_text(widget, "Excluded: 250 people recorded in this session.")
         button(widget, "Add 251 leads").click()
         expect_text(widget, "501 of 501 rows are in the sequence now.")
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
@@ -221,27 +206,21 @@ def test_cancel_and_resume(notebook: Notebook) -> None:
         expect_text(widget, "There is nothing to send.")
 
 
-def test_abort_and_sending_unknown_rows_again(notebook: Notebook) -> None:
-    """Aborted rows are unknown, and are sent again only after the user accepts the risk."""
-    gate = Gate()
-    with serving(gate) as service:
+def test_sending_unknown_rows_again(notebook: Notebook) -> None:
+    """Unknown rows are sent again only after the user accepts the risk."""
+    with serving(hang_up()) as service:
         notebook.run(connect_to(service), LEADS, ADDING)
         widget = notebook.widget
         check(widget)
         button(widget, "Add 501 leads").click()
-        assert gate.arrived.acquire(timeout=30)
-        button(widget, "Cancel").click()
-        button(widget, "Abort now").click()
         expect_text(widget.get_by_label("Outcomes by status"), re.compile("unknown.*250"))
-        gate.open()
-        assert len(posts(service)) == 1
         button(widget, "Send unknown rows once more").click()
         expect_text(widget, "may be contacted twice")
-        assert len(posts(service)) == 1
+        assert len(posts(service)) == 3
         notebook.screenshot("add_retry_light")
         button(widget, "Send 250 rows once more").dblclick()
-        expect_text(widget, "250 of 501 rows are in the sequence now.")
-        first, again = posts(service)
+        expect_text(widget, "501 of 501 rows are in the sequence now.")
+        first, *_, again = posts(service)
         assert first == again
 
 
@@ -308,8 +287,8 @@ def test_settings_reach_the_service(notebook: Notebook) -> None:
         assert first["leads"][0]["overrides"] == {spec.OVERRIDES[1].name: True}
 
 
-def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_path: Path) -> None:
-    """Added, skipped and failed rows appear with reasons, also in Python and in files."""
+def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox) -> None:
+    """Added, skipped and failed rows appear with reasons, also in Python."""
     cells = f"""
     import pandas as pd
     df = pd.DataFrame({{"email": [
@@ -342,18 +321,6 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_pat
     widget.get_by_label("Show rows with status").select_option("invalid")
     expect_text(widget.get_by_label("Outcomes by row"), "n/a")
     expect(widget.get_by_label("Outcomes by row").locator("tbody tr")).to_have_count(1)
-    widget.get_by_label("Folder for the CSV files").fill(str(tmp_path / "out"))
-    button(widget, "Save failed rows as CSV").click()
-    expect_text(widget, "1 failed row in failed.csv")
-    failed = tmp_path / "out" / "failed.csv"
-    assert pd.read_csv(failed, keep_default_na=False)["email"].tolist() == ["n/a"]
-    failed.write_text("mine")
-    button(widget, "Save failed rows as CSV").click()
-    expect_text(widget, "already has")
-    assert failed.read_text() == "mine"
-    button(widget, "Replace them").click()
-    expect_text(widget, "1 failed row in failed.csv")
-    assert failed.read_text() != "mine"
     notebook.theme(DARK)
     notebook.screenshot("add_outcome_dark")
 

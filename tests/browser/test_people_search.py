@@ -16,7 +16,7 @@ from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.base import read_assets
 from tests.browser.lab import Notebook, connect_to, expect
 from tests.filter_values import good_value
-from tests.scripted import Received, Reply, delayed, json, scripted
+from tests.scripted import Received, Reply, json, scripted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -254,20 +254,6 @@ def test_results_are_not_cut_off(notebook: Notebook, sandbox: Sandbox) -> None:
     assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
-def test_a_value_in_include_and_exclude_is_a_warning(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The field's row warns of a value in both include and exclude until it is removed."""
-    notebook.run(connect_to(sandbox), BUILDER)
-    open_group(notebook, "Company")
-    field(notebook, "Names").press_sequentially("Brightforge\n")
-    field(notebook, "Exclude names").press_sequentially("Other\nbrightforge\n")
-    warning = notebook.widget.get_by_role("status").filter(has_text="Both included")
-    expect(warning).to_have_text("Both included and excluded: brightforge")
-    notebook.screenshot("people_search_warning")
-    notebook.widget.get_by_role("button", name="Remove brightforge", exact=True).click()
-    expect(warning).to_have_count(0)
-    assert tags(notebook, "Exclude names") == ["Other"]
-
-
 def test_a_busy_kernel_shows_no_outdated_total(notebook: Notebook) -> None:
     """While a cell runs, the total of earlier filters is not shown next to new filters."""
     with scripted(found(12345)) as service:
@@ -336,24 +322,6 @@ def test_an_invalid_limit_disables_the_search(notebook: Notebook) -> None:
         button.click()
         notebook.wait_until("builder.results is not None and len(builder.results) == 130")
         expect(notebook.widget.get_by_text("limit=None")).to_be_visible()
-
-
-def test_cancel_keeps_the_people_read_so_far(notebook: Notebook) -> None:
-    """Progress is shown, and Cancel ends the search with the people read so far."""
-
-    def respond(received: Received) -> Reply:
-        reply = found(1000)(received)
-        return delayed(60, reply) if received.json["page"] > 1 else reply
-
-    with scripted(respond) as service:
-        notebook.run(connect_to(service), BUILDER)
-        widget = notebook.widget
-        widget.get_by_role("button", name="Search", exact=True).click()
-        expect(widget.get_by_text("100 of 1,000")).to_be_visible()
-        expect(widget.get_by_role("button", name="Search", exact=True)).to_be_disabled()
-        widget.get_by_role("button", name="Cancel").click()
-        expect(widget.get_by_text("Cancelled.")).to_be_visible()
-        assert notebook.ask("print(len(builder.results))") == "100\n"
 
 
 def test_the_copied_code_sends_the_same_body(notebook: Notebook) -> None:

@@ -16,7 +16,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import OutreachWarning, ValidationFailedError
+from outreach_frames.errors import OutreachWarning
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
@@ -36,8 +36,6 @@ LEADS_OF_CHECK = {
     "in_other_active_sequences": "active_leads",
 }
 
-# Error codes of a 422 that concern one request only, so the run continues.
-CODES_OF_ONE_REQUEST = {"missing_lead_field", "other_validation_error"}
 FILES = ("added", "skipped", "failed")
 
 
@@ -141,38 +139,12 @@ def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
     assert report.rows["status"].to_list() == [status, "added", status]
 
 
-@pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
-@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
-def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> None:
-    """After any 422, rows are rejected with the code or never sent; none is stored."""
-    frame = people(4).assign(email=[f"{code}.{number}@example.com" for number in range(4)])
-    report = submit(frame, client, sandbox, code, chunk_size=2)
-    rows = report.rows
-    refused = rows["status"].eq("rejected")
-    assert refused.iloc[:2].all()
-    assert rows["error_code"][refused].eq(code).all()
-    assert rows["detail"][refused].str.startswith(f"{code}: ").all()
-    assert rows["status"][~refused].eq("not_sent").all()
-    assert rows["attempts"][~refused].eq(0).all()
-    goes_on = code in CODES_OF_ONE_REQUEST
-    assert refused.all() == goes_on
-    assert isinstance(report.error, ValidationFailedError)
-
-
 def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
     """Rows with only a profile URL are rejected if every lead must have an email."""
     frame = people(20)
     report = submit(frame, client, sandbox, "needs_email")
     expected = ["rejected" if pd.isna(email) else "added" for email in frame["email"]]
     assert report.rows["status"].to_list() == expected
-
-
-def test_a_sequence_that_becomes_full(client: Client, sandbox: Sandbox) -> None:
-    """When the sequence is full, the run stops."""
-    frame = people(20).assign(email=[f"full{number}@example.com" for number in range(20)])
-    with pytest.warns(OutreachWarning, match="max_leads_threshold_reached"):
-        report = submit(frame, client, sandbox, "nearly_full", chunk_size=4)
-    assert report.rows["status"].to_list() == ["added"] * 8 + ["rejected"] * 4 + ["not_sent"] * 8
 
 
 def messy(seed: int) -> pd.DataFrame:

@@ -113,10 +113,11 @@ def test_data_stay_with_their_rows() -> None:
     ]
 
 
-@pytest.mark.parametrize("data", [["name"], ("name",), pd.Index(["name"]), {"name": "name"}])
-def test_data_may_be_a_list_or_dict(data: Any) -> None:
+def test_data_may_be_a_list_or_dict() -> None:
     """If `data` is a list, fields have their columns' names."""
-    assert make_plan(people(1), SEQUENCE, data=data).leads([0])[0]["data"] == {"name": "Name 0"}
+    for data in (["name"], ("name",), pd.Index(["name"]), {"name": "name"}):
+        plan = make_plan(people(1), SEQUENCE, data=data)
+        assert plan.leads([0])[0]["data"] == {"name": "Name 0"}
 
 
 def test_rows_that_are_not_sent_have_reasons() -> None:
@@ -191,36 +192,25 @@ def test_an_invalid_row_has_no_lead() -> None:
             ask([0, 1])
 
 
-CHANGES: dict[str, tuple[set[str], dict[str, Any], dict[str, Any]]] = {
-    "a cell": (set(), {"name": ["A", "other", "C", "D"]}, {}),
-    "an address": (set(), {"email": ["a@x.example", "e@x.example", "bad", "A@x.example"]}, {}),
-    "the mapping": (set(), {}, {"data": {"other": "name"}}),
-    "overrides": (set(), {}, {"overrides": {OVERRIDE: True}}),
-    "the chunk size": (set(), {}, {"chunk_size": 1}),
-    "settings": ({"settings"}, {}, {"leads_distribution": "sequence_senders"}),
-    "the sequence": ({"sequence_id"}, {}, {"sequence_id": "Zoë's list"}),
-}
-
-
-def digests_of(columns: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
-    """Return the fingerprint of a plan of four rows with these changes."""
-    rows = {
-        "email": ["a@x.example", "b@x.example", "bad", "A@x.example"],
-        "name": ["A", "B", "C", "D"],
-    }
-    options: dict[str, Any] = {"sequence_id": SEQUENCE, "data": ["name"], **arguments}
-    return dict(make_plan(pd.DataFrame({**rows, **columns}), **options).fingerprint)
-
-
-@pytest.mark.parametrize(("parts", "columns", "arguments"), CHANGES.values(), ids=CHANGES)
-def test_a_fingerprint_is_of_the_sequence_and_the_settings(
-    parts: set[str], columns: dict[str, Any], arguments: dict[str, Any]
-) -> None:
+def test_a_fingerprint_is_of_the_sequence_and_the_settings() -> None:
     """The fingerprint depends on the sequence and the settings, but not on the rows."""
-    before, after = digests_of({}, {}), digests_of(columns, arguments)
-    assert {name for name in before if before[name] != after[name]} == parts
-    assert set(before) == set(after) == {"sequence_id", "settings", "mailbox"}
-    assert re.fullmatch("[0-9a-f]{64}", after["settings"])
+    rows = people(4)
+    options: dict[str, Any] = {"sequence_id": SEQUENCE, "data": ["name"]}
+    before = make_plan(rows, **options).fingerprint
+    assert set(before) == {"sequence_id", "settings", "mailbox"}
+    assert re.fullmatch("[0-9a-f]{64}", before["settings"])
+    changes: list[tuple[set[str], dict[str, Any], dict[str, Any]]] = [
+        (set(), {"name": "other"}, {}),
+        (set(), {"email": ["p0@x.example", "e@x.example", "bad", "P0@x.example"]}, {}),
+        (set(), {}, {"data": {"other": "name"}}),
+        (set(), {}, {"overrides": {OVERRIDE: True}}),
+        (set(), {}, {"chunk_size": 1}),
+        ({"settings"}, {}, {"leads_distribution": "sequence_senders"}),
+        ({"sequence_id"}, {}, {"sequence_id": "Zoë's list"}),
+    ]
+    for parts, columns, arguments in changes:
+        after = make_plan(rows.assign(**columns), **{**options, **arguments}).fingerprint
+        assert {name for name in before if before[name] != after[name]} == parts
 
 
 @st.composite
@@ -310,34 +300,23 @@ def test_text() -> None:
     """A plan's text shows the number of sent and excluded rows, the problems and the first lead."""
     frame = people(4)
     frame["email"] = ["p0@x.example", "P0@x.example", "unknown", "p3@"]
-    text = repr(
-        make_plan(
-            frame,
-            SEQUENCE,
-            data=["name"],
-            overrides={OVERRIDE: True},
-            leads_distribution="custom_mailboxes",
-            mailboxes=["sender@x.example"],
-        )
-    )
-    assert "1 of 4 rows will be sent, in 1 request of at most 250 leads" in text
-    assert "2 invalid rows, 1 duplicate" in text
-    for code in ("placeholder 1", "missing_identifier 1", "invalid_email 1"):
-        assert code in text
-    assert f"{OVERRIDE} for 1" in text
-    assert "mailboxes: sender@x.example" in text
-    assert '"email": "p0@x.example"' in text
-    assert "no service is connected" in text
-
-
-@pytest.mark.parametrize("rows", [0, 1, 300])
-def test_text_and_html_are_short(rows: int) -> None:
-    """A plan's text and HTML are short for any number of rows."""
-    frame = people(rows).assign(name="a" * 1000)
-    plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
-    for view in (repr(plan), plan._repr_html_()):
-        assert f"{rows} of {rows} row" in view
-        assert len(view) < 6000
+    settings = {"leads_distribution": "custom_mailboxes", "mailboxes": ["sender@x.example"]}
+    overrides = {OVERRIDE: True}
+    text = repr(make_plan(frame, SEQUENCE, data=["name"], overrides=overrides, **settings))
+    for words in (
+        "1 of 4 rows will be sent, in 1 request of at most 250 leads",
+        "2 invalid rows, 1 duplicate",
+        *("placeholder 1", "missing_identifier 1", "invalid_email 1"),
+        *(f"{OVERRIDE} for 1", "mailboxes: sender@x.example", '"email": "p0@x.example"'),
+        "no service is connected",
+    ):
+        assert words in text
+    for rows in (0, 1, 300):
+        frame = people(rows).assign(name="a" * 1000)
+        plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
+        for view in (repr(plan), plan._repr_html_()):
+            assert f"{rows} of {rows} row" in view
+            assert len(view) < 6000
 
 
 def test_no_token_is_in_a_plan() -> None:
@@ -352,41 +331,15 @@ def test_no_token_is_in_a_plan() -> None:
     assert token not in repr(plan) + plan._repr_html_() + str(plan.fingerprint)
 
 
-@pytest.mark.parametrize("shows", ["accepts_any", "paused"])
-def test_the_sequence_s_name_and_status(client: Client, sandbox: Sandbox, shows: str) -> None:
-    """With a connection, the plan has the sequence's name and status."""
-    plan = make_plan(people(1), sandbox.sequence_ids[shows])
-    status = "paused" if shows == "paused" else "active"
-    assert plan.sequence.status == status
-    assert f"{plan.sequence.name}, {status}" in repr(plan)
-
-
-def test_warning_of_a_draft_sequence(client: Client, sandbox: Sandbox) -> None:
-    """A plan for a draft sequence warns that only active and paused sequences accept leads."""
-    sequence_id = sandbox.sequence_ids["invalid_sequence_status"]
+def test_the_sequence_s_name_and_status(client: Client, sandbox: Sandbox) -> None:
+    """With a connection, the plan has the sequence's name and status; a draft is warned of."""
+    for shows, status in (("accepts_any", "active"), ("paused", "paused")):
+        plan = make_plan(people(1), sandbox.sequence_ids[shows])
+        assert plan.sequence.status == status
+        assert f"{plan.sequence.name}, {status}" in repr(plan)
     with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
-        plan = make_plan(people(1), sequence_id, client=client)
+        plan = make_plan(people(1), sandbox.sequence_ids["invalid_sequence_status"])
     assert len(plan.positions) == 1
-
-
-UNSURE_LISTS: dict[str, dict[str, object]] = {
-    "empty": {"sequences": []},
-    "no id": {"sequences": [{"id": "s1"}, {"name": "Nameless"}]},
-    "not an object": {"sequences": [{"id": "s1"}, None]},
-    "errors": {"sequences": [{"id": "s1"}], "_errors": [{"message": "partial"}]},
-}
-
-
-@pytest.mark.parametrize("body", UNSURE_LISTS.values(), ids=UNSURE_LISTS)
-def test_a_doubtful_list_refuses_no_sequence(body: dict[str, object]) -> None:
-    """If the list of sequences is empty or not fully readable, the plan's text has a note."""
-    with (
-        scripted.scripted([scripted.json({**body, "_links": {}})]) as service,
-        Client(service.url, "token", cache=None) as client,
-    ):
-        plan = make_plan(people(1), "s4_1", client=client)
-    words = "not among the first 1" if body["sequences"] else "listed no sequences"
-    assert words in repr(plan)
 
 
 def test_a_new_sequence_is_found_despite_the_cache(tmp_path: Path) -> None:
@@ -412,7 +365,27 @@ def sequence_page(number: int, *, last: bool = False, size: int = 2) -> scripted
 
 
 BUSY = scripted.json({}, 429, {"Retry-After": "0"})
+
+
+def listing(*items: object, **more: object) -> list[scripted.Reply]:
+    """Make the only page of the list of sequences."""
+    return [scripted.json({"sequences": items, "_links": {}, **more})]
+
+
+ONE = {"id": "s1"}
+# Replies to the look-up, the maximum number of requests, and the result in the plan's text.
 LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
+    "no sequences": (listing(), 1, "the account has no sequences"),
+    # Lists from which a sequence may be missing.
+    "no id": (listing(ONE, {"name": "Nameless"}), 1, "not among the first 1"),
+    "not an object": (listing(ONE, None), 1, "not among the first 1"),
+    "an id twice": (listing(ONE, ONE), 1, "not among the first 1"),
+    "an id on two pages": (
+        [sequence_page(1), sequence_page(1, last=True)],
+        2,
+        "not among the first 2",
+    ),
+    "errors": (listing(ONE, _errors=[{"message": "partial"}]), 1, "not among the first 1"),
     "on the fifth page": ([*map(sequence_page, range(5))], 5, "Name 4.1, active"),
     "beyond": ([*map(sequence_page, range(5, 14))], 5, "not among the first 10 of the"),
     "failing": ([scripted.json({}, 500)] * 9, 9, "the sequences could not be listed"),

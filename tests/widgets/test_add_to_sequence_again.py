@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, refused, sent
+from tests.leads.sending.lead_service import added, sent
 from tests.scripted import Received, Reply
 from tests.widgets.lead_page import (
     CHUNK,
@@ -32,24 +32,6 @@ def skipped(name: str) -> Callable[[Received], Reply]:
         return script.json({"total": len(leads), "total_added_to_sequence": 0, name: leads})
 
     return reply
-
-
-@in_a_kernel
-async def test_errors_are_kept_over_runs() -> None:
-    """The error stays while rows are unfinished; the notes are those of the last run."""
-    refusal = refused("brand_new")
-    with serving(refusal, added, refusal) as (_, client):
-        page = Page(leads(CHUNK + 1), client)
-        for statuses, notes in (
-            (["rejected"] * CHUNK + ["added"], ["Chunk 1: brand_new: because of brand_new"]),
-            (["rejected"] * CHUNK + ["added"], ["Chunk 3: brand_new: because of brand_new"]),
-            (["added"] * (CHUNK + 1), []),
-        ):
-            await page.check_and_send()
-            assert page.statuses == statuses
-            assert page.widget.report is not None
-            assert (page.widget.report.error is None) == ("rejected" not in statuses)
-            assert page.widget.report.notes == notes
 
 
 @pytest.mark.parametrize(
@@ -110,43 +92,6 @@ async def test_other_settings_for_remaining_rows(has_journal: bool, tmp_path: Pa
 
 
 @in_a_kernel
-async def test_a_skipped_row_is_sent_with_its_override() -> None:
-    """A row skipped by a check is sent if that check is overridden."""
-    recently = skipped("recently_contacted_and_skipped")
-
-    with serving(recently) as (service, client):
-        page = Page(leads(2), client)
-        await page.check_and_send()
-        assert page.statuses == ["recently_contacted"] * 2
-        for override, count in (("ignore_exclusion_list", 0), ("ignore_recently_contacted", 2)):
-            await page.check(overrides={override: True})
-            assert page.state["button"] == (f"Add {count} leads to 'The s1'" if count else "")
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * 2
-        assert page.widget.report is not None
-        assert page.widget.report.rows["attempts"].tolist() == [2, 2]
-        assert len(sent(service)) == 2
-
-
-@in_a_kernel
-async def test_rejected_columns_link_no_rows() -> None:
-    """Rows with the same rejected address are two people if another column distinguishes them."""
-    frame = leads(CHUNK + 1)
-    frame["home"] = [f"home{row % CHUNK}@example.com" for row in range(len(frame))]
-
-    with serving(REFUSED, added, REFUSED) as (_, client):
-        page = Page(frame, client)
-        for email, lead_count in (("home", CHUNK), ("email", CHUNK + 1), ("email", 1)):
-            await page.check(email=email)
-            assert page.widget.plan is not None
-            assert len(page.widget.plan.positions) == lead_count
-            page.send()
-            await page.idle()
-        assert page.statuses == ["added"] * (CHUNK + 1)
-
-
-@in_a_kernel
 async def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
     """A missing journal is an error at a click and at a check, even for another sequence."""
     path = tmp_path / "leads.journal"
@@ -164,26 +109,3 @@ async def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
         assert "is missing" in page.notices
         assert not path.exists()
         assert len(sent(service)) == 1
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-@in_a_kernel
-async def test_an_older_journal_gets_the_records(replaced: bool, tmp_path: Path) -> None:
-    """An earlier copy of the widget's journal gets the records, and nobody is sent again."""
-    path = tmp_path / "leads.journal"
-
-    with serving(REFUSED, script.hang_up(), REFUSED, added, REFUSED, added) as (service, client):
-        page = Page(leads(2 * CHUNK + 1), client, journal=path)
-        await page.check_and_send()
-        copy = path.read_bytes()
-        await page.check_and_send()
-        await page.check()
-        if replaced:
-            path.unlink()
-        path.write_bytes(copy)
-        page.send()
-        await page.idle()
-        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK + ["added"]
-        read = leads(2 * CHUNK + 1).outreach.report(journal=path)
-        assert read.rows["status"].tolist() == page.statuses
-        assert len(sent(service)) == 6

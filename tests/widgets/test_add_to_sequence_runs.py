@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from outreach_frames.client.client import Client
@@ -39,12 +37,10 @@ async def test_a_second_run_keeps_the_outcomes_of_the_first() -> None:
         await page.check()
         page.send()
         await begun(service)
-        assert page.told["outcome"]["mode"] == ""
+        assert "outcome" not in page.told
         page.click("cancel")
         await page.idle()
         await page.check()
-        page.click("dry_run", plan=page.state["plan"])
-        assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would_send": CHUNK + 2}
         page.send()
         assert counts_of(page.told["outcome"]) == {"added": CHUNK, "not_sent": CHUNK + 2}
         await page.idle()
@@ -83,32 +79,6 @@ async def test_progress_counts_every_status_of_a_kind() -> None:
 
 
 @in_a_kernel
-async def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
-    """Saving writes three files; existing files are named and need a second click."""
-    frame = leads(2)
-    frame.loc[1, "email"] = "n/a"
-    folder = tmp_path / "out"
-
-    with serving() as (_, client):
-        page = Page(frame, client)
-        page.click("save", folder=str(folder))
-        assert not folder.exists()
-        await page.check_and_send()
-        page.click("save", folder=str(folder))
-        assert page.told["saved"]["existing"] == []
-        assert "1 failed row in failed.csv" in page.told["saved"]["words"]
-        assert len(pd.read_csv(folder / "failed.csv")) == 1
-        (folder / "added.csv").unlink()
-        (folder / "failed.csv").write_text("mine", encoding="utf-8")
-        page.click("save", folder=str(folder))
-        assert page.told["saved"]["existing"] == ["skipped.csv", "failed.csv"]
-        assert (folder / "failed.csv").read_text(encoding="utf-8") == "mine"
-        page.click("save", folder=str(folder), replace=True)
-        assert len(pd.read_csv(folder / "failed.csv")) == 1
-        assert (folder / "added.csv").exists()
-
-
-@in_a_kernel
 async def test_unreadable_mailboxes_are_reported() -> None:
     """Sequences can be chosen even if reading the mailboxes fails, and the error is shown."""
 
@@ -138,7 +108,6 @@ async def test_reading_can_be_cancelled() -> None:
         with Client(service.url, TOKEN, cache=None, backoff=0) as client:
             page = Page(leads(1), client)
             page.click("cancel")
-            page.click("abort")
             page.click("show", status="added")
             page.click("ready")
             while not service.requests:
@@ -183,37 +152,3 @@ async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 2)
         assert len(mails(service)) == 3
-
-
-@in_a_kernel
-async def test_the_next_step_of_invalid_rows_is_possible() -> None:
-    """Other columns are only advised before rows have arrived, because then they are fixed."""
-    frame = leads(2)
-    frame.loc[0, "email"] = "n/a"
-
-    with serving() as (_, client):
-        page = Page(frame, client)
-        await page.check_and_send()
-        steps = {row[0]: row[-1] for row in page.told["outcome"]["summary"]}
-        assert "if no rows have arrived yet, choose other columns" in steps["invalid"]
-
-
-@in_a_kernel
-async def test_outcomes_of_a_second_run_equal_the_report(tmp_path: Path) -> None:
-    """The frame, the failed rows and the saved files have each row's last outcome, once."""
-    with serving(REFUSED) as (_, client):
-        page = Page(leads(CHUNK + 2), client)
-        await page.check_and_send()
-        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
-        await page.check_and_send()
-        report = page.widget.report
-        assert report is not None
-        outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts", "sent_at"]
-        assert report.frame.columns.tolist() == outcomes
-        assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
-        assert report.rows["attempts"].tolist() == [2] * CHUNK + [1] * 2
-        assert page.widget.failed.empty
-        page.click("save", folder=str(tmp_path / "out"))
-        written = pd.read_csv(tmp_path / "out" / "added.csv")
-        assert written.columns.tolist() == outcomes[:4]
-        assert written["status"].tolist() == ["added"] * (CHUNK + 2)

@@ -20,7 +20,6 @@ from outreach_frames.resources.search_arguments import COLUMNS
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_LIMIT,
     build_form,
-    find_clashes,
     find_problems,
     search_code,
     tidy_filters,
@@ -189,19 +188,6 @@ def test_problems_are_reported_per_field() -> None:
     assert set(found) == {"company_ids", "company_domains", "person_titles"}
     assert all(name in words for name, words in found.items())
     assert find_problems(ALL) == {}
-
-
-@pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
-def test_included_and_excluded_at_once_is_a_clash(one: spec.Filter) -> None:
-    """A value that is both included and excluded is reported in any case."""
-    value = {one.excludes: ["Alpha", "Beta"], one.name: ["alpha", "Gamma"]}
-    assert find_clashes(value) == {one.name: ["alpha"]}
-    assert find_clashes({one.name: ["alpha"]}) == {}
-
-
-def test_values_in_different_fields_do_not_clash() -> None:
-    """The same text in all filters clashes only in pairs of opposite filters."""
-    assert set(find_clashes(ALL)) == {one.name for one in EXCLUDING}
 
 
 def searched_with(code: str) -> dict[str, Any]:

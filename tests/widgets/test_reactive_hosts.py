@@ -50,7 +50,7 @@ async def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]
 
 SYNCED: dict[type[Any], str] = {
     AddToSequence: "busy code form progress seen state value",
-    PeopleSearch: "busy code form limit marks preset_to_replace progress seen value",
+    PeopleSearch: "busy code form limit preset_to_replace problems progress seen value",
 }
 SENT: dict[type[Any], str] = {
     AddToSequence: "notices status",

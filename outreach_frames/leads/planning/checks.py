@@ -296,9 +296,6 @@ def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Pr
             bits |= _override_bits(name) * value
             continue
         column = _Column(frame[value], "overrides", value, problems)
-        if isinstance(column.cells.dtype, np.dtype) and column.cells.dtype == bool:
-            bits |= column.cells.to_numpy() * np.int64(_override_bits(name))
-            continue
         for row, cell in enumerate(python_values(column.cells)):
             bits[row] |= _cell_bits(cell, name, row, column)
     return _OVERRIDES_JSON.take(pa.array(bits))

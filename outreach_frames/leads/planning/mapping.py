@@ -57,7 +57,7 @@ class LeadMapping:
 
 
 def read_mapping(
-    frame: object,
+    frame: pd.DataFrame,
     *,
     email: object,
     profnet_url: object,
@@ -66,8 +66,6 @@ def read_mapping(
     mailbox: object,
 ) -> LeadMapping:
     """Check the arguments that name columns against a frame."""
-    if not isinstance(frame, pd.DataFrame):
-        raise InvalidInputError(f"Pass the leads as a DataFrame, not as {type(frame).__name__}.")
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
             "The frame's columns have several levels. Flatten their names first: "
@@ -78,7 +76,7 @@ def read_mapping(
         identifiers,
         _read_data(frame, data),
         _read_overrides(frame, overrides),
-        _read_mailbox(frame, mailbox),
+        None if mailbox is None else _column(frame, MAILBOX, mailbox),
     )
 
 
@@ -120,15 +118,6 @@ def read_chunk_size(value: object) -> int:
             f"request. Pass a number in that range."
         )
     return size
-
-
-def _read_mailbox(frame: pd.DataFrame, mailbox: object) -> Hashable | None:
-    if isinstance(mailbox, str) and "@" in mailbox and mailbox not in frame.columns:
-        raise InvalidInputError(
-            f"{MAILBOX} takes the name of a column, not an address. For one mailbox, pass "
-            f"{MAILBOXES}=[{mailbox!r}] and {DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}."
-        )
-    return None if mailbox is None else _column(frame, MAILBOX, mailbox)
 
 
 def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:

@@ -35,9 +35,9 @@ class SequenceStatus:
 
 @dataclass(slots=True)
 class _Listing:
-    """The sequences that were read; `is_complete` if these are certainly all."""
+    """The sequences that were read, by id; `is_complete` if these are certainly all."""
 
-    items: list[dict[str, Any]] = field(default_factory=list)
+    items: dict[str, dict[str, Any]] = field(default_factory=dict)
     is_complete: bool = False
     error: OutreachError | None = None
 
@@ -59,7 +59,7 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
         thread.join(_MAX_SECONDS)
     finally:
         token.set()
-    found = next((item for item in listing.items if item["id"] == sequence_id), None)
+    found = listing.items.get(sequence_id)
     if found is None:
         return SequenceStatus(why=_why_not(sequence_id, listing))
     name, status = (_text(found.get(field)) for field in ("name", "status"))
@@ -80,10 +80,12 @@ def _read(sequence_id: str, client: Client, token: CancellationToken, listing: _
         pages = client.read_pages(spec.LIST_SEQUENCES, refresh=True)
         for page in islice(pages, _MAX_PAGES):
             items = page_items(page, spec.LIST_SEQUENCES)
-            known = [item for item in items if record_id(item) is not None]
-            is_readable &= len(known) == len(items) and not page.get(spec.ERRORS_KEY)
-            listing.items = [*listing.items, *known]
-            if any(item["id"] == sequence_id for item in known):
+            known = {item["id"]: item for item in items if record_id(item) is not None}
+            # After a repeated id, other sequences may be missing: the list has changed meanwhile.
+            is_new = len(known) == len(items) and known.keys().isdisjoint(listing.items)
+            is_readable &= is_new and not page.get(spec.ERRORS_KEY)
+            listing.items = listing.items | known
+            if sequence_id in known:
                 return
             listing.is_complete = is_readable and next_href(page) is None
     except OutreachError as error:
@@ -93,14 +95,16 @@ def _read(sequence_id: str, client: Client, token: CancellationToken, listing: _
 def _why_not(sequence_id: str, listing: _Listing) -> str:
     """Return why the sequence was not found; raise if the id is a name or does not exist."""
     seen = listing.items
-    ids = [item["id"] for item in seen if _text(item.get("name")) == sequence_id]
+    ids = [one for one, item in seen.items() if _text(item.get("name")) == sequence_id]
     if ids:
         raise InvalidInputError(
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
-    if listing.is_complete and seen:
-        close = suggestion(sequence_id, [item["id"] for item in seen[:_MAX_COMPARED]])
+    if listing.is_complete and not seen:
+        return "the account has no sequences"
+    if listing.is_complete:
+        close = suggestion(sequence_id, islice(seen, _MAX_COMPARED))
         raise InvalidInputError(
             f"The account has no sequence with the id {sequence_id!r}.{close} of.sequences() lists "
             "all sequences of the connected account, with their ids. Nothing was sent."

@@ -40,7 +40,6 @@ _LISTED_BY_WEAK_URL: Final = "The service lists a URL that does not certainly id
 _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
 
 _NO_OUTCOME: Final = "The service's response lacks the outcome."
-_REMOVED: Final = "[removed]"
 
 
 class RowOutcome(NamedTuple):
@@ -52,24 +51,8 @@ class RowOutcome(NamedTuple):
 
 
 NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
-_OWN_DETAILS: Final = (
-    *map(re.escape, (NO_RESPONSE.detail, _NO_OUTCOME, _SENT_BEFORE)),
-    *map(re.escape, (_LISTED_BY_WEAK_URL, _MAY_HAVE_ACTED)),
-    r"POST [\w/.-]+: \d+",
-    r"Skipped this time \([a-z_]+\)\.",
-    r"The service lists the lead in [a-z_]+\.",
-)
-
-
-def without_quotations(detail: str) -> str:
-    """Replace all text but this package's own sentences: the service may name a person.
-
-    >>> without_quotations("No: ann@x.example. The service may have added the lead nevertheless.")
-    '[removed] The service may have added the lead nevertheless.'
-    """
-    pieces = enumerate(re.split(f"({'|'.join(_OWN_DETAILS)})", detail))
-    # Every second piece is an own sentence.
-    return " ".join(piece if at % 2 else _REMOVED for at, piece in pieces if piece.strip())
+# Details that cannot contain text of the service, which may name a person.
+OWN_DETAILS: Final = ("", NO_RESPONSE.detail, _NO_OUTCOME)
 
 
 class ChunkOutcome(NamedTuple):
@@ -283,23 +266,19 @@ class NextStep(Enum):
     """How a run continues after an error; of several steps, the first in this order applies."""
 
     STOP = "send no further request"
-    DROP_MAILBOX = "send no further request from the same mailbox; stop if the rows have no mailbox"
     FIND_FIELD = "send parts of these rows to find the missing field"
-    TOLERATE = "send the next request, unless several consecutive requests had a tolerated error"
-    CONTINUE = "send the next request, unless several consecutive requests had the same error"
+    CONTINUE = "send the next request, unless several consecutive requests failed"
 
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
 # The next step per error code of status 422. Nearly all codes concern the sequence or the account.
-# An undocumented code may concern only this request's leads, so the run tolerates a few such errors
-# in a row.
+# An undocumented code may concern only this request's leads, so the run continues after it.
 NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
     | {
         MISSING_LEAD_FIELD: NextStep.FIND_FIELD,
-        "mailbox_unusable": NextStep.DROP_MAILBOX,
-        "other_validation_error": NextStep.TOLERATE,
+        "other_validation_error": NextStep.CONTINUE,
     }
 )
 
@@ -317,7 +296,7 @@ def classify(error: OutreachError) -> Classification:
 
     >>> classification = classify(ServiceError("The connection broke."))
     >>> classification.outcome.status, classification.next_step.name
-    ('unknown', 'TOLERATE')
+    ('unknown', 'CONTINUE')
     """
     match error:
         case ValidationFailedError():
@@ -331,7 +310,7 @@ def classify(error: OutreachError) -> Classification:
         case ServiceError(may_have_acted=True):
             # Stop after a redirect: the next request would be redirected too.
             is_redirect = isinstance(error, UnsafeLinkError)
-            next_step = NextStep.STOP if is_redirect else NextStep.TOLERATE
+            next_step = NextStep.STOP if is_redirect else NextStep.CONTINUE
             return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), next_step)
     return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
 
@@ -375,14 +354,14 @@ def _refused(error: ValidationFailedError) -> Classification:
     problems = sorted(error.validation_errors, key=lambda each: steps.index(_next_step(each)))
     notes = tuple(map(_text, problems))
     if not problems:
-        return Classification(_outcome(statuses.REJECTED, error), NextStep.TOLERATE)
+        return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)
     detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
     outcome = RowOutcome(statuses.REJECTED, detail, code)
     return Classification(outcome, _next_step(problems[0]), notes)
 
 
 def _next_step(problem: ValidationProblem) -> NextStep:
-    return NEXT_STEP_BY_CODE.get(problem.error_code, NextStep.TOLERATE)
+    return NEXT_STEP_BY_CODE.get(problem.error_code, NextStep.CONTINUE)
 
 
 def _text(problem: ValidationProblem) -> str:

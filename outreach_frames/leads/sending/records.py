@@ -125,11 +125,14 @@ class Lead(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="lead"):
             self.number, (*earlier, *rows) if rows else self.rows, sent, entry, self.is_reached
         )
 
-    def rank(self) -> tuple[bool, datetime, int]:
-        """Return a sort key: leads that may have been added come last, then later leads."""
-        entry = self.entry
-        may_have_acted = entry.outcome.status in MAY_HAVE_ACTED
-        return may_have_acted, entry.sent_at or _NEVER, entry.attempts
+    def rank(self) -> tuple[bool, datetime, int, bool]:
+        """Return a sort key: leads that may have been added come last, then later leads.
+
+        Of records with the same time and attempts, a proven outcome comes after `unknown`.
+        """
+        entry, status = self.entry, self.entry.outcome.status
+        may_have_acted, is_proven = status in MAY_HAVE_ACTED, status != statuses.UNKNOWN
+        return may_have_acted, entry.sent_at or _NEVER, entry.attempts, is_proven
 
 
 class Records:

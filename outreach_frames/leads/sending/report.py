@@ -296,8 +296,7 @@ class SubmissionReport(Result):
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
                 "Rows already in the sequence will have the status already_in_sequence."
             )
-        options = {"watch": watch, "client": client}
-        return self._retry(**{name: value for name, value in options.items() if value is not None})
+        return self._retry(watch=watch, client=client)
 
     def recent_activity(
         self,

@@ -14,7 +14,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.journal_file import read_only
-from outreach_frames.leads.sending.outcome import without_quotations
+from outreach_frames.leads.sending.outcome import OWN_DETAILS
 from outreach_frames.leads.sending.records import Entry
 from outreach_frames.tables.columns import clashing_names, drop_appended
 
@@ -31,6 +31,7 @@ _DTYPES: Final = {
 # CSV files and sheets have the outcome columns, but not the request columns.
 OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
 REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
+_REMOVED: Final = "[removed]"
 _COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
 
 
@@ -95,8 +96,8 @@ def read_journal(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per recorded lead, in the order of recording: status, detail, error_code (str),
-        chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. Text of
-        the service in `detail` is replaced by "[removed]", because it may name a person.
+        chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. A
+        `detail` with text of the service is "[removed]", because it may name a person.
         `.attrs["sequence_id"]` is the sequence's id.
 
     Raises
@@ -127,7 +128,7 @@ def read_journal(path: str | Path) -> pd.DataFrame:
         values = [_cells(lead.entry) for lead in file.leads.values()]
         sequence_id = file.sequence_id
     rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object"))[_COLUMNS]
-    rows["detail"] = rows["detail"].map(without_quotations).astype(rows["detail"].dtype)
+    rows["detail"] = rows["detail"].where(rows["detail"].isin(OWN_DETAILS), _REMOVED)
     # The service may also put a text in place of an undocumented code.
     rows["error_code"] = rows["error_code"].where(
         rows["error_code"].str.fullmatch("[a-z][a-z0-9_]*")

@@ -29,10 +29,8 @@ from outreach_frames.leads.sending.outcome import (
 from outreach_frames.leads.sending.records import Entry
 
 _LOGGER: Final = logging.getLogger(__name__)
-# After this number of equal consecutive failures, the service is down or refuses all requests.
+# After this number of consecutive failures, the service is down or refuses all requests.
 MAX_FAILURES_IN_A_ROW: Final = 3
-
-_UNCERTAIN: Final = "uncertain"
 
 
 class Chunk(NamedTuple):
@@ -111,7 +109,6 @@ class Run:
     over: bool = False
     # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
-    _last_failure: str = ""
     _failures_in_a_row: int = 0
 
     def __post_init__(self) -> None:
@@ -133,15 +130,14 @@ class Run:
             self.done.set()
 
     def _send(self, chunk: Chunk) -> None:
+        # Build the body first: after an error here, no row may be recorded as sent.
+        body = self.plan.body(chunk.positions)
         now = datetime.now(UTC).replace(microsecond=0)
         self.entries |= self.journal.begin(chunk.number, chunk.positions, now)
         self.requests += 1
+        path = {"id": self.plan.sequence_id}
         try:
-            response = self.client.write(
-                spec.ADD_LEADS,
-                path={"id": self.plan.sequence_id},
-                body=self.plan.body(chunk.positions),
-            )
+            response = self.client.write(spec.ADD_LEADS, path=path, body=body)
         except OutreachError as error:
             self._record_error(chunk, error)
         else:
@@ -157,7 +153,7 @@ class Run:
         else:
             problem = " ".join(read.notes) or read.rows[0].detail
             self.error = InvalidResponseError(f"Chunk {chunk.number}: {problem}")
-            self._count_failure(_UNCERTAIN)
+            self._count_failure()
         rows: Sequence[RowOutcome] = read.rows
         if self.is_resend:
             rows = [
@@ -178,23 +174,11 @@ class Run:
                 self._finish(chunk, interim, notes, is_interim=True)
                 return
         self.error = error
-        if next_step is NextStep.DROP_MAILBOX and self.plan.checked.mailboxes is not None:
-            self._drop_mailbox(self.plan.mailbox_of(chunk.positions), outcome)
-        elif next_step in {NextStep.STOP, NextStep.DROP_MAILBOX}:
+        if next_step is NextStep.STOP:
             self.over = True
         elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
-            self._count_failure(_UNCERTAIN if next_step is NextStep.TOLERATE else str(error))
+            self._count_failure()
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
-
-    def _drop_mailbox(self, mailbox: str | None, outcome: RowOutcome) -> None:
-        """Drop a refused mailbox's pending chunks; other chunks are still sent."""
-        detail = f"The service refused the mailbox before this row: {outcome.detail}"
-        not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail, outcome.error_code), None, 0)
-        for chunk in list(self.pending):
-            if self.plan.mailbox_of(chunk.positions) == mailbox:
-                self.pending.remove(chunk)
-                for row in chunk.positions:
-                    self.entries.setdefault(row, not_sent)
 
     def _split(self, chunk: Chunk, *, was_refused: bool = False) -> bool:
         """Split a chunk in two if the service has refused it, or would certainly refuse it."""
@@ -205,10 +189,9 @@ class Run:
         self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
         return True
 
-    def _count_failure(self, kind: str) -> None:
-        """Count a failure; stop the run after too many consecutive failures of the same kind."""
-        in_a_row = self._failures_in_a_row if kind == self._last_failure else 0
-        self._last_failure, self._failures_in_a_row = kind, in_a_row + 1
+    def _count_failure(self) -> None:
+        """Count a failure; stop the run after too many consecutive failures."""
+        self._failures_in_a_row += 1
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
 
     def _finish(

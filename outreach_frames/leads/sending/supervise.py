@@ -130,8 +130,6 @@ class _Supervision:
 
 
 def _update_bar(bar: tqdm[NoReturn], tally: Mapping[str, int]) -> None:
-    counts = dict.fromkeys(statuses.KINDS, 0)
-    for status, rows in tally.items():
-        counts[statuses.kind_of(status)] += rows
+    counts = statuses.count_kinds(tally)
     bar.set_postfix(counts, refresh=False)
     bar.update(sum(counts.values()) - bar.n)

@@ -60,7 +60,6 @@ function sequenceSection(context) {
       is_fixed
         ? "Rows of this frame are in this sequence, so the remaining rows can only be sent there. Make a new widget for another sequence."
         : "",
-      sequences.find((one) => one.id === chosen)?.hint ?? "",
       query ? `${number(shown.length)} of ${number(sequences.length)} shown.` : "",
     ]
       .filter(Boolean)
@@ -82,7 +81,6 @@ function columnsSection(context) {
   const { model, signal, form, value, setValue } = context;
   // One row per usable column, with a draft, because the widget's value cannot have duplicate field names.
   let rows = [];
-  const guesses = h("ul", { class: "outreach-muted" });
   const unusable = h("ul", { class: "outreach-muted" });
   const identifiers = form.identifiers.map((name) => {
     const select = h("select", {
@@ -179,11 +177,9 @@ function columnsSection(context) {
     fillList(unusable, others.map((one) => `Cannot be used: ${one.label} (${one.problem}).`));
     context.update();
   });
-  onMessage(model, "guesses", signal, ({ notes }) => fillList(guesses, notes));
   const element = section(
     "2 Columns",
     tools(identifiers.map(({ name, select }) => h("label", {}, `${name} `, select))),
-    guesses,
     h(
       "details",
       {},

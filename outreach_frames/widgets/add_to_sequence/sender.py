@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,15 +19,12 @@ from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending.journal_file import JournalPlace, locate
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Directive, Run
+from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
-from outreach_frames.widgets.add_to_sequence.tables import Outcomes
 
 # Statuses of rows that were not sent, or whose request was refused.
 _NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
-# A listener receives the number of finished rows by status.
-Listener = Callable[[Mapping[str, int]], object]
 
 
 class Sender:
@@ -36,14 +33,8 @@ class Sender:
     # When a sequence has received rows, later plans use the same sequence, the same identifiers
     # and the same state of the frame, and contain only rows that were refused or not sent.
 
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        directive: Callable[[], Directive],
-        journal: Path | None = None,
-    ) -> None:
+    def __init__(self, frame: pd.DataFrame, journal: Path | None = None) -> None:
         self._frame = frame
-        self._directive = directive
         # An absolute path, or None to record the runs only in memory.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
@@ -54,7 +45,8 @@ class Sender:
         self.number: int = 0
         self.sent_number: int = 0
         self.report: SubmissionReport | None = None
-        self.outcomes: Outcomes | None = None
+        # The columns with the identifiers of the report's rows.
+        self.report_columns: tuple[str | None, ...] = ()
 
     @property
     def is_fixed(self) -> bool:
@@ -137,12 +129,6 @@ class Sender:
 
     def plan_note(self) -> str:
         """Return a note about rows that the plan excludes, or ""."""
-        if self.is_fixed:
-            return (
-                "This plan has only the rows that were refused or not sent, with the values of the "
-                "last plan. Rows that were added, were skipped or may have arrived are not sent "
-                "again."
-            )
         plan = self._plan
         is_lead = plan.checked.is_valid & (plan.kept == np.arange(len(plan.kept)))
         if excluded := int(is_lead.sum()) - self.lead_count:
@@ -151,37 +137,25 @@ class Sender:
             return f"Excluded: {people} recorded in this session{where}."
         return ""
 
-    def dry_run(self) -> Outcomes:
-        """Return the outcomes of a dry run, which sends nothing."""
-        report = submit(self._plan, journal=self._place, dry_run=True)
-        return Outcomes(report.rows, self._plan.frame, self.columns)
-
     def mark_sent(self) -> None:
         """Mark the current plan as sent."""
         self.sent_number = self.number
 
-    def send(self, listener: Listener) -> SubmissionReport:
+    def send(self, watch: Monitor) -> SubmissionReport:
         """Send the plan; callable in any thread."""
-        watch = partial(self._watch, listener)
         report = submit(self._plan, journal=self._place, progress=False, watch=watch)
         self._records[self.client.base_url, self._plan.sequence_id] = self._plan.records
         return report
 
-    def resend_unknown(self, listener: Listener) -> SubmissionReport:
+    def resend_unknown(self, watch: Monitor) -> SubmissionReport:
         """Send the unknown rows again; callable in any thread."""
         assert self.report is not None
-        return self.report.retry_unknown(watch=partial(self._watch, listener))
+        return self.report.retry_unknown(watch=watch)
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""
-        self.report = report
-        self.outcomes = Outcomes(report.rows, self._plan.frame, self.columns)
+        self.report, self.report_columns = report, self.columns
 
     def require_new_plan(self) -> None:
         """Require a new check of the rows, for example after an error."""
         self.number += 1
-
-    def _watch(self, listener: Listener, run: Run) -> Directive:
-        """Report a run's progress, and return the run's directive."""
-        listener(run.tally)
-        return self._directive()

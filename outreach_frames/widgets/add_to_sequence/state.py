@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import has_lone_surrogate, listed, quoted, shorten
+from outreach_frames.common.text import has_lone_surrogate, quoted, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
     DISTRIBUTION,
@@ -23,7 +23,7 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.tables.columns import columns_like
-from outreach_frames.widgets.python_code import one_line_call
+from outreach_frames.widgets.python_code import literal, one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "sequence_id": None,
@@ -42,14 +42,7 @@ FIELD_RULE: Final = (
 )
 
 
-class Guess(NamedTuple):
-    """The guessed column (None if ambiguous) and a note for the analyst."""
-
-    column: str | None = None
-    note: str = ""
-
-
-def guess_columns(columns: Sequence[str], networks: Collection[str] = ()) -> dict[str, Guess]:
+def guess_columns(columns: Sequence[str], networks: Collection[str] = ()) -> dict[str, str | None]:
     """Guess the columns of `email` and `profnet_url`; `networks` has names of the network."""
     return {
         field: _guess(field, columns_like(field, columns, networks))
@@ -57,15 +50,10 @@ def guess_columns(columns: Sequence[str], networks: Collection[str] = ()) -> dic
     }
 
 
-def _guess(field: str, named: Sequence[str]) -> Guess:
+def _guess(field: str, named: Sequence[str]) -> str | None:
     """Choose the column with the field's name, or the only column with a similar name."""
-    if not named:
-        return Guess()
-    if len(named) == 1:
-        return Guess(named[0])
-    if named[0] == field:
-        return Guess(field, f"Chosen for {field}: {field!r}; not chosen: {listed(named[1:])}.")
-    return Guess(None, f"Several columns are named like {field}: {listed(named)}. Choose one.")
+    is_clear = len(named) == 1 or named[:1] == [field]
+    return named[0] if is_clear else None
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,15 +88,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `make_plan` for a choice."""
-    custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
-    return {
-        **value,
-        # With a column of mailboxes, only a custom distribution applies: to rows without a mailbox.
-        DISTRIBUTION: None if value[MAILBOX] is not None and not custom else value[DISTRIBUTION],
-        "data": value["data"] or None,
-        "overrides": value["overrides"] or None,
-        MAILBOXES: (value[MAILBOXES] or None) if custom else None,
-    }
+    return {**value, **{name: value[name] or None for name in ("data", "overrides", MAILBOXES)}}
 
 
 def code_for(
@@ -123,15 +103,15 @@ def code_for(
     if value["sequence_id"] is None:
         return ""
     arguments = plan_arguments(value)
-    code: list[str | tuple[str, object]] = [("", arguments.pop("sequence_id"))]
+    code = [literal(arguments.pop("sequence_id"))]
     for name in (EMAIL, PROFNET_URL):
         chosen = arguments.pop(name)
         # By default, `add_to_sequence` uses the column of the same name, if the frame has it.
         if chosen != (name if name in columns else None):
-            code.append((f"{name}=", chosen))
-    code += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
+            code.append(f"{name}={literal(chosen)}")
+    code += [f"{name}={literal(chosen)}" for name, chosen in arguments.items() if chosen]
     if journal is not None:
-        code.append(("journal=", str(journal)))
+        code.append(f"journal={literal(str(journal))}")
     code += ["client=client"] * with_client
     accessor = "df.outreach" if is_pandas else "of.outreach(df)"
     return one_line_call(f"report = {accessor}.add_to_sequence", code)
@@ -193,12 +173,10 @@ def _maps_texts(value: object) -> bool:
 
 def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict[str, Any]:
     status, identity = row["status"], row["id"]
-    why = hint = ""
+    why = ""
     if identity is None:
         why = "it has no id"
-    elif status is None or status not in spec.SEQUENCE_STATUSES:
-        hint = f"Its status, {quoted(status)}, is unknown; the service may refuse leads."
-    elif not spec.SEQUENCE_STATUSES[status]:
+    elif not spec.SEQUENCE_STATUSES.get(status or "", True):
         why = f"{status}: accepts no leads"
     name = row["name"] or identity or "no name"
     parts = [name]
@@ -211,7 +189,6 @@ def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict
         "label": shorten(" · ".join(parts)),
         "accepts": not why,
         "why": why,
-        "hint": hint,
     }
 
 

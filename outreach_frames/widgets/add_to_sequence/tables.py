@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 import pandas as pd
 
-from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import printable, shorten
-from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import meaning_of, plan_facts, plan_headline
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -18,21 +17,6 @@ PROBLEMS_SHOWN: Final = 200
 OUTCOMES_SHOWN: Final = 500
 _PROBLEM: Final = ["row", "index", "column", "message"]
 _OUTCOME: Final = ["index", "status", "detail", "error_code"]
-
-# Next steps in this widget, shown instead of the next steps in scripts.
-_NEXT_STEPS: Final = {
-    **dict.fromkeys(
-        (name.removesuffix(spec.SKIPPED_SUFFIX) for name in spec.CHECK_OVERRIDES),
-        "To contact these people anyway, skip this check in section 3 and check rows again.",
-    ),
-    statuses.INVALID: "Correct the rows and make a new widget, or, if no rows have arrived yet, "
-    "choose other columns and check rows again.",
-    statuses.REJECTED: "Change the choices here and check rows again, or correct the rows and make "
-    "a new widget.",
-    statuses.UNKNOWN: "Check the web app, or send these rows once more below.",
-    statuses.NOT_SENT: "Check rows again to send them.",
-    statuses.WOULD_SEND: "The service may still skip or reject the row.",
-}
 
 
 def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
@@ -54,59 +38,49 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
     }
 
 
-class Outcomes(NamedTuple):
-    """The rows of a report, and their frame."""
+def outcome_content(
+    report: SubmissionReport, columns: Sequence[str | None], status: str = ""
+) -> dict[str, Any]:
+    """Build the page's content for a report: counts by status and the first rows of `status`.
 
-    rows: pd.DataFrame
-    frame: pd.DataFrame
-    columns: tuple[str | None, ...]  # with identifiers
-
-
-def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
-    """Build the page's content for outcomes: counts by status and the first rows of `status`."""
-    rows = outcomes.rows
-    counts = rows["status"].value_counts(sort=False)
-    order = [one for one in statuses.STATUSES if one in counts.index]
-    order += [one for one in counts.index if one not in order]
+    `columns` has the columns with identifiers.
+    """
+    rows, summary = report.rows, report.summary()
     # The name of an undocumented list in a response becomes a status and may be any text.
-    shown_as = {one: printable(one) for one in order}
+    shown_as = {one: printable(one) for one in summary["status"]}
     chosen = rows[rows["status"].map(shown_as) == status]
     if chosen.empty:
         chosen, status = rows, ""
     shown = chosen.head(OUTCOMES_SHOWN)
-    named = _identifiers(outcomes, shown.index.tolist())
+    named = _identifiers(report.frame.iloc[shown.index], columns)
     return {
-        "summary": [[shown_as[one], int(counts[one]), *_meaning(one)] for one in order],
+        "summary": [
+            [shown_as[one], int(count), *_meaning(one)]
+            for one, count in summary.itertuples(index=False)
+        ],
         "status": status,
         "rows": [
-            [f"{row:,}", _cell(label), _cell(named.get(row)), shown_as[name], *map(_cell, cells)]
-            for row, label, name, *cells in shown[_OUTCOME].itertuples(name=None)
+            [f"{row:,}", _cell(label), _cell(name), shown_as[one], *map(_cell, cells)]
+            for name, (row, label, one, *cells) in zip(
+                named, shown[_OUTCOME].itertuples(name=None), strict=True
+            )
         ],
         "more": len(chosen) - len(shown),
     }
 
 
-def failed_rows(report: SubmissionReport) -> pd.DataFrame:
-    """Return the failed rows (neither added nor skipped) with the reasons."""
-    is_failed = report.rows["status"].map(statuses.kind_of) == "failed"
-    return report.frame[is_failed.to_numpy()]
-
-
-def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
-    """Return the first identifier per row; rows without identifiers are omitted."""
-    taken: dict[int, str] = {}
-    for name in outcomes.columns:
-        if name is not None:
-            cells = outcomes.frame[name].iloc[positions].tolist()
-            for position, cell in zip(positions, cells, strict=True):
-                if isinstance(cell, str) and cell.strip():
-                    taken.setdefault(position, shorten(cell))
-    return taken
+def _identifiers(frame: pd.DataFrame, columns: Sequence[str | None]) -> list[str]:
+    """Return each row's first identifier, or an empty text."""
+    cells = [frame[name].tolist() for name in columns if name is not None]
+    return [
+        next((shorten(cell) for cell in row if isinstance(cell, str) and cell.strip()), "")
+        for row in zip(*cells, strict=True)
+    ]
 
 
 def _meaning(status: str) -> tuple[str, str]:
     meaning = meaning_of(status)
-    return printable(meaning.means), _NEXT_STEPS.get(status, meaning.next)
+    return printable(meaning.means), meaning.next
 
 
 def _cell(value: Any) -> str:

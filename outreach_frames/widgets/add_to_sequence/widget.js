@@ -3,12 +3,8 @@
 const PROBLEM_COLUMNS = ["Row", "Label", "Column", "Problem"];
 const SUMMARY_COLUMNS = ["Status", "Rows", "Meaning", "What to do"];
 const OUTCOME_COLUMNS = ["Row", "Label", "Identifier", "Status", "Detail", "Code"];
-const ENDINGS = {
-  cancelling:
-    "Cancelling: the current request is completed, even if it has to wait; then nothing more is sent. " +
-    "Abort now ends this request at once; its rows become unknown if they may have arrived.",
-  aborting: "Aborting: nothing more is sent.",
-};
+const CANCELLING =
+  "Cancelling: the current request is completed, even if it has to wait; then nothing more is sent.";
 
 /** Replace the content of a scrolling region and keep its scroll position. */
 function refill(region, table) {
@@ -22,7 +18,6 @@ function checkSection(context) {
   const { model, signal, value } = context;
   let plan = null;
   const check = button("Check rows", () => post(model, { action: "check", value: value() }));
-  const dryRun = button("Dry run", () => post(model, { action: "dry_run", plan: model.get("state").plan }));
   const headline = h("p", { class: "outreach-headline", role: "status" });
   const stale = h("p", { class: "outreach-stale" }, "Out of date: check rows again.");
   const body = h("div", {});
@@ -52,7 +47,6 @@ function checkSection(context) {
   function show({ busy, running, hasDuplicates, state }) {
     const isSent = state.plan > 0 && state.sent === state.plan && !running;
     check.disabled = busy || hasDuplicates;
-    dryRun.disabled = busy || !isFresh() || hasDuplicates || isSent;
     body.hidden = headline.hidden = plan === null || isSent;
     stale.hidden = plan === null || isFresh() || running || isSent;
   }
@@ -62,7 +56,7 @@ function checkSection(context) {
     showPlan();
     context.update();
   });
-  const element = section("4 Check", tools(check, dryRun, headline, stale), body);
+  const element = section("4 Check", tools(check, headline, stale), body);
   return { element, show, isFresh };
 }
 
@@ -77,9 +71,8 @@ function sendSection(context) {
   const whyNot = h("span", { class: "outreach-muted" });
   const journal = muted();
   const cancel = button("Cancel", () => post(model, { action: "cancel" }));
-  const abort = button("Abort now", () => post(model, { action: "abort" }));
   const ending = h("p", { role: "status" });
-  const sending = h("div", {}, busyArea(model, signal, [cancel, abort]), ending);
+  const sending = h("div", {}, busyArea(model, signal, cancel), ending);
 
   function show({ busy, running, hasDuplicates, isFresh, state }) {
     const ready = Boolean(state.button) && isFresh && !hasDuplicates;
@@ -91,8 +84,7 @@ function sendSection(context) {
       : 'Without a journal, only this kernel knows which rows were sent. Use AddToSequence(df, journal="leads.journal") to record them.';
     sending.hidden = !running;
     cancel.hidden = state.phase !== "sending";
-    abort.hidden = state.phase !== "cancelling";
-    ending.textContent = ENDINGS[state.phase] ?? "";
+    ending.textContent = state.phase === "cancelling" ? CANCELLING : "";
     // Move the focus from the button that is now disabled.
     if (state.phase === "sending" && hasFocus(send.element)) cancel.focus();
   }
@@ -108,8 +100,7 @@ function sendSection(context) {
 /** Return the section that shows the outcomes. */
 function outcomeSection(context) {
   const { model, signal } = context;
-  let outcome = { mode: "" };
-  const headline = h("p", { class: "outreach-headline" });
+  const headline = h("p", { class: "outreach-headline" }, "Outcomes of all runs.");
   const summary = region("Outcomes by status", "outreach-summary");
   const rows = region("Outcomes by row");
   const filter = h("select", {
@@ -119,14 +110,10 @@ function outcomeSection(context) {
   const moreRows = muted();
   const notes = h("ul", {});
   const notesArea = h("div", {}, h("p", {}, "Notes from the service:"), notes);
-  const save = saveArea(context);
   const retry = retryArea(context);
 
-  function showOutcome() {
-    const { mode } = outcome;
-    element.hidden = !mode;
-    if (!mode) return;
-    headline.textContent = outcome.headline;
+  function showOutcome(outcome) {
+    element.hidden = false;
     const counted = outcome.summary.map(([status, count, ...rest]) => [status, number(count), ...rest]);
     refill(summary, tableOf(SUMMARY_COLUMNS, counted));
     refill(rows, tableOf(OUTCOME_COLUMNS, outcome.rows));
@@ -135,21 +122,15 @@ function outcomeSection(context) {
     const options = outcome.summary.map(([status, count]) => option(status, status, count));
     setChildren(filter, option("", "all", total), options);
     filter.value = outcome.status;
-    const where = mode === "sent" ? ", in .report.frame" : "";
     moreRows.textContent = outcome.more
-      ? `${number(outcome.more)} more row${outcome.more === 1 ? "" : "s"}${where}.`
+      ? `${number(outcome.more)} more row${outcome.more === 1 ? "" : "s"}, in .report.frame.`
       : "";
     fillList(notes, outcome.notes);
     notesArea.hidden = notes.hidden;
-    save.hidden = mode !== "sent";
-    const unknown = outcome.summary.find(([status]) => status === "unknown")?.[1] ?? 0;
-    retry.showRows(mode === "sent" ? unknown : 0);
+    retry.showRows(outcome.summary.find(([status]) => status === "unknown")?.[1] ?? 0);
   }
 
-  onMessage(model, "outcome", signal, (message) => {
-    outcome = message;
-    showOutcome();
-  });
+  onMessage(model, "outcome", signal, showOutcome);
   const element = section(
     "6 Outcome",
     headline,
@@ -159,25 +140,10 @@ function outcomeSection(context) {
     moreRows,
     notesArea,
     retry.element,
-    save,
+    muted("report.to_csv(folder) writes these outcomes to CSV files."),
   );
-  showOutcome();
+  element.hidden = true;
   return { element, show: retry.show };
-}
-
-/** Return the line that saves the outcomes as CSV files. */
-function saveArea({ model, signal }) {
-  const folder = h("input", { type: "text", value: "outreach_results", "aria-label": "Folder for the CSV files" });
-  const save = (replace) => post(model, { action: "save", folder: folder.value, replace });
-  const saved = h("span", { role: "status" });
-  const replace = button("Replace them", () => save(true), { hidden: true });
-  onMessage(model, "saved", signal, (message) => {
-    saved.textContent = message.existing.length
-      ? `${message.folder} already has ${message.existing.join(", ")}.`
-      : message.words;
-    replace.hidden = message.existing.length === 0;
-  });
-  return tools(h("label", {}, "Folder ", folder), button("Save failed rows as CSV", () => save(false)), saved, replace);
 }
 
 /** Return the area that sends unknown rows once more after a confirmation. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -15,7 +15,7 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import plural, printable
-from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
+from outreach_frames.errors import OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.mapping import (
@@ -26,11 +26,11 @@ from outreach_frames.leads.planning.mapping import (
     PROFNET_URL,
 )
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Directive
+from outreach_frames.leads.sending.run import Directive, Monitor, Run
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
+from outreach_frames.widgets.add_to_sequence.sender import Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     code_for,
@@ -40,12 +40,7 @@ from outreach_frames.widgets.add_to_sequence.state import (
     read_value,
     sequence_options,
 )
-from outreach_frames.widgets.add_to_sequence.tables import (
-    Outcomes,
-    failed_rows,
-    outcome_content,
-    plan_content,
-)
+from outreach_frames.widgets.add_to_sequence.tables import outcome_content, plan_content
 from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 
 # The facts of the interface that the page needs.
@@ -62,13 +57,6 @@ _FORM: Final[dict[str, Any]] = {
     "field_length": spec.MAX_DATA_NAME_LENGTH,
     "field_rule": FIELD_RULE,
     "max_fields": spec.MAX_DATA_FIELDS,
-}
-
-# The page's names for the directives of a run.
-_PHASES: Final[Mapping[Directive, str]] = {
-    "continue": "sending",
-    "drain": "cancelling",
-    "abort": "aborting",
 }
 
 
@@ -125,16 +113,11 @@ class AddToSequence(Panel):
         "ready",
         "reload",
         "check",
-        "dry_run",
         "submit",
         "cancel",
-        "abort",
         "show",
         "retry",
-        "save",
     )
-
-    immediate: ClassVar[tuple[str, ...]] = ("cancel", "abort")
 
     _esm = read_assets("common.js", "add_to_sequence/choice.js", "add_to_sequence/widget.js")
     _css = read_assets("common.css", "add_to_sequence/widget.css")
@@ -147,25 +130,20 @@ class AddToSequence(Panel):
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        # Set the directive first, because `close` needs it even if the arguments are invalid.
-        self._directive: Directive = "continue"
+        self._is_cancelled = False
         self._df = as_frame(df, "AddToSequence")
         self._is_pandas = self._df is df
         # Make the path absolute, because the working folder may change before rows are sent.
         path = None if journal is None else expanded(journal).absolute()
-        self._sender = Sender(self._df, self._read_directive, path)
+        self._sender = Sender(self._df, path)
         self._report_number = 0
         self._action = ""
         self._read_from: Client | None = None
-        self._sequences: dict[str | None, dict[str, Any]] = {}
-        self._outcomes: Outcomes | None = None
         super().__init__(client)
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
         names = [one["name"] for one in self._show_columns() if one["name"] is not None]
-        guesses = guess_columns(names, networks)
-        self._show("guesses", notes=[one.note for one in guesses.values() if one.note])
-        self.value = {field: one.column for field, one in guesses.items()}
+        self.value = guess_columns(names, networks)
 
     @property
     def plan(self) -> SubmissionPlan | None:
@@ -180,11 +158,14 @@ class AddToSequence(Panel):
     @property
     def failed(self) -> pd.DataFrame:
         """The rows that were neither added nor skipped, with status, detail and error_code."""
-        return self._df.iloc[:0] if self.report is None else failed_rows(self.report)
+        if self.report is None:
+            return self._df.iloc[:0]
+        is_failed = self.report.rows["status"].isin(statuses.FAILED)
+        return self.report.frame[is_failed.to_numpy()]
 
     def close(self) -> None:
         """Close the widget and send nothing after the current request."""
-        self._directive = "drain"
+        self._is_cancelled = True
         super().close()
 
     def ready(self) -> None:
@@ -210,36 +191,23 @@ class AddToSequence(Panel):
         make = self._sender.planner(self.value, client)
         self._start("Checking rows", make, partial(self._on_plan, self.value))
 
-    def dry_run(self, plan: int) -> None:
-        """Show the outcomes of a dry run of the plan."""
-        if not self.busy and self.plan is not None and plan == self._sender.number:
-            outcomes = self._sender.dry_run()
-            self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
-
     def submit(self, plan: int, value: Mapping[str, Any]) -> None:
         """Send the plan with this number and choice; a second call does nothing."""
         sender = self._sender
         if self.busy or plan == sender.sent_number:
             return
-        chosen = read_value(value)
-        why = sender.why_not(plan, chosen)
-        if not why and chosen != self.value:
-            why = "The choice has changed. Check rows again."
+        why = sender.why_not(plan, read_value(value))
         if not why and sender.client is not self._client():
             why = (
                 "The connection has changed since these rows were checked. Reload and check rows "
                 "again."
             )
-        try:
-            if why:
-                raise InvalidInputError(f"{why} Nothing was sent.")
-            sender.mark_sent()
-        except InvalidInputError as error:
-            self._notify(notice("warning", str(error)))
+        if why:
+            self._notify(notice("warning", f"{why} Nothing was sent."))
             self._refresh()
             self.send({"kind": "refused"})
             return
-        self._show_report()
+        sender.mark_sent()
         rows = sender.lead_count
         self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
@@ -257,39 +225,18 @@ class AddToSequence(Panel):
         """Stop sending after the current request, or cancel reading."""
         if not self._is_sending():
             self._task.set()
-        elif self._directive == "continue":
-            self._set_directive("drain")
-
-    def abort(self) -> None:
-        """Abort the current request of a cancelled run."""
-        if self._is_sending() and self._directive == "drain":
-            self._set_directive("abort")
+            return
+        self._is_cancelled = True
+        self._refresh()
+        if not self.busy:
+            # Refresh again, because the run ended while another thread handled the click.
+            self._refresh()
 
     def show(self, status: str) -> None:
-        """Show the rows of one status, or all rows."""
-        if self._outcomes is not None:
-            content = outcome_content(self._outcomes, status)
-            self._show("outcome", **{**self._shown["outcome"], **content})
-
-    def save(self, folder: str, replace: bool = False) -> None:
-        """Write the outcomes as CSV files; with `replace`, replace existing files."""
-        if self.report is None or self.busy:
-            return
-        if not folder.strip():
-            raise InvalidInputError("The folder for the files has no name. Enter a folder.")
-        try:
-            target = Path(folder.strip()).expanduser().resolve()
-            files = [f"{kind}.csv" for kind in statuses.KINDS]
-            existing = [name for name in files if (target / name).exists()]
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
-        if existing and not replace:
-            self._show("saved", folder=folder, existing=existing, words="")
-            return
-        self.report.to_csv(target)
-        rows = plural(len(self.failed), "failed row")
-        words = f"Saved in {target}: {rows} in failed.csv, other rows in further files."
-        self._show("saved", folder=folder, existing=[], words=words)
+        """Show the outcomes of all runs for the rows of one status, or for all rows."""
+        if self.report is not None:
+            content = outcome_content(self.report, self._sender.report_columns, status)
+            self._show("outcome", notes=[*map(printable, self.report.notes)], **content)
 
     @traitlets.validate("value")
     def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,35 +255,27 @@ class AddToSequence(Panel):
 
     def _problems(self, client: Client) -> list[str]:
         value, fixed = self.value, self._sender.sequence_id
-        option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
         if value["sequence_id"] is None:
             problems.append("No sequence is chosen.")
-        elif option is not None and not option["accepts"]:
-            problems.append(f"{option['name']!r} is {option['why']}. Choose another sequence.")
         if self._read_from not in {None, client}:
             # The same id may belong to another sequence in another account.
             problems.append(
                 "The connection has changed since the sequences were read. Reload and choose again."
             )
-        if fixed is None:
-            return problems
-        if fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url:
-            problems.append(
-                "Rows of this frame were sent to another sequence, so the remaining rows can only "
-                "be sent there. Make a new widget for the chosen sequence."
-            )
-        if self._sender.columns != (value[EMAIL], value[PROFNET_URL]):
-            problems.append(
-                "Rows of this frame were sent with other columns of emails and profile URLs, by "
-                "which the remaining rows are compared. Choose those columns again."
-            )
+        if fixed is not None:
+            before = (fixed, self._sender.client.base_url, *self._sender.columns)
+            now = (value["sequence_id"], client.base_url, value[EMAIL], value[PROFNET_URL])
+            if before != now:
+                problems.append(
+                    "Rows of this frame were sent to another sequence, or with other columns of "
+                    "emails and profile URLs. Choose these again, or make a new widget."
+                )
         return problems
 
     def _on_plan(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
         sender.set_plan(plan, value)
-        self._show_report()
         self._show("plan", value=value, note=sender.plan_note(), **plan_content(plan))
         self._notify(warnings=warnings)
         self._refresh()
@@ -345,13 +284,14 @@ class AddToSequence(Panel):
         """Send the available actions to the page."""
         sender = self._sender
         why = sender.why_not(sender.number, self.value)
+        phase = "cancelling" if self._is_cancelled else "sending"
         self.state = {
             "plan": sender.number,
             "sent": sender.sent_number,
             "report": self._report_number,
             "button": "" if why else sender.button(),
             "why_not": why,
-            "phase": _PHASES[self._directive] if self._is_sending() else "",
+            "phase": phase if self._is_sending() else "",
             "is_fixed": sender.is_fixed,
             "journal": str(sender.journal or ""),
         }
@@ -371,9 +311,7 @@ class AddToSequence(Panel):
             found: tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
         ) -> None:
             self._read_from, listed, others = found
-            options = sequence_options(listed)
-            self._sequences = {option["id"]: option for option in options}
-            self._show("sequences", options=options)
+            self._show("sequences", options=sequence_options(listed))
             notices = []
             if isinstance(others, pd.DataFrame):
                 self._show("mailboxes", options=mailbox_options(others))
@@ -383,33 +321,24 @@ class AddToSequence(Panel):
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _read_directive(self) -> Directive:
-        """Return the run's directive; stop sending when the kernel shuts down."""
-        is_over = self._directive == "continue" and self._background.over
-        return "drain" if is_over else self._directive
-
-    def _set_directive(self, directive: Directive) -> None:
-        self._directive = directive
-        self._refresh()
-        if not self.busy:
-            # Refresh again, because the run ended while another thread handled the click.
-            self._refresh()
+    def _watch(self, run: Run) -> Directive:
+        """Show a run's progress; stop it after Cancel, or when the kernel shuts down."""
+        self._background.deliver(self._show_progress, run.tally)
+        return "drain" if self._is_cancelled or self._background.over else "continue"
 
     def _start_run(
-        self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]
+        self, action: str, rows: int, send: Callable[[Monitor], SubmissionReport]
     ) -> None:
-        self._action, self._directive = action, "continue"
-        work = partial(send, partial(self._background.deliver, self._show_progress))
+        self._action, self._is_cancelled = action, False
         with self.hold_sync():
+            work = partial(send, self._watch)
             self._start(action, work, self._on_sent, self._on_failed, total=rows)
             self._refresh()
 
     def _show_progress(self, tally: Mapping[str, int]) -> None:
         if not self._is_sending():
             return
-        kinds = dict.fromkeys(statuses.KINDS, 0)
-        for status, rows in tally.items():
-            kinds[statuses.kind_of(status)] += rows
+        kinds = statuses.count_kinds(tally)
         total = self.progress[1]
         self.progress = [min(sum(kinds.values()), total), total]
         so_far = ", ".join(f"{rows:,} {kind}" for kind, rows in kinds.items())
@@ -431,29 +360,7 @@ class AddToSequence(Panel):
         """Show the available actions and the outcomes after a run."""
         self._report_number += 1
         self._refresh()
-        self._show_report()
-
-    def _show_report(self) -> None:
-        """Show the outcomes; show nothing before the first run."""
-        outcomes, report = self._sender.outcomes, self.report
-        if outcomes is not None and report is not None:
-            self._show_outcomes("sent", "Outcomes of all runs.", outcomes, report.notes)
-        else:
-            self._outcomes = None
-            self._show("outcome", mode="")
-
-    def _show_outcomes(
-        self, mode: str, headline: str, outcomes: Outcomes, notes: Sequence[str] = ()
-    ) -> None:
-        status = self._shown.get("outcome", {}).get("status", "")
-        self._outcomes = outcomes
-        self._show(
-            "outcome",
-            mode=mode,
-            headline=headline,
-            notes=[*map(printable, notes)],
-            **outcome_content(outcomes, status),
-        )
+        self.show(self._shown.get("outcome", {}).get("status", ""))
 
     def _show_columns(self) -> list[dict[str, Any]]:
         options = column_options(self._df.columns.to_list())

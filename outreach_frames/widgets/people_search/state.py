@@ -10,7 +10,7 @@ from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import check_filters
-from outreach_frames.widgets.python_code import call
+from outreach_frames.widgets.python_code import call, literal
 
 DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
@@ -122,18 +122,6 @@ def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def find_clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values that are both included and excluded, by excluding filter; ignore case."""
-    found = {}
-    for one in spec.FILTERS:
-        if not one.excludes:
-            continue
-        included = {text.casefold() for text in value.get(one.excludes, ())}
-        if both := [text for text in value.get(one.name, ()) if text.casefold() in included]:
-            found[one.name] = both
-    return found
-
-
 def search_code(
     filters: Mapping[str, Any],
     limit: int | None = DEFAULT_LIMIT,
@@ -147,5 +135,5 @@ def search_code(
         arguments["limit"] = limit
     if headcount != DEFAULT_HEADCOUNT:
         arguments["headcount"] = headcount
-    named = [(f"{name}=", value) for name, value in arguments.items()]
+    named = [f"{name}={literal(value)}" for name, value in arguments.items()]
     return call("people = of.search_people", [*named, *["client=client"] * with_client])

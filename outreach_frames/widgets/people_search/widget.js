@@ -244,27 +244,16 @@ function fieldOf(field, context) {
   input.setAttribute("aria-describedby", problem.id);
   input.setAttribute("title", field.title);
   onTraits(model, ["value"], signal, show);
-  onTraits(model, ["marks"], signal, () => {
-    showProblem(input, problem, model.get("marks").problems?.[field.name] ?? "");
+  onTraits(model, ["problems"], signal, () => {
+    showProblem(input, problem, model.get("problems")[field.name] ?? "");
   });
   return h("div", { class: "ops-field" }, label, element, problem);
 }
 
-/** Return one or two fields side by side, with a warning about values in both. */
+/** Return one or two fields side by side. */
 function rowOf(fields, context) {
-  const { model, signal } = context;
-  const warning = h("p", { class: "ops-clash", role: "status" });
-  onTraits(model, ["marks"], signal, () => {
-    const both = fields.flatMap((field) => model.get("marks").clashes?.[field.name] ?? []);
-    warning.hidden = !both.length;
-    warning.textContent = both.length ? `Both included and excluded: ${both.join(" · ")}` : "";
-  });
-  return h(
-    "div",
-    { class: fields.length > 1 ? "ops-row ops-pair" : "ops-row" },
-    fields.map((field) => fieldOf(field, context)),
-    fields.length > 1 ? warning : null,
-  );
+  const name = fields.length > 1 ? "ops-row ops-pair" : "ops-row";
+  return h("div", { class: name }, fields.map((field) => fieldOf(field, context)));
 }
 
 /** Return a collapsible group of fields; it opens when a field is set. */

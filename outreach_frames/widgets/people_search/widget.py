@@ -30,7 +30,6 @@ from outreach_frames.widgets.people_search.state import (
     DEFAULT_HEADCOUNT,
     DEFAULT_LIMIT,
     build_form,
-    find_clashes,
     find_problems,
     search_code,
     tidy_filters,
@@ -51,7 +50,6 @@ _SHOWN_COLUMNS = {
 class _Found(NamedTuple):
     """The result of a search; after an error, `frame` has the people before the error."""
 
-    search: Search
     frame: pd.DataFrame | None
     suggestions: dict[str, list[str]]
     error: OutreachError | None
@@ -132,7 +130,8 @@ class PeopleSearch(Panel):
     total: traitlets.Int[int | None, int | None] = traitlets.Int(None, allow_none=True)
     code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
     form: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
-    marks: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    # An error message per invalid filter.
+    problems: traitlets.Dict[str, str] = traitlets.Dict().tag(sync=True)
     count: traitlets.Dict[str, Any] = traitlets.Dict()
     preset_to_replace: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
 
@@ -231,11 +230,10 @@ class PeopleSearch(Panel):
         self.code = search_code(self.value, self.limit, self._headcount, with_client=with_client)
 
     def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
-        invalid = find_problems(self.value)
-        self.marks = {"problems": invalid, "clashes": find_clashes(self.value)}
+        self.problems = find_problems(self.value)
         self._counting.set()
         self.total = None
-        if invalid:
+        if self.problems:
             self._show_count("waiting", "Not counted: correct the marked fields first.")
             return
         self._show_count("counting", "Counting …")
@@ -273,16 +271,13 @@ class PeopleSearch(Panel):
     def _show_count_result(self, future: Done[int]) -> None:
         error = future.exception()
         if error is None:
-            self._show_total(*future.result())
+            self.total, warnings = future.result()
+            self._show_count("done", plural(self.total, "person", "people"), warnings)
             return
         shown = error_notice(error)
         self._show_count("failed", shown["text"], shown["details"])
         if not isinstance(error, OutreachError):
             raise error
-
-    def _show_total(self, total: int, warnings: Iterable[str] = ()) -> None:
-        self.total = total
-        self._show_count("done", plural(total, "person", "people"), warnings)
 
     def _fetch(self, search: Search) -> _Found:
         rows = 0
@@ -299,37 +294,29 @@ class PeopleSearch(Panel):
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
-        return _Found(search, frame, suggest(self._suggest_from, frame), error)
+        return _Found(frame, suggest(self._suggest_from, frame), error)
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
             self.progress = [rows, expected]
 
     def _show_found(self, found: _Found, warnings: list[str]) -> None:
-        search, frame, suggestions, error = found
+        frame, suggestions, error = found
         rows = 0 if frame is None else len(frame)
         self._notify(*self._notices(rows, error), warnings=warnings)
         if frame is not None and (rows or error is None):
             self._results = frame
             self._show("suggestions", suggestions=suggestions)
             self._show("results", **_result_content(frame))
-        if error is None and search.total is not None and search.filters == self.value:
-            # The total of the search replaces the current count.
-            self._counting.set()
-            self._show_total(search.total)
 
     def _notices(self, rows: int, error: OutreachError | None) -> list[dict[str, Any]]:
         people = plural(rows, "person", "people")
         if error is None:
-            if not rows:
-                return [notice("info", "No people match: .results is empty.")]
-            return [notice("info", f"Read {people}: see .results, and below.")]
-        if rows:
-            kept = f".results is partial: it has {people}."
-        elif self._results is not None:
-            kept = "No people were read; .results still has the previous search."
-        else:
-            kept = "No people were read."
+            found = f"Read {people}: see .results, and below."
+            return [notice("info", found if rows else "No people match: .results is empty.")]
+        kept = f".results is partial: it has {people}."
+        if not rows:
+            kept = "No people were read; .results is unchanged."
         if self._task.is_set:
             return [notice("info", f"Cancelled. {kept}")]
         return [error_notice(error), notice("warning", kept)]

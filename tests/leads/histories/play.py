@@ -21,7 +21,7 @@ from outreach_frames.leads.sending import memory
 from outreach_frames.leads.statuses import FAILED
 from tests.leads.histories.oracle import Broken, Oracle
 from tests.leads.histories.service import LeadService
-from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of, shorter
+from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of
 from tests.leads.sending.lead_service import connected
 from tests.scripted import Service, scripted
 from tests.widgets.lead_page import Page
@@ -229,21 +229,3 @@ def forkserver() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     return context
-
-
-def shrunk(story: Story, rule: str, folder: Path, tries: int = 1000) -> Story:
-    """Return a minimal story that still breaks the rule."""
-    number = 0
-    progress = True
-    while progress and number < tries:
-        progress = False
-        for one in shorter(story):
-            number += 1
-            place = folder / f"{number}"
-            place.mkdir()
-            if any(broken.rule == rule for broken in play(one, place)):
-                story, progress = one, True
-                break
-            if number == tries:
-                break
-    return story

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -361,38 +361,3 @@ def _cells(row: Row) -> Pair:
     email, url = row.pair
     wrapped = f"Ann <{(row.email or '').upper()}>" if email else row.email
     return wrapped, f"Ann: {row.url} (new)" if url else row.url
-
-
-def shorter(story: Story) -> Iterator[Story]:
-    """Yield stories that are each simpler by one step."""
-    runs = story.runs
-    for number in range(len(runs)):
-        yield replace(story, runs=runs[:number] + runs[number + 1 :])
-    for pair in dict.fromkeys(row.pair for run in runs for row in run.rows):
-        kept = [run._replace(rows=tuple(x for x in run.rows if x.pair != pair)) for run in runs]
-        yield replace(story, runs=tuple(kept))
-    for number, run in enumerate(runs):
-        for less in _shorter_runs(run):
-            yield replace(story, runs=(*runs[:number], less, *runs[number + 1 :]))
-    for place in range(len(story.skips)):
-        yield replace(story, skips=story.skips[:place] + story.skips[place + 1 :])
-    if story.there or story.needs_email:
-        yield replace(story, there=(), needs_email=False)
-
-
-def _shorter_runs(run: Run) -> Iterator[Run]:
-    for place, row in enumerate(run.rows):
-        before, after = run.rows[:place], run.rows[place + 1 :]
-        yield run._replace(rows=before + after, restores=0)
-        if row.carries:
-            yield run._replace(rows=(*before, row._replace(carries=frozenset()), *after))
-    for place, fate in enumerate(run.fates):
-        if fate:
-            yield run._replace(fates=(*run.fates[:place], "", *run.fates[place + 1 :]))
-    plain = run._replace(library="str", chunk_size=250, pick=0)
-    if run != plain:
-        yield plain
-    if run.clean:
-        yield run._replace(clean=False)
-    if run.how not in ("cell", "retry"):
-        yield run._replace(how="cell")

@@ -96,13 +96,6 @@ def test_invalid_arguments_are_an_error(arguments: dict[str, Any], message: str)
         make_plan(FRAME, **given_arguments)
 
 
-@pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
-def test_only_frames_are_accepted(frame: Any) -> None:
-    """Any other object than a frame is an error that names its type."""
-    with pytest.raises(InvalidInputError, match=type(frame).__name__):
-        make_plan(frame, SEQUENCE)
-
-
 def test_only_a_default_column_may_be_missing() -> None:
     """One default column is enough, but a column passed by name must exist."""
     assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers([0]) == [(None, URL)]
@@ -124,14 +117,10 @@ def test_unusual_column_names() -> None:
     assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
 
 
-@pytest.mark.parametrize("name", ["a", "a1_", LONGEST_NAME])
-def test_valid_field_names_are_accepted(name: str) -> None:
-    """Field names of the minimum and maximum length are accepted."""
-    assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
-
-
 def test_the_size_of_data_is_limited() -> None:
-    """The numbers of a lead's fields and of a value's characters, not bytes, are limited."""
+    """The lengths of names and values, in characters, and the number of fields are limited."""
+    for name in ("a", "a1_", LONGEST_NAME):
+        assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
     with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
@@ -186,13 +175,32 @@ def test_a_shared_placeholder_url_matches_no_rows() -> None:
     assert plan.leads(plan.positions) == [{"email": email} for email in emails]
 
 
-@pytest.mark.parametrize("name", ["na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x"])
-def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
-    """Profile names that only resemble a placeholder are sent, as is /in/na."""
-    url = f"https://profnet.example/in/{name}"
-    plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
-    assert plan.leads([0]) == [{"profnet_url": url}]
-    assert plan.problems.empty
+AS_WRITTEN: dict[str, list[str]] = {
+    "email": [
+        *("o'hara+news@mail.x.example", "zoë@x.example", "a@bücher.example", "A@X.EXAMPLE"),
+        "a.b-c@x-y.example",
+    ],
+    "profnet_url": [
+        *("profnet.example/in/anna", "http://www.profnet.example/in/anna/"),
+        "HTTPS://Profnet.Example/in/Anna?from=mail#top",
+        "https://profnet.example:8443/in/zo%C3%AB",
+        "https://bücher.example/in/zoë",
+        # Names that only resemble a placeholder.
+        *(
+            f"https://profnet.example/in/{name}"
+            for name in ("na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x")
+        ),
+    ],
+}
+
+
+def test_unusual_identifiers_are_sent_as_written() -> None:
+    """Valid addresses and URLs are sent as written, without blank and hidden characters."""
+    for field, texts in AS_WRITTEN.items():
+        plan = make_plan(pd.DataFrame({field: [f"\u200b {text}\xa0" for text in texts]}), SEQUENCE)
+        written = [email or url for email, url in plan.identifiers(range(len(texts)))]
+        assert written == texts
+        assert plan.problems.empty
 
 
 WEAK_URLS = [
@@ -225,14 +233,13 @@ def test_a_weak_url_beside_an_email_is_not_sent(url: str) -> None:
     assert (placeholder["row"], placeholder["code"]) == (2, "placeholder")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [URL, "de.profnet.example/in/anna/", "http://profnet.example/IN/zo%C3%AB/en?trk=x#top", None],
-)
-def test_a_certain_url_beside_an_email_is_sent(url: str | None) -> None:
+def test_a_certain_url_beside_an_email_is_sent() -> None:
     """Beside an email, a URL that identifies a person is sent in any spelling."""
-    plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [url]}), SEQUENCE)
-    assert plan.identifiers([0]) == [(EMAIL, url)]
+    urls = [URL, "de.profnet.example/in/ben/", "http://profnet.example/IN/zo%C3%AB/en?trk=x#top"]
+    emails = [f"{name}@x.example" for name in "abcd"]
+    plan = make_plan(pd.DataFrame({"email": emails, "profnet_url": [*urls, None]}), SEQUENCE)
+    expected = list(zip(emails, [*urls, None], strict=True))
+    assert plan.identifiers(plan.positions) == expected
     assert plan.problems.empty
 
 
@@ -256,117 +263,63 @@ def test_a_weak_url_in_an_invalid_row() -> None:
     assert not len(plan.positions)
 
 
-@pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"])
 @pytest.mark.parametrize("dtype", ["object", "str", "category"])
-def test_text_for_missing_values_is_dropped(text: str, dtype: str) -> None:
-    """Text that programs write for a missing value, such as `NaN`, is dropped and reported."""
-    frame = pd.DataFrame({"email": [EMAIL], "name": pd.Series([text], dtype=dtype)})
+def test_text_for_missing_values_is_dropped(dtype: str) -> None:
+    """Text that programs write for a missing value is dropped and reported; words are data."""
+    missing = ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"]
+    words = ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"]
+    emails = [f"p{row}@x.example" for row in range(len(missing) + len(words))]
+    frame = pd.DataFrame({"email": emails, "name": pd.Series([*missing, *words], dtype=dtype)})
     plan = make_plan(frame, SEQUENCE, data=["name"])
-    assert plan.leads(plan.positions) == [{"email": EMAIL}]
-    (problem,) = plan.problems.to_dict("records")
-    assert (problem["row"], problem["column"], problem["code"]) == (0, "name", "placeholder")
-    assert problem["message"] == f"{text!r} is a placeholder and was treated as missing."
+    data = [lead.get("data", {}).get("name") for lead in plan.leads(plan.positions)]
+    assert data == [*[None] * len(missing), *words]
+    problems = plan.problems
+    assert problems["row"].tolist() == list(range(len(missing)))
+    assert set(problems["code"]) == {"placeholder"}
+    expected = [f"{text!r} is a placeholder and was treated as missing." for text in missing]
+    assert problems["message"].tolist() == expected
 
 
-@pytest.mark.parametrize("text", ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"])
-def test_other_words_are_data(text: str) -> None:
-    """Words that people may have written, such as `unknown`, are sent unchanged."""
-    frame = pd.DataFrame({"email": [EMAIL], "name": [text]})
-    plan = make_plan(frame, SEQUENCE, data=["name"])
-    assert plan.leads([0]) == [{"email": EMAIL, "data": {"name": text}}]
-    assert plan.problems.empty
+INVALID: dict[str, dict[Any, str]] = {
+    "email": {
+        "mailto:anna@x.example": "Pass clean=True to send 'anna@x.example'",
+        "anna@x.example; ben@x.example": "one per row",
+        "anna@x.example ben@x.example": "one per row",
+        **dict.fromkeys(("anna", "anna@", "@x.example", 5), "@"),
+        "anna@x": "period",
+        "anna@x.test": "special-use",
+        **dict.fromkeys(("anna@@x.example", "an na@x.example", "anna@x..example"), ""),
+        "a" * 300: "",
+    },
+    "profnet_url": dict.fromkeys(
+        [
+            *("profnet.example", "https://profnet.example/", "https://profnet/in/anna"),
+            *("/in/anna", "//profnet.example/in/anna", "ftp://profnet.example/in/anna"),
+            *("javascript:alert(1)", "https://anna@profnet.example/in/anna", "anna@x.example"),
+            *("https://[profnet.example/in/anna", "https://profnet.example/in/an na", "Anna Berg"),
+            "https://profnet.example/in/anna\nhttps://profnet.example/in/ben",
+            "https://profnet.example/in/" + "a" * spec.MAX_DATA_VALUE_LENGTH,
+        ],
+        "",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("mailto:anna@x.example", "mailto:"),
-        ("Anna <anna@x.example>", "only the address"),
-        ("anna@x.example,", "','"),
-        ("anna@x.example;", "';'"),
-        ("anna@x.example; ben@x.example", "one per row"),
-        ("anna@x.example ben@x.example", "one per row"),
-        ("anna", "@"),
-        ("anna@", "@"),
-        ("@x.example", "@"),
-        ("anna@x", "period"),
-        ("anna@x.test", "special-use"),
-        ("anna@@x.example", ""),
-        ("an na@x.example", ""),
-        ("anna@x..example", ""),
-        ("a" * 300, ""),
-        (5, "@"),
-    ],
-)
-def test_an_invalid_address_makes_the_row_invalid(text: object, advice: str) -> None:
-    """An invalid address makes the row invalid even with a profile; the message has advice."""
-    frame = pd.DataFrame({"email": [text], "profnet_url": [URL]})
+@pytest.mark.parametrize("field", INVALID)
+def test_an_invalid_identifier_makes_the_row_invalid(field: str) -> None:
+    """An invalid identifier makes the row invalid despite the other; the message has advice."""
+    texts = INVALID[field]
+    other = {"email": URL, "profnet_url": EMAIL}[field]
+    frame = pd.DataFrame({"email": list(texts), "profnet_url": list(texts)}, dtype="object")
+    frame[{"email": "profnet_url", "profnet_url": "email"}[field]] = other
     plan = make_plan(frame, SEQUENCE)
-    (problem,) = plan.problems.to_dict("records")
-    assert (problem["column"], problem["code"]) == ("email", "invalid_email")
-    assert advice in problem["message"]
-    assert len(problem["message"]) < 200
     assert not len(plan.positions)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "o'hara+news@mail.x.example",
-        "zoë@x.example",
-        "a@bücher.example",
-        "a.b-c@x-y.example",
-        "A@X.EXAMPLE",
-    ],
-)
-def test_unusual_addresses_are_sent_as_written(text: str) -> None:
-    """Addresses that the library accepts are sent unchanged, including their case."""
-    frame = pd.DataFrame({"email": [f"\u200b {text}\xa0"]})
-    assert make_plan(frame, SEQUENCE).identifiers([0]) == [(text, None)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "profnet.example/in/anna",
-        "http://www.profnet.example/in/anna/",
-        "HTTPS://Profnet.Example/in/Anna?from=mail#top",
-        "https://profnet.example:8443/in/zo%C3%AB",
-        "https://bücher.example/in/zoë",
-    ],
-)
-def test_profile_urls_are_sent_as_written(text: str) -> None:
-    """Profile URLs are accepted with and without a scheme."""
-    plan = make_plan(pd.DataFrame({"profnet_url": [text]}), SEQUENCE)
-    assert plan.identifiers([0]) == [(None, text)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "profnet.example",
-        "https://profnet.example/",
-        "https://profnet/in/anna",
-        "/in/anna",
-        "//profnet.example/in/anna",
-        "ftp://profnet.example/in/anna",
-        "javascript:alert(1)",
-        "https://anna@profnet.example/in/anna",
-        "https://[profnet.example/in/anna",
-        "https://profnet.example/in/an na",
-        "https://profnet.example/in/anna\nhttps://profnet.example/in/ben",
-        "anna@x.example",
-        "Anna Berg",
-        "https://profnet.example/in/" + "a" * spec.MAX_DATA_VALUE_LENGTH,
-    ],
-)
-def test_an_invalid_url_makes_the_row_invalid(text: str) -> None:
-    """An invalid URL makes the row invalid, even if it has an address."""
-    plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [text]}), SEQUENCE)
-    (problem,) = plan.problems.to_dict("records")
-    assert (problem["column"], problem["code"]) == ("profnet_url", "invalid_profnet_url")
-    assert len(problem["message"]) < 200
-    assert not len(plan.positions)
+    assert plan.problems["row"].tolist() == list(range(len(texts)))
+    assert set(plan.problems["column"]) == {field}
+    assert set(plan.problems["code"]) == {f"invalid_{field}"}
+    for message, advice in zip(plan.problems["message"], texts.values(), strict=True):
+        assert advice in message
+        assert len(message) < 200
 
 
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True))
@@ -442,22 +395,16 @@ FIRST = {OVERRIDE_NAMES[0]: True}
 ALL = dict.fromkeys(OVERRIDE_NAMES, True)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "sent"),
-    [
-        (None, None),
-        (False, None),
-        (True, ALL),
-        (np.True_, ALL),
-        ({}, None),
+def test_overrides_for_all_rows() -> None:
+    """A boolean sets all overrides, and a dict some; only true values are sent."""
+    given_and_sent: list[tuple[Any, dict[str, bool] | None]] = [
+        *((nothing, None) for nothing in (None, False, {})),
+        *((every, ALL) for every in (True, np.True_)),
         (FIRST, FIRST),
         ({OVERRIDE_NAMES[0]: np.True_, OVERRIDE_NAMES[1]: False}, FIRST),
-    ],
-    ids=str,
-)
-def test_overrides_for_all_rows(overrides: Any, sent: dict[str, bool] | None) -> None:
-    """A boolean sets all overrides, and a dict some; only true values are sent."""
-    assert overrides_of([1], overrides) == ([sent], [])
+    ]
+    for overrides, sent in given_and_sent:
+        assert overrides_of([1], overrides) == ([sent], [])
 
 
 @pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
@@ -468,22 +415,18 @@ def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
     assert overrides_of(column, "flag") == ([ALL, None, None], [])
 
 
-@pytest.mark.parametrize(
-    "cell", [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)], ids=repr
-)
-def test_a_cell_that_is_not_a_boolean_is_a_problem(cell: object) -> None:
+@pytest.mark.parametrize("overrides", [{OVERRIDE_NAMES[0]: "flag"}, "flag"])
+def test_a_cell_that_is_not_a_boolean_is_a_problem(overrides: Any) -> None:
     """A cell that is not a boolean is a problem, and its row is not sent."""
-    for overrides in ({OVERRIDE_NAMES[0]: "flag"}, "flag"):
-        column = pd.Series([True, cell], dtype=object)
-        sent, codes = overrides_of(column, overrides)
-        assert (len(sent), codes) == (1, ["override_not_boolean"])
+    cells: list[object] = [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)]
+    sent, codes = overrides_of(pd.Series([True, *cells], dtype=object), overrides)
+    assert (len(sent), codes) == (1, ["override_not_boolean"] * len(cells))
 
 
 @pytest.mark.parametrize(
     ("cell", "overrides", "name", "shown"),
     [
         ("yes", {OVERRIDE_NAMES[1]: "flag"}, OVERRIDE_NAMES[1], "'yes'"),
-        (1, "flag", "the overrides", "1"),
         ({OVERRIDE_NAMES[2]: "no"}, "flag", OVERRIDE_NAMES[2], "'no'"),
         ("x" * 100, "flag", "the overrides", f"'{'x' * 58}…"),
     ],
@@ -495,10 +438,7 @@ def test_an_invalid_override_is_explained(
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "flag": [True, cell]})
     (problem,) = validate(frame, overrides=overrides).to_dict("records")
     assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
-    assert problem["message"] == (
-        f"{shown} is not a boolean value for {name}. Make the column boolean, for "
-        'example with df[column].map({"yes": True, "no": False}).'
-    )
+    assert problem["message"].startswith(f"{shown} is not a boolean value for {name}. Make the")
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
@@ -524,25 +464,16 @@ def test_a_column_of_dicts_sets_overrides_per_row() -> None:
     assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "settings"),
-    [
-        ({}, None),
-        ({"leads_distribution": "sequence_senders"}, {"leads_distribution": "sequence_senders"}),
-        (
-            {"leads_distribution": "custom_mailboxes", "mailboxes": pd.Series([EMAIL])},
-            {"leads_distribution": "custom_mailboxes", "mailboxes": [EMAIL]},
-        ),
-    ],
-    ids=str,
-)
-def test_settings_are_sent_as_given(
-    arguments: dict[str, Any], settings: dict[str, Any] | None
-) -> None:
+def test_settings_are_sent_as_given() -> None:
     """Each request has the settings that were passed; without settings, it has none."""
-    (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
-    assert body.get("settings") == settings
-    assert ("settings" in body) == (settings is not None)
+    custom = {"leads_distribution": "custom_mailboxes"}
+    for arguments, settings in (
+        ({}, {}),
+        ({"leads_distribution": "sequence_senders"}, {"leads_distribution": "sequence_senders"}),
+        (custom | {"mailboxes": pd.Series([EMAIL])}, custom | {"mailboxes": [EMAIL]}),
+    ):
+        (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
+        assert body == {"leads": body["leads"], **({"settings": settings} if settings else {})}
 
 
 @pytest.mark.long

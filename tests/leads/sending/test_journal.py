@@ -172,28 +172,6 @@ class TestRecords:
             assert found.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
-    def test_unfinished_rows_are_unknown(self, path: Path) -> None:
-        """Rows whose request did not finish are unknown when the journal is reopened."""
-        with resumed(path) as (journal, _):
-            journal.begin(1, [3, 4, 5], NOW)
-            journal.finish({3: ADDED, 4: RowOutcome("rejected", "no phone", "missing_lead_field")})
-            journal.begin(2, [4], NOW)
-        interrupted = RowOutcome("unknown", "Sent, but no response was received.")
-        for _ in range(2):
-            assert entries_of(path) == {
-                3: Entry(ADDED, 1, 1),
-                4: Entry(interrupted, 2, 2),
-                5: Entry(interrupted, 1, 1),
-            }
-
-    def test_any_status_is_restored(self, path: Path) -> None:
-        """Any status of the service is restored, even one like an internal mark."""
-        with resumed(path) as (journal, _):
-            journal.begin(1, [0, 1], NOW)
-            journal.finish({0: RowOutcome("sending"), 1: RowOutcome("")})
-        entries = entries_of(path)
-        assert [entries[row].outcome.status for row in (0, 1)] == ["sending", ""]
-
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
         """A journal holds only hashes of identifiers, and they differ between files."""
         certain, weak = "https://profnet.example/in/lead1", "https://profnet.example/view?id=lead1"
@@ -243,14 +221,6 @@ class TestFile:
         path.chmod(0o644)
         opened(path).close()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-    def test_a_copy_is_complete(self, path: Path, tmp_path: Path) -> None:
-        """A copy of the journal's file alone is complete after each transaction."""
-        with resumed(path) as (journal, _):
-            journal.begin(1, [1], NOW)
-            journal.finish({1: ADDED})
-            (tmp_path / "copy").write_bytes(path.read_bytes())
-        assert entries_of(tmp_path / "copy") == {1: Entry(ADDED, 1, 1)}
 
     def test_rollback_journal_of_a_deleted_file(self, path: Path) -> None:
         """A deleted file's rollback journal is not applied to a new file."""

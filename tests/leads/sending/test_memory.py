@@ -81,18 +81,6 @@ def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
         assert sent(service) == [["a"]]
 
 
-def test_a_plan_that_continues_with_another_token() -> None:
-    """Leads that a plan sent with another token are known to later calls with that token."""
-    refuse = script.json({"error": "no"}, 400)
-    with scripted(only_posts([refuse, added])) as service, connected(service) as client:
-        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
-        assert column(plan.submit(progress=False)) == ["rejected"]
-        with Client(service.url, "other-token", cache=None) as other:
-            assert column(plan.submit(progress=False, client=other)) == ["added"]
-            assert column(add(other, A), "detail") == [EARLIER]
-        assert len(sent(service)) == 2
-
-
 def test_an_account_is_an_address_and_a_token() -> None:
     """Another token, sequence or service has another memory; another client object has not."""
     with scripted(only_posts([added] * 9)) as service, connected(service) as client:
@@ -115,6 +103,7 @@ def test_a_plan_keeps_its_memory_with_another_token() -> None:
             assert column(plan.submit(client=other)) == ["unknown"]
             assert column(report.retry_unknown(client=other)) == ["added"]
             assert column(plan.submit(client=other)) == ["added"]
+            assert column(add(other, A), "detail") == [EARLIER]
         assert len(sent(service)) == 2
 
 
@@ -127,6 +116,17 @@ def test_the_better_outcome_wins(tmp_path: Path) -> None:
             add(other, A)
             assert column(add(other, A, journal=journal)) == ["added"]
         assert len(sent(service)) == 2
+        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
+
+
+def test_a_proven_outcome_wins_over_an_unknown_one(tmp_path: Path) -> None:
+    """Of two records of the same time and attempts, `unknown` does not win."""
+    journal = tmp_path / "j"
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        assert column(add(client, A, journal=journal)) == ["unknown"]
+        with Client(service.url, "other-token", cache=None) as other:
+            add(other, A)
+            assert column(add(other, A, journal=journal)) == ["added"]
         assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
 
 

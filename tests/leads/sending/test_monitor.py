@@ -167,17 +167,6 @@ def test_a_monitor_that_raises() -> None:
     assert column(again) == ["added"] * 6
 
 
-def test_a_journal_resumes_after_drain(tmp_path: Path) -> None:
-    """After a drain, the same call with the same journal sends only the remaining rows."""
-    with planned([slow_added]) as (service, plan):
-        ended(plan, directing("drain"), journal=tmp_path / "journal")
-        report = submit(plan, journal=tmp_path / "journal", progress=False)
-    assert column(report) == ["added"] * 6
-    assert sorted(name for chunk in sent(service) for name in chunk) == [
-        f"lead{row}" for row in range(6)
-    ]
-
-
 @pytest.mark.parametrize("journal", [None, "journal"])
 def test_a_retry_of_unknown_rows_can_be_drained(journal: str | None, tmp_path: Path) -> None:
     """A monitor can also end a retry of unknown rows between two requests."""

@@ -51,204 +51,209 @@ def success(added: object, total: object = 3, **fields: object) -> dict[str, Any
     return {"total": total, "total_added_to_sequence": added, **fields}
 
 
-def test_all_added() -> None:
-    """If no lead is listed and all are counted as added, all are `added`, without notes."""
-    empty = {field.name: [] for field in spec.ADD_LEADS_RESULT[2:]}
-    assert found(success(3, **empty)) == ["added"] * 3
-    assert outcome(success(3, **empty)).notes == ()
-    assert outcome(success(0, total=0), []) == ChunkOutcome((), ())
+def recently(*entries: object, added: int = 2) -> dict[str, Any]:
+    """Make a response that lists entries as recently contacted."""
+    return success(added, recently_contacted_and_skipped=list(entries))
 
 
-@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
-def test_each_skip_list_is_a_status(name: str) -> None:
-    """A lead in a skip list, documented or not, has the list's name as its status."""
-    listed = success(2, **{name: [{"email": BO, "profnet_url": BO_URL}]})
-    assert found(listed) == ["added", name.removesuffix("_and_skipped"), "added"]
-    assert outcome(listed).notes == ()
+def excluded(*entries: object, **fields: object) -> dict[str, Any]:
+    """Make a response that lists entries as in the exclusion list, and two added leads."""
+    return success(2, in_exclusion_list_and_skipped=list(entries), **fields)
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"email": "BO@Example.COM", "profnet_url": None},
-        {"email": BO},
-        {"profnet_url": "http://WWW.profnet.example/in/bo/"},
-        {"email": None, "profnet_url": BO_URL},
-        {"email": "", "profnet_url": BO_URL},
-        {"email": "elsewhere@example.org", "profnet_url": BO_URL},
-        BO,
-        BO_URL,
-    ],
-)
-def test_an_entry_matches_by_either_identifier(entry: object) -> None:
-    """An entry matches its lead by email or URL, in any spelling."""
-    read = outcome(success(2, recently_contacted_and_skipped=[entry]))
-    assert [row.status for row in read.rows] == ["added", "recently_contacted", "added"]
-    assert read.notes == ()
-    foreign = "elsewhere" in str(entry)
-    assert bool(read.rows[1].detail) is foreign
+ADDED, UNKNOWN = ["added"] * 3, ["unknown"] * 3
+SECOND = ["added", "recently_contacted", "added"]
+TORN = {"email": ADA, "profnet_url": BO_URL}
+STRAY = {"email": "never@example.org", "profnet_url": None}
+OTHER_URL = {"email": BO, "profnet_url": "https://profnet.example/in/x", "reason": "asked us to"}
+LEAVE = "leads, but its lists of skipped leads leave"
+NO_MATCH = "match no sent lead, or several: "
+
+# Responses, the leads' statuses, and texts in their details and notes; without texts, both are
+# empty.
+RESPONSES: list[tuple[object, list[str], list[str]]] = [
+    (success(3, **{field.name: [] for field in spec.ADD_LEADS_RESULT[2:]}), ADDED, []),
+    # An entry matches by either identifier, in any spelling.
+    (recently({"email": "BO@Example.COM", "profnet_url": None}), SECOND, []),
+    (recently({"profnet_url": "http://WWW.profnet.example/in/bo/"}), SECOND, []),
+    (recently({"email": "", "profnet_url": BO_URL}), SECOND, []),
+    (recently({"email": "elsewhere@x.example", "profnet_url": BO_URL}), SECOND, ["elsewhere@x"]),
+    (recently(BO), SECOND, []),
+    (recently(BO_URL), SECOND, []),
+    (recently(OTHER_URL), SECOND, [json.dumps(OTHER_URL)]),
+    (
+        success(2, gone_and_skipped=[{"email": ADA, "why": "left"}]),
+        ["gone", "added", "added"],
+        ["gone_and_skipped", "left"],
+    ),
+    # Counts that are inconsistent or invalid.
+    *(
+        (success(count), UNKNOWN, [f"reports {shown} added {LEAVE} 3"])
+        for count, shown in [
+            *((count, count) for count in (1, 0, 4, -3, 3.0, "3")),
+            (True, "true"),
+            (None, "null"),
+        ]
+    ),
+    *(
+        (success(3, total=total), UNKNOWN, [f"reports {shown} received leads, but 3 were sent"])
+        for total, shown in [(4, 4), (2, 2), (None, "null"), ("3", 3), (3.0, 3.0)]
+    ),
+    ({"total_added_to_sequence": 3}, UNKNOWN, ["reports null received leads"]),
+    (
+        success(1, already_in_sequence_and_skipped=[{"email": ADA}]),
+        ["already_in_sequence", "unknown", "unknown"],
+        [f"1 added {LEAVE} 2"],
+    ),
+    # An entry that matches no lead may be any lead.
+    *(
+        (success(added, in_exclusion_list_and_skipped=[STRAY]), UNKNOWN, [json.dumps(STRAY)])
+        for added in (0, 1, 2)
+    ),
+    *(
+        (
+            success(3, **{name: ["never@example.org"]}),
+            UNKNOWN,
+            [f"{name} has entries that {NO_MATCH}never@example.org", "Other entries match no sent"],
+        )
+        for name in (SKIP_LISTS[0], NEW_LISTS[0], DUPLICATE_LISTS[0])
+    ),
+    *(
+        (excluded(entry), UNKNOWN, [f"{NO_MATCH}{shown}"])
+        for entry, shown in [
+            *((entry, json.dumps(entry)) for entry in (7, None, [], {}, [ADA], {"email": 3})),
+            ({"email": [ADA]}, json.dumps({"email": [ADA]})),
+            ("", ""),
+            (ADA + "x", ADA + "x"),
+            (TORN, json.dumps(TORN)),
+        ]
+    ),
+    (success(3, duplicate_emails=[TORN]), UNKNOWN, [f"{NO_MATCH}{json.dumps(TORN)}"]),
+    *(
+        (
+            recently(ADA) | {"recently_contacted_and_skipped": value},
+            UNKNOWN,
+            ["recently_contacted_"],
+        )
+        for value in ("all of them", 3, {"email": ADA}, True)
+    ),
+    # Lists, documented or not, and counts that contradict them.
+    *(
+        (
+            success(2, **{name: [{"email": ADA, "profnet_url": ADA_URL}]}),
+            [name.removesuffix("_and_skipped"), "added", "added"],
+            [name] * (name in NEW_LISTS),
+        )
+        for name in (*SKIP_LISTS, *NEW_LISTS)
+    ),
+    *((success(3, **{name: [ADA]}), UNKNOWN, [ADA]) for name in (*SKIP_LISTS, *NEW_LISTS)),
+    *(
+        (success(added, total, **{name: [ADA]}), UNKNOWN, [f"also lists {ADA}"])
+        for name in (*SKIP_LISTS, *NEW_LISTS, *DUPLICATE_LISTS)
+        for added, total in [(2, 4), (2, 2), (2, None), (5, 3)]
+    ),
+    # Duplicates.
+    *(
+        (success(3, **{name: [ADA, ADA_URL]}), ADDED, [f"also lists {ADA}"])
+        for name in DUPLICATE_LISTS
+    ),
+    *(
+        (success(0, **{name: [text]}), ["duplicate_in_request", "unknown", "unknown"], [LEAVE])
+        for name, text in zip(DUPLICATE_LISTS, [ADA.upper(), f"{ADA_URL}/", ADA_URL], strict=True)
+    ),
+    (success(1, duplicate_emails=[ADA]), UNKNOWN, [LEAVE]),
+    (success(2, duplicate_emails=[ADA]), UNKNOWN, [LEAVE]),
+    (
+        success(1, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": CY}]),
+        ["unknown", "unknown", "in_exclusion_list"],
+        [f"1 added {LEAVE} 2", f"also lists {ADA} as duplicate_in_request"],
+    ),
+    # A lead that is listed twice.
+    (excluded({"email": ADA}, duplicate_emails=[ADA]), ["duplicate_in_request", *ADDED[1:]], [ADA]),
+    (
+        excluded({"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}),
+        ["in_exclusion_list", "added", "added"],
+        ["left", "asked"],
+    ),
+    # Undocumented fields; empty ones are not noted.
+    *(
+        (success(3, remark=value), ADDED, [f"The service also returned remark: {shown}"])
+        for value, shown in [
+            ("half of it", "half of it"),
+            *((value, json.dumps(value)) for value in (7, {"why": "slow"}, ["a"], True)),
+        ]
+    ),
+    *(
+        (success(3, **{name: value}), ADDED, [])
+        for name in ("remark", "recently_contacted_and_skipped", "duplicate_emails")
+        for value in (None, [], {}, "", 0, 0.0, False)
+    ),
+    # Responses that are not a result.
+    *(
+        (response, UNKNOWN, ["is not a valid result", shown])
+        for response, shown in [
+            ("queued", "queued"),
+            *(
+                (response, json.dumps(response))
+                for response in (None, [], 7, True, {}, {"status": "processing"}, {"total": 3})
+            ),
+            ([success(3)], json.dumps([success(3)])),
+        ]
+    ),
+]
 
 
-def test_other_fields_of_an_entry_are_in_the_detail() -> None:
-    """A lead's detail has the other fields of its entry, and identifiers that were not sent."""
-    entry = {"email": BO, "profnet_url": "https://profnet.example/in/x", "reason": "asked us to"}
-    (_, row, _) = outcome(success(2, recently_contacted_and_skipped=[entry])).rows
-    assert json.dumps(entry) in row.detail
-
-
-def test_the_name_of_a_new_list_is_in_the_detail() -> None:
-    """The detail of an undocumented status names its list."""
-    (row, *_) = outcome(success(2, gone_and_skipped=[{"email": ADA, "why": "left"}])).rows
-    assert row.status == "gone"
-    assert "gone_and_skipped" in row.detail
-    assert "left" in row.detail
-
-
-@pytest.mark.parametrize("word", sorted(set(statuses.STATUSES) - set(statuses.SKIPPED)))
-def test_a_list_named_like_a_package_status(word: str) -> None:
-    """A list that is named like one of the package's statuses keeps its full name as status."""
-    name = f"{word}_and_skipped"
-    assert found(success(2, **{name: [{"email": ADA}]}))[0] == name
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        "added ",
-        " added",
-        "Added",
-        "ADDED",
-        "added_",
-        "_added",
-        "add_ed",
-        "added\u200b",
-        "\xa0added",
-        "\uff41\uff44\uff44\uff45\uff44",
-        "added\n",
-        "pre sent",
-        "Not_Sent",
-        "notsent",
-        "\u0430dded",
-        "recently_contacted ",
-    ],
-)
-def test_a_list_named_similar_to_a_status(word: str) -> None:
-    """A list whose name resembles a known status keeps its full name as status."""
-    (status, *_) = found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))
-    assert status.endswith("_and_skipped")
-    assert status.isprintable()
-
-
-def test_a_list_name_is_made_printable() -> None:
-    """Control characters in a list's name are escaped."""
-    (status, *_) = found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))
-    assert status == r"a\x1b[31m_and_skipped"
-
-
-@pytest.mark.parametrize(
-    ("response", "says"),
-    [
-        (success(1), "reports 1 added leads, but its lists of skipped leads leave 3"),
-        (success(0), "reports 0 added leads, but its lists of skipped leads leave 3"),
-        (success(4), "reports 4 added leads, but its lists of skipped leads leave 3"),
-        (success(-3), "reports -3 added leads"),
-        (success(True), "reports true added leads"),
-        (success(3.0), "reports 3.0 added leads"),
-        (success("3"), "reports 3 added leads"),
-        (success(None), "reports null added leads"),
-        (success(3, total=4), "reports 4 received leads, but 3 were sent"),
-        (success(3, total=2), "reports 2 received leads, but 3 were sent"),
-        (success(3, total=None), "reports null received leads"),
-        (success(3, total="3"), "reports 3 received leads"),
-        (success(3, total=3.0), "reports 3.0 received leads"),
-        ({"total_added_to_sequence": 3}, "reports null received leads"),
-    ],
-)
-def test_inconsistent_counts(response: dict[str, Any], says: str) -> None:
-    """If counts are inconsistent or invalid, leads are unknown, and their detail has the reason."""
+@pytest.mark.parametrize(("response", "expected", "words"), RESPONSES)
+def test_a_response(response: object, expected: list[str], words: list[str]) -> None:
+    """Each lead has the proven outcome, else `unknown`; the rest of a response is noted."""
     read = outcome(response)
-    assert [row.status for row in read.rows] == ["unknown"] * 3
-    assert all(says in row.detail for row in read.rows)
-    assert says in read.notes[-1]
+    assert [row.status for row in read.rows] == expected
+    said = "\n".join([*read.notes, *(row.detail for row in read.rows)]).strip()
+    assert all(text in said for text in words)
+    assert bool(said) == bool(words)
 
 
-def test_a_count_of_true_is_invalid() -> None:
-    """A count of `true` is invalid, though Python treats it as 1."""
+def test_no_leads() -> None:
+    """Without leads there are no outcomes, and a count of `true` is not 1."""
+    assert outcome(success(0, total=0), []) == ChunkOutcome((), ())
     assert found(success(True, total=1), [(ADA, None)]) == ["unknown"]
     assert found(success(1, total=True), [(ADA, None)]) == ["unknown"]
 
 
-def test_too_few_added_leads_are_counted() -> None:
-    """If too few leads are counted as added, only unlisted leads are unknown."""
-    response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
-    assert found(response) == ["already_in_sequence", "unknown", "unknown"]
-    assert (
-        "1 added leads, but its lists of skipped leads leave 2" in outcome(response).rows[1].detail
-    )
+# Names of lists that resemble a known status.
+SIMILAR = [
+    *("added ", " added", "Added", "ADDED", "added_", "_added", "add_ed", "added\u200b"),
+    *("\xa0added", "\uff41\uff44\uff44\uff45\uff44", "added\n", "pre sent", "Not_Sent", "notsent"),
+    *("\u0430dded", "recently_contacted ", *(set(statuses.STATUSES) - set(statuses.SKIPPED))),
+]
 
 
-@pytest.mark.parametrize("added", [0, 1, 2])
-def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
-    """An entry that matches no lead may be any lead, so all leads are unknown."""
-    stray = {"email": "never@example.org", "profnet_url": None}
-    response = success(added, in_exclusion_list_and_skipped=[stray])
-    assert found(response) == ["unknown"] * 3
-    assert any(json.dumps(stray) in note for note in outcome(response).notes)
+def test_a_list_named_similar_to_a_status() -> None:
+    """A list whose name resembles a known status keeps its full, printable name as status."""
+    for word in SIMILAR:
+        name = f"{word}_and_skipped"
+        (status, *_) = found(success(2, **{name: [{"email": ADA}]}))
+        assert status.endswith("_and_skipped")
+        assert status.isprintable()
+        assert status == name or word not in statuses.STATUSES
+    (status, *_) = found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))
+    assert status == r"a\x1b[31m_and_skipped"
 
 
-@pytest.mark.parametrize("name", [*SKIP_LISTS[:1], *NEW_LISTS[:1], *DUPLICATE_LISTS[:1]])
-def test_a_response_that_lists_other_leads(name: str) -> None:
-    """If a response lists leads that were not sent, all leads are unknown."""
-    read = outcome(success(3, **{name: ["never@example.org"]}))
-    assert [row.status for row in read.rows] == ["unknown"] * 3
-    assert (
-        f"{name} has entries that match no sent lead, or several: never@example.org" in read.notes
-    )
-    assert "Other entries match no sent lead" in read.rows[0].detail
-
-
-@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS, *DUPLICATE_LISTS])
-@pytest.mark.parametrize("counts", [{"total": 4}, {"total": 2}, {"total": None}, {"added": 5}])
-def test_a_list_that_contradicts_the_counts(name: str, counts: dict[str, Any]) -> None:
-    """If the counts cannot be those of this request, listed leads are unknown, too."""
-    values = {"added": 2, "total": 3, **counts}
-    read = outcome(success(values["added"], values["total"], **{name: [ADA]}))
-    assert [row.status for row in read.rows] == ["unknown"] * 3
-    assert any(f"also lists {ADA}" in note for note in read.notes)
-
-
-@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
-def test_a_skipped_lead_that_is_counted_as_added(name: str) -> None:
-    """If listed leads are also counted as added, all leads are unknown."""
-    assert found(success(3, **{name: [ADA]})) == ["unknown"] * 3
-
-
-@pytest.mark.parametrize("name", DUPLICATE_LISTS)
-def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
-    """A lead in a list of duplicates is `added` if all leads are counted as added."""
-    read = outcome(success(3, **{name: [ADA, ADA_URL]}))
-    assert [row.status for row in read.rows] == ["added"] * 3
-    assert any(f"also lists {ADA}" in note for note in read.notes)
-
-
-@pytest.mark.parametrize(
-    "entry", [7, None, [], {}, [ADA], {"email": 3}, {"email": [ADA]}, "", ADA + "x"]
-)
-def test_an_invalid_entry(entry: object) -> None:
-    """An invalid entry matches no lead, and is noted."""
-    response = success(2, in_exclusion_list_and_skipped=[entry])
-    assert found(response) == ["unknown"] * 3
-    shown = entry if isinstance(entry, str) else json.dumps(entry)
-    assert f"match no sent lead, or several: {shown}" in outcome(response).notes[0]
-
-
-def test_an_entry_of_two_rows() -> None:
-    """An entry with one lead's email and another lead's URL matches neither, and is noted."""
-    torn = {"email": ADA, "profnet_url": BO_URL}
-    response = success(2, recently_contacted_and_skipped=[torn])
-    assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
-    assert "match no sent lead, or several" in outcome(response).notes[0]
-    assert json.dumps(torn) in outcome(response).notes[0]
+def test_a_long_or_deep_response() -> None:
+    """A note has some 200 characters of the response, even of one too deep to print."""
+    (note,) = outcome({"page": "x" * 10_000}).notes
+    assert "x" * 180 in note
+    assert len(note) < 260
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert found(deep) == UNKNOWN
+    read = outcome(success(3, tree=deep))
+    assert [row.status for row in read.rows] == ADDED
+    assert "tree" in read.notes[0]
+    while deep:
+        deep = deep.pop()
 
 
 WEAK = "https://profnet.example/profile/view?id=1"
@@ -328,106 +333,6 @@ def test_a_lead_in_two_lists() -> None:
     assert found(response) == ["recently_contacted", "added", "added"]
     (note,) = outcome(response).notes
     assert note.index(ADA) < note.index("in_other_active_sequences") < note.index("aaa")
-
-
-def test_a_lead_twice_in_one_list() -> None:
-    """A lead that is twice in one list counts once, and its detail has both entries."""
-    twice = [{"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}]
-    response = success(2, in_exclusion_list_and_skipped=twice)
-    assert found(response) == ["in_exclusion_list", "added", "added"]
-    detail = outcome(response).rows[0].detail
-    assert "left" in detail
-    assert "asked" in detail
-
-
-@pytest.mark.parametrize("name", DUPLICATE_LISTS)
-def test_duplicates(name: str) -> None:
-    """If no lead was added, a lead in any list of duplicates is `duplicate_in_request`."""
-    named = ADA.upper() if name == "duplicate_emails" else f"{ADA_URL}/"
-    read = outcome(success(0, **{name: [named]}))
-    assert read.rows[0].status == "duplicate_in_request"
-
-
-@pytest.mark.parametrize(
-    ("added", "status"), [(0, "duplicate_in_request"), (1, "unknown"), (2, "unknown")]
-)
-def test_duplicates_leave_other_leads_unknown(added: int, status: str) -> None:
-    """If some of the leads were added, neither duplicates nor unlisted leads have an outcome."""
-    response = success(added, duplicate_emails=[ADA])
-    assert found(response) == [status, "unknown", "unknown"]
-
-
-def test_a_duplicate_beside_a_skipped_lead() -> None:
-    """A skipped lead keeps its status if the added lead may be the duplicate or the other lead."""
-    response = success(1, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": CY}])
-    read = outcome(response)
-    assert [row.status for row in read.rows] == ["unknown", "unknown", "in_exclusion_list"]
-    assert "1 added leads, but its lists of skipped leads leave 2" in read.rows[0].detail
-    assert f"also lists {ADA} as duplicate_in_request" in read.notes[-2]
-
-
-def test_a_duplicate_that_is_also_skipped() -> None:
-    """A lead in both a skip list and a list of duplicates is not `added`."""
-    response = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
-    assert found(response) == ["duplicate_in_request", "added", "added"]
-
-
-@pytest.mark.parametrize(
-    "response",
-    [None, [], "queued", 7, True, {}, {"status": "processing"}, {"total": 3}, [success(3)]],
-)
-def test_an_invalid_response(response: object) -> None:
-    """After a response that is not a result, all leads are unknown, and the response is noted."""
-    read = outcome(response)
-    assert [row.status for row in read.rows] == ["unknown"] * 3
-    (note,) = read.notes
-    assert "is not a valid result" in note
-    assert (response if isinstance(response, str) else json.dumps(response)) in note
-
-
-def test_a_long_invalid_response() -> None:
-    """The note on an invalid response has some 200 characters of the response."""
-    (note,) = outcome({"page": "x" * 10_000}).notes
-    assert "x" * 180 in note
-    assert len(note) < 260
-
-
-def test_a_deep_response() -> None:
-    """A response that is nested too deeply to print is still read."""
-    deep: list[Any] = []
-    for _ in range(100_000):
-        deep = [deep]
-    assert found(deep) == ["unknown"] * 3
-    read = outcome(success(3, tree=deep))
-    assert [row.status for row in read.rows] == ["added"] * 3
-    assert "tree" in read.notes[0]
-    while deep:
-        deep = deep.pop()
-
-
-@pytest.mark.parametrize("value", ["half of it", 7, {"why": "slow"}, ["a"], True])
-def test_other_fields_are_noted(value: object) -> None:
-    """An undocumented field is noted, and changes no outcome."""
-    read = outcome(success(3, remark=value))
-    assert [row.status for row in read.rows] == ["added"] * 3
-    (note,) = read.notes
-    assert note.startswith("The service also returned remark: ")
-    assert (value if isinstance(value, str) else json.dumps(value)) in note
-
-
-@pytest.mark.parametrize("value", [None, [], {}, "", 0, 0.0, False])
-@pytest.mark.parametrize("name", ["remark", "recently_contacted_and_skipped", "duplicate_emails"])
-def test_empty_fields_are_not_noted(name: str, value: object) -> None:
-    """Empty fields are not noted."""
-    assert outcome(success(3, **{name: value})).notes == ()
-
-
-@pytest.mark.parametrize("value", ["all of them", 3, {"email": ADA}, True])
-def test_a_value_in_place_of_a_list(value: object) -> None:
-    """A value in place of a list matches no lead, and is noted."""
-    read = outcome(success(2, recently_contacted_and_skipped=value))
-    assert [row.status for row in read.rows] == ["unknown"] * 3
-    assert "recently_contacted_and_skipped" in read.notes[0]
 
 
 def _lead(number: int, kind: str) -> Lead:
