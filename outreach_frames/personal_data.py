@@ -26,8 +26,7 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.export.checkpoint import Span, read_span
-from outreach_frames.export.formats import part_texts
+from outreach_frames.export.checkpoint import read_part
 from outreach_frames.files.csv_notes import (
     METADATA_SUFFIX,
     NOTES_ERRORS,
@@ -50,7 +49,7 @@ from outreach_frames.identity.texts import People, people_of
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
 from outreach_frames.reading.fast_reader import BOM
-from outreach_frames.reading.stored_pages import is_packed, unpack_page
+from outreach_frames.reading.pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": STR, "kind": STR, "rows": "Int64", "removed": "boolean"}
 _REASON: Final = "reason"
@@ -321,7 +320,7 @@ def _files(folder: Path, unread: list[tuple[Path, str]]) -> Iterator[Path]:
 def _search(path: Path, people: People) -> tuple[str, int]:
     """Return a file's kind and the number of rows that contain any of the people."""
     if path.parent.suffix == ".partial":
-        texts = _checkpoint_texts(path) if path.name == "rows" else ()
+        texts = _checkpoint_texts(path) if path.name == "journal.sqlite" else ()
         return _CHECKPOINT, sum(map(people.holds, texts))
     if is_journal(path):
         return _JOURNAL, count_leads(path, people.identifiers, people.holds)
@@ -398,12 +397,10 @@ def _schema_texts(schema: pa.Schema) -> Iterator[str]:
         yield from (value.decode(errors="replace") for value in (notes or {}).values())
 
 
-def _checkpoint_texts(path: Path) -> Iterator[str]:
+def _checkpoint_texts(journal: Path) -> Iterator[str]:
     """Yield the people of an interrupted export as text."""
-    journal = path.parent / "journal.sqlite"
     with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
-        spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()
         query = "SELECT value FROM export UNION ALL SELECT value FROM errors"
         yield from (value for (value,) in database.execute(query).fetchall())
-    for begins, ends in spans:
-        yield from part_texts(read_span(path, Span(begins, ends)))
+        for (part,) in database.execute("SELECT people FROM parts"):
+            yield from (str(list(row.values())) for row in read_part(part).to_pylist())

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.client import links
+from outreach_frames.client import request
 from outreach_frames.client.client import Client, Observation
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
@@ -178,7 +178,7 @@ def _local_findings(client: Client) -> Iterator[Finding]:
     address = urlsplit(client.base_url)
     where = f"{address.scheme}://{address.netloc}, path {address.path or '/'}"
     yield Finding("address", OK, where)
-    if links.is_sent_unencrypted(client.base_url):
+    if request.is_sent_unencrypted(client.base_url):
         advice = "Use https:// if the service supports it."
         yield Finding("encryption", WARNING, "Requests are not encrypted.", advice)
     else:
@@ -264,9 +264,9 @@ class _Checker:
 
     def _next_url(self, page: Mapping[str, Any], page_url: str) -> str | None:
         try:
-            href = links.next_href(page)
+            href = request.next_href(page)
             base = self._client.base_url
-            return href and links.resolve(href, page_url=page_url, base_url=base)
+            return href and request.resolve(href, page_url=page_url, base_url=base)
         except (UnsafeLinkError, InvalidResponseError) as error:
             self._add(WARNING, *_words(error))
             return None

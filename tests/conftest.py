@@ -18,8 +18,7 @@ from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
 from outreach_frames.leads.sending import memory
-from outreach_frames.resources.search import matches_nobody, named_before
-from outreach_frames.resources.search_arguments import seen_values
+from outreach_frames.resources.search import named_before
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -126,9 +125,7 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 def _nothing_done_before() -> None:
     """Let each test begin as a new process does, which has sent nobody and named no value."""
     memory.clear()
-    matches_nobody.clear()
     named_before.clear()
-    seen_values.clear()
 
 
 @pytest.fixture(scope="session")

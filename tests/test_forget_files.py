@@ -477,7 +477,7 @@ def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
     assert found["kind"].tolist() == [*["checkpoint"] * 3, "cache"]
     assert found["removed"].tolist() == [*[False] * 3, True]
     assert found["rows"].eq(1).all()
-    assert "an interrupted export; resume it" in reasons(found)["rows"]
+    assert "an interrupted export; resume it" in reasons(found)["journal.sqlite"]
     assert all(path.read_bytes() == content for path, content in before.items())
 
 

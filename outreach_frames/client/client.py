@@ -23,19 +23,10 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from outreach_frames import spec
-from outreach_frames.client import error_messages, links, options
+from outreach_frames.client import options, request, response
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
-from outreach_frames.client.network_name import NetworkName
-from outreach_frames.client.request import canonical_url, filled_path, json_body, query_string
-from outreach_frames.client.response import (
-    OversizedResponseError,
-    load_json,
-    load_object,
-    load_optional,
-    read_body,
-    status_error,
-)
+from outreach_frames.client.response import load_json, load_object
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
 from outreach_frames.common.cancellation import LinkedTokens, notify
 from outreach_frames.common.warnings import warn
@@ -85,13 +76,9 @@ class _Call:
 
     endpoint: spec.Endpoint
     label: str
+    url: str
     request: requests.PreparedRequest
     content: bytes | None = field(repr=False)
-
-    @property
-    def url(self) -> str:
-        assert self.request.url is not None
-        return self.request.url
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +142,8 @@ class Client:
         self._token = api_key if isinstance(api_key, Token) else Token(api_key)
         del api_key
         self._token.check()
-        self.base_url: Final = links.checked_base_url(base_url)
-        if links.is_sent_unencrypted(self.base_url):
+        self.base_url: Final = request.checked_base_url(base_url)
+        if request.is_sent_unencrypted(self.base_url):
             warn(
                 f"{self.base_url} is not encrypted: others may read the token and all data. "
                 "Use https:// if the service supports it."
@@ -168,7 +155,7 @@ class Client:
         self.sandbox: Any = None
         self._proxies = options.checked_proxies(proxies)
         self._verify = options.checked_verify(verify)
-        self._names = NetworkName(network_name)
+        self._names = request.NetworkName(network_name)
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip",
@@ -258,16 +245,16 @@ class Client:
             refresh = stored is None
             page = self._fetch(call, load_object, budget) if stored is None else stored
             yield page
-            href = links.next_href(page)
+            href = request.next_href(page)
             if href is None:
                 return
             try:
-                url = links.resolve(href, page_url=call.url, base_url=self.base_url)
+                url = request.resolve(href, page_url=call.url, base_url=self.base_url)
             except UnsafeLinkError as error:
                 raise UnsafeLinkError(self._token.redact(str(error))) from None
             call = self._prepare(endpoint, path, url=url)
-            if call.url in seen or len(seen) == links.MAX_PAGES:
-                raise links.endless(call.label, len(seen))
+            if call.url in seen or len(seen) == request.MAX_PAGES:
+                raise response.endless(call.label, len(seen))
             seen.add(call.url)
 
     def observe(
@@ -295,11 +282,11 @@ class Client:
         body: Mapping[str, Any] | bytes,
     ) -> Any:
         """Send a change and return the response, or None if empty; `body` may be encoded JSON."""
-        if endpoint.name in LIFETIMES:
-            raise ValueError("this endpoint is a read: use read()")
         call = self._prepare(endpoint, path, body=body)
         budget = WaitBudget(self.max_wait)
-        _, value = self._send(call, load_optional, budget, lambda error: not error.may_have_acted)
+        _, value = self._send(
+            call, response.load_optional, budget, lambda error: not error.may_have_acted
+        )
         return value
 
     def forget(self, endpoint: spec.Endpoint) -> None:
@@ -332,8 +319,8 @@ class Client:
         if self.closed:
             raise OutreachError("This client is closed. Call connect() for a new one.")
         try:
-            target, label = filled_path(endpoint, path or {})
-            url = url or f"{self.base_url}{target}{query_string(query or {})}"
+            target, label = request.filled_path(endpoint, path or {})
+            url = url or f"{self.base_url}{target}{request.query_string(query or {})}"
         except UnicodeEncodeError:
             raise InvalidInputError(
                 f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
@@ -341,10 +328,10 @@ class Client:
         headers, content = self._headers, None
         if body is not None:
             headers, content = headers | _JSON, self._content(body)
-        request = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
-        call = _Call(endpoint, label, request, content)
+        prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
+        call = _Call(endpoint, label, str(prepared.url), prepared, content)
         # Check the prepared address too, because URL parsers disagree.
-        links.require_same_origin(call.url, self.base_url)
+        request.require_same_origin(call.url, self.base_url)
         return call
 
     def _content(self, body: Mapping[str, Any] | bytes) -> bytes:
@@ -352,16 +339,18 @@ class Client:
             if not self._names.translates:
                 return body
             body = load_object(body)
-        return json_body(self._names.outgoing(body))
+        return request.json_body(self._names.outgoing(body))
 
     def _call_key(self, call: _Call) -> str:
-        return self._key(call.endpoint, canonical_url(call.url), call.content or b"")
+        return self._key(call.endpoint, call.url.encode(), call.content or b"")
 
     def _stored(self, call: _Call, parse: Callable[[bytes], T]) -> T | None:
         """Return the cached response, or None if it is missing or invalid."""
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
-            raise status_error(call.endpoint, call.label, 404, b"", redact=self._token.redact)
+            raise response.status_error(
+                call.endpoint, call.label, 404, b"", redact=self._token.redact
+            )
         if body is None:
             return None
         with suppress(InvalidResponseError):
@@ -380,9 +369,7 @@ class Client:
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
         """Send a read, and cache its response."""
-        lifetime = LIFETIMES.get(call.endpoint.name)
-        if lifetime is None:
-            raise ValueError("this endpoint is a write: use write()")
+        lifetime = LIFETIMES[call.endpoint.name]
         forgotten = self._forgotten[call.endpoint.name]
 
         def cache_body(body: bytes, seconds: float) -> None:
@@ -450,7 +437,7 @@ class Client:
         self, call: _Call, headers: MutableMapping[str, str] | None = None
     ) -> tuple[int, bytes]:
         """Send a request once; return status and body of a good response, and fill `headers`."""
-        response: requests.Response | None = None
+        reply: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
         # A write uses a new connection: on a reused one, a late response to an earlier request
@@ -459,21 +446,21 @@ class Client:
         cancellation = LinkedTokens(self._throttle.cancellation)
         with exchange(self.timeout, cancellation, self._token.signed) as current:
             try:
-                response = adapter.send(
+                reply = adapter.send(
                     call.request,
                     stream=True,
                     timeout=self.timeout,
                     verify=self._verify,
                     proxies=self._proxies,
                 )
-                with closing(response):
+                with closing(reply):
                     if headers is not None:
-                        for name, text in response.headers.items():
+                        for name, text in reply.headers.items():
                             headers[name] = self._token.redact(text)
-                    retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
+                    retry_after = parse_retry_after(reply.headers.get(spec.RETRY_AFTER_HEADER))
                     self._throttle.pause(retry_after or 0)
-                    chunks = response.raw.stream(_CHUNK_BYTES, decode_content=True)
-                    body = read_body(call.label, response.status_code, chunks)
+                    chunks = reply.raw.stream(_CHUNK_BYTES, decode_content=True)
+                    body = response.read_body(call.label, reply.status_code, chunks)
                     body = self._token.redact_body(body)
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
@@ -482,23 +469,25 @@ class Client:
                     adapter.close()
         # Raise outside of the `except`, because the library's exceptions hold the request.
         if current.stopped:
-            raise error_messages.interrupted(call.label, may_have_acted=current.sent)
+            raise response.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
-            raise error_messages.timed_out(call.label, self.timeout, may_have_acted=current.sent)
-        reason = "" if fault is None else self._token.redact(error_messages.root_message(fault))
-        if response is None:
-            raise error_messages.unreachable(
+            raise response.timed_out(call.label, self.timeout, may_have_acted=current.sent)
+        reason = "" if fault is None else self._token.redact(response.root_message(fault))
+        if reply is None:
+            raise response.unreachable(
                 call.label, self.base_url, reason, may_have_acted=current.sent
             )
-        status = response.status_code
+        status = reply.status_code
         if fault is not None and status < 300:
-            raise error_messages.unreadable(call.label, status, reason)
+            raise response.unreadable(call.label, status, reason)
         if 300 <= status < 400:
-            location = self._token.redact(response.headers.get("Location", ""))
-            raise links.redirected(call.label, status, location)
+            location = self._token.redact(reply.headers.get("Location", ""))
+            raise response.redirected(call.label, status, location)
         if not 200 <= status < 300:
             redact = self._token.redact
-            raise status_error(call.endpoint, call.label, status, body, retry_after, redact=redact)
+            raise response.status_error(
+                call.endpoint, call.label, status, body, retry_after, redact=redact
+            )
         return status, body
 
     def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
@@ -506,7 +495,4 @@ class Client:
             return parse(self._names.incoming(body))
         except InvalidResponseError as error:
             reason = self._token.redact(str(error))
-            retryable = not isinstance(error, OversizedResponseError)
-        raise InvalidResponseError(
-            reason, request=call.label, status_code=status, retryable=retryable
-        )
+        raise InvalidResponseError(reason, request=call.label, status_code=status, retryable=True)

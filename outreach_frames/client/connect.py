@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from outreach_frames import spec
-from outreach_frames.client import links, options, profiles
+from outreach_frames.client import options, profiles
 from outreach_frames.client.client import Client
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.profiles import DEFAULT_PROFILE, Profile
+from outreach_frames.client.request import checked_base_url
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget
 from outreach_frames.common.arguments import check_integer
@@ -231,15 +232,15 @@ def login(
         "verify": options.checked_verify(verify),
         "network_name": network_name,
     }
-    stored = profiles.load(profile, damaged_as_none=True)
-    base_url = None if base_url is None else links.checked_base_url(base_url)
+    stored = profiles.load(profile)
+    base_url = None if base_url is None else checked_base_url(base_url)
     if stored is not None and base_url in (None, stored.base_url):
         chosen, prompt = stored.with_options(given), "The stored token is refused. New token"
         with suppress(AuthenticationError):
             return _logged_in(profile, chosen, stored)
     else:
         typed = base_url or _ask(lambda: input("Address of the service: ").strip())
-        chosen = Profile(links.checked_base_url(typed), Token(None), {}).with_options(given)
+        chosen = Profile(checked_base_url(typed), Token(None), {}).with_options(given)
         prompt = "Token"
     prompt = f"{prompt} for {chosen.base_url}: "
     token = _ask(lambda: Token(getpass.getpass(prompt).strip()))
@@ -315,8 +316,8 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
         stored = profiles.load(name)
         if stored is None:
             raise ConfigurationError(
-                f"The system's keyring has no profile {name!r}. Call of.login() with this profile "
-                f"to store it, or check profile= and {PROFILE_VARIABLE}."
+                f"The system's keyring has no valid profile {name!r}. Call of.login() with this "
+                f"profile to store it, or check profile= and {PROFILE_VARIABLE}."
             )
         return stored
     if token.is_given or os.environ.get(BASE_URL_VARIABLE):

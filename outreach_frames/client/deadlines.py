@@ -1,15 +1,12 @@
 """Connections that other threads can abort, and that record whether a byte was sent.
 
-A socket's timeout restarts with every byte received, so a separate clock limits whole requests.
+A socket's timeout restarts with every byte received, so a timer limits the whole request.
 """
 
 from __future__ import annotations
 
-import math
-import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -58,55 +55,7 @@ class Exchange:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
-class Clock:
-    """A thread that aborts all exchanges whose time is up."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._ends: dict[Exchange, float] = {}
-        self._wakes_at = math.inf
-        self._thread: threading.Thread | None = None
-
-    def start(self, current: Exchange, seconds: float) -> None:
-        """Abort an exchange after some seconds, unless `forget` is called first."""
-        end = time.monotonic() + seconds
-        with self._changed:
-            self._ends[current] = end
-            if self._thread is None:
-                name = "request_clock"
-                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-                self._thread.start()
-            elif end < self._wakes_at:
-                self._changed.notify()
-
-    def forget(self, current: Exchange) -> None:
-        """Stop timing an exchange that is done."""
-        with self._changed:
-            self._ends.pop(current, None)
-
-    def _run(self) -> None:
-        with self._changed:
-            while True:
-                now = time.monotonic()
-                for current in [one for one, end in self._ends.items() if end <= now]:
-                    del self._ends[current]
-                    current.time_out()
-                self._wakes_at = min(self._ends.values(), default=math.inf)
-                self._changed.wait(None if self._wakes_at == math.inf else self._wakes_at - now)
-
-
-_clock = Clock()
 _current: ContextVar[Exchange] = ContextVar("current_exchange")
-
-
-def _replace_clock() -> None:
-    """Create a new clock in a forked process, because threads do not survive a fork."""
-    global _clock  # noqa: PLW0603 - one clock per process
-    _clock = Clock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_replace_clock)
 
 
 @contextmanager
@@ -115,14 +64,15 @@ def exchange(
 ) -> Iterator[Exchange]:
     """Abort this thread's request when its time is up or it is cancelled."""
     current = Exchange(sign)
+    timer = threading.Timer(seconds, current.time_out)
+    timer.daemon = True
     token = _current.set(current)
-    clock = _clock
-    clock.start(current, seconds)
+    timer.start()
     try:
         with cancellation.calling(current.stop):
             yield current
     finally:
-        clock.forget(current)
+        timer.cancel()
         current.set_socket(None)
         _current.reset(token)
 

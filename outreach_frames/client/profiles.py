@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.client import links, options
 from outreach_frames.client.credentials import TOKEN_KEY, Token
-from outreach_frames.client.network_name import NetworkName
+from outreach_frames.client.request import checked_base_url
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError
 
@@ -32,8 +31,6 @@ OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
 _SERVICE: Final = "outreach_frames"
 _ADDRESS: Final = "base_url"
 _NAME: Final = r"\w[\w.@-]{0,63}"
-# Windows limits an entry of its keyring to 2,560 bytes of UTF-16.
-_WINDOWS_CHARACTERS: Final = 1280
 _INSTEAD: Final = "set OUTREACH_BASE_URL and OUTREACH_API_KEY instead"
 
 
@@ -58,17 +55,10 @@ def check_name(name: object) -> None:
         )
 
 
-def load(name: str, *, damaged_as_none: bool = False) -> Profile | None:
-    """Return a stored profile, or None if the keyring does not have it."""
+def load(name: str) -> Profile | None:
+    """Return a stored profile, or None if the keyring does not have it or its entry is damaged."""
     check_name(name)
-    entry = _run(_keyring().get_password, name)
-    profile = _parsed(entry)
-    if entry and profile is None and not damaged_as_none:
-        raise ConfigurationError(
-            f"The profile {name!r} in the system's keyring is damaged. Call of.login() with this "
-            "profile to replace it, or of.logout() to remove it."
-        )
-    return profile
+    return _parsed(_run(_keyring().get_password, name))
 
 
 def store(name: str, profile: Profile) -> None:
@@ -91,9 +81,7 @@ def _parsed(entry: memoryview) -> Profile | None:
         token = Token(orjson.loads(entry)[TOKEN_KEY])
         token.check()
         kept = {name: one for name, one in orjson.loads(entry).items() if name != TOKEN_KEY}
-        base_url = links.checked_base_url(kept.pop(_ADDRESS))
-        options.checked_proxies(kept.get("proxies"))
-        NetworkName(kept.get("network_name", spec.NETWORK_NAME))
+        base_url = checked_base_url(kept.pop(_ADDRESS))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     is_valid = kept.keys() <= OPTIONS.keys() and isinstance(kept.get("verify", ""), str)
@@ -109,11 +97,9 @@ def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> me
     except KeyboardInterrupt:
         raised = KeyboardInterrupt()
     except Exception as error:  # noqa: BLE001 - each backend has its own errors
-        is_long = sum(map(len, entry)) > _WINDOWS_CHARACTERS
-        limit = f" On Windows, the limit is {_WINDOWS_CHARACTERS:,} characters." if is_long else ""
         raised = ConfigurationError(
-            f"The system's keyring cannot be used ({type(error).__name__}).{limit} Unlock it and "
-            f"try again, or {_INSTEAD}."
+            f"The system's keyring cannot be used ({type(error).__name__}). Unlock it and try "
+            f"again, or {_INSTEAD}."
         )
     raise raised
 
@@ -135,16 +121,14 @@ def find_keyring() -> KeyringBackend | str:
             f"Profiles need the library keyring; without it, {_INSTEAD}. Install it: "
             'pip install "outreach-frames[login]"'
         )
-    name = ""
     with suppress(Exception):  # each backend has its own errors
         ring = keyring.get_keyring()
-        name = f" ({type(ring).__module__}.{type(ring).__name__})"
         # A chain of keyrings could pass an entry on to a keyring that stores plain text.
         chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
         # Prefer the keyrings of operating systems.
         chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
         return next(filter(_encrypts, chain))
-    return f"This machine has no keyring that encrypts{name}. Start its keyring, or {_INSTEAD}."
+    return f"This machine has no keyring that encrypts. Start its keyring, or {_INSTEAD}."
 
 
 def _encrypts(ring: KeyringBackend) -> bool:

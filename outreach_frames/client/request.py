@@ -1,18 +1,45 @@
-"""Build and check the paths, queries and bodies of requests."""
+"""Build requests: addresses, links, bodies, and the network's name in field names.
+
+Links are checked, because following a link sends the token to its address.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from string import Formatter
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    InvalidResponseError,
+    UnsafeLinkError,
+)
 
+MAX_PAGES = 10_000
+
+Origin = tuple[str, str, int]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# A link is an absolute address, a path from the root, a query, or a relative path. The
+# pattern is narrow because URL parsers disagree about anything else. Patterns are text, which `re`
+# compiles on first use, to keep imports fast.
+_HREF = r"(?ai)https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])"
+_ABSOLUTE = r"(?i)https?://"
+_NEVER_IN_HREF = r"[\x00-\x1f\x7f\\\ud800-\udfff]|^\s|\s$"
+_HOST = r"[a-z0-9_:][a-z0-9_.:-]*"
+_BASE_URL = r"[^\s\\?#\x00-\x1f\x7f-\U0010ffff]+"
 # Messages may show this path parameter unless it is an email address; others are personal data.
 _ID = "id"
+# The bodies of endpoints do not describe the leads in their arrays, so add the leads' fields.
+_SENT = (*spec.LEAD, *(field for endpoint in spec.ENDPOINTS for field in endpoint.body))
+_RECEIVED = tuple(endpoint.result for endpoint in spec.ENDPOINTS)
 
 
 def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str, str]:
@@ -44,15 +71,9 @@ def query_string(query: Mapping[str, Any]) -> str:
     >>> query_string({"ids[]": ["a", "b"], "name": None})
     '?ids%5B%5D=a&ids%5B%5D=b'
     """
-    text = urlencode(list(_pairs(query)))
+    given = {name: value for name, value in query.items() if value is not None}
+    text = urlencode(given, doseq=True)
     return f"?{text}" if text else ""
-
-
-def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in query.items():
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if item is not None:
-                yield name, str(item).lower() if isinstance(item, bool) else str(item)
 
 
 def json_body(body: Mapping[str, Any]) -> bytes:
@@ -66,8 +87,166 @@ def json_body(body: Mapping[str, Any]) -> bytes:
     raise InvalidInputError(f"The request cannot be sent as JSON: {problem}. Nothing was sent.")
 
 
-def canonical_url(url: str) -> bytes:
-    """Return an address with sorted query parameters; values of one parameter keep their order."""
-    address, _, query = url.partition("?")
-    parameters = sorted(query.split("&"), key=lambda pair: pair.partition("=")[0])
-    return f"{address}?{'&'.join(parameters)}".encode()
+def origin(url: str) -> Origin:
+    """Return scheme, host and port of an absolute address, or raise ValueError.
+
+    >>> origin("https://API.example.com/v1")
+    ('https', 'api.example.com', 443)
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("not an http address with a host and without credentials")
+    port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
+    return parts.scheme, parts.hostname, port
+
+
+def checked_base_url(base_url: str) -> str:
+    """Return the service's address without trailing slashes, or raise ConfigurationError."""
+    text = base_url.rstrip("/") if isinstance(base_url, str) else ""
+    try:
+        _, host, _ = origin(text)
+    except ValueError:
+        host = ""
+    if not re.fullmatch(_HOST, host) or not re.fullmatch(_BASE_URL, text):
+        raise ConfigurationError(
+            "The service's address is invalid: it must look like https://api.example.com or "
+            "https://api.example.com/api/v1, without user name, password, query or blanks, or be "
+            "'sandbox'. Check base_url or OUTREACH_BASE_URL."
+        )
+    return text
+
+
+def is_sent_unencrypted(base_url: str) -> bool:
+    """Return whether requests to this address leave the machine unencrypted."""
+    scheme, host, _ = origin(base_url)
+    if scheme == "https" or host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return True
+
+
+def next_href(page: Any) -> str | None:
+    """Return the link to the next page as the service sent it, or None on the last page.
+
+    >>> next_href({"_links": {"next": {"href": "/sequences?page[after]=s1"}}})
+    '/sequences?page[after]=s1'
+    """
+    link = page.get(spec.LINKS_KEY)
+    for name in ("next", "href"):
+        if not link:
+            return None
+        if not isinstance(link, dict):
+            break
+        link = link.get(name)
+    if not link:
+        return None
+    if not isinstance(link, str):
+        raise InvalidResponseError(
+            "The link to the next page has an unknown format, so the remaining pages cannot be "
+            "read. Report this to the service."
+        )
+    return link
+
+
+def resolve(href: str, *, page_url: str, base_url: str) -> str:
+    """Return the absolute address of a link, or raise UnsafeLinkError.
+
+    Queries are relative to the page. Paths are relative to the base address; paths from the root
+    may also include the base address's path.
+
+    >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
+    'https://api.example.com/api/v1/sequences?n=2'
+    """
+    if re.search(_NEVER_IN_HREF, href) or not re.match(_HREF, href):
+        raise UnsafeLinkError(
+            "The service sent a link that cannot be followed safely: it is neither a path, a query "
+            "nor an http address. Nothing was sent to it. Report this to the service."
+        )
+    if href.startswith("?"):
+        url = urljoin(page_url, href)
+    elif re.match(_ABSOLUTE, href):
+        url = href
+    else:
+        base_path = urlsplit(base_url).path
+        path = href if href.startswith("/") else f"/{href}"
+        if re.match(f"{re.escape(base_path)}(?![^/?#])", path):
+            path = path.removeprefix(base_path)
+        url = base_url + path
+    require_same_origin(url, base_url)
+    return url
+
+
+def require_same_origin(url: str, base_url: str) -> None:
+    """Raise UnsafeLinkError if the addresses differ in scheme, host or port."""
+    try:
+        target = origin(url)
+    except ValueError:
+        target = None
+    if target != origin(base_url):
+        where = "{}://{}:{}".format(*target) if target else "an address that cannot be read"
+        raise UnsafeLinkError(
+            f"The service sent a link to {where}, which is not the service that you connected to. "
+            "Nothing was sent there. Report this to the service, or check base_url."
+        )
+
+
+class NetworkName:
+    """Translates field names in requests and responses, but no values."""
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ConfigurationError(
+                "network_name must be lowercase letters, digits and underscores, beginning with a "
+                "letter, because it is part of field names."
+            )
+        self.name = name
+        self._to_wire = {
+            field.name: self._spelled(field.name)
+            for field in _SENT
+            if self._spelled(field.name) != field.name
+        }
+        self._from_wire = {
+            self._spelled(field).encode(): field.encode()
+            for resource in _RECEIVED
+            for field in _names(resource)
+            if self._spelled(field) != field
+        }
+        keys = b"|".join(re.escape(name) for name in self._from_wire)
+        # An unescaped quote delimits a string, and only keys are followed by a colon.
+        self._keys = re.compile(rb'(?<!\\)"(' + keys + rb')"(?=\s*:)')
+
+    def _spelled(self, field: str) -> str:
+        return field.replace(spec.NETWORK_NAME, self.name)
+
+    @property
+    def translates(self) -> bool:
+        """Whether any field name differs on the wire."""
+        return bool(self._to_wire)
+
+    def outgoing(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Translate the field names of a body and its leads, but not of the leads' data."""
+        return {self._to_wire.get(key, key): self._leads(value) for key, value in body.items()}
+
+    def _leads(self, value: Any) -> Any:
+        if not self._to_wire or not isinstance(value, list | tuple):
+            return value
+        return [
+            {self._to_wire.get(key, key): inner for key, inner in item.items()}
+            if isinstance(item, Mapping)
+            else item
+            for item in value
+        ]
+
+    def incoming(self, body: bytes) -> bytes:
+        """Translate the documented keys of a JSON response."""
+        if not self._from_wire:
+            return body
+        return self._keys.sub(lambda key: b'"' + self._from_wire[key[1]] + b'"', body)
+
+
+def _names(fields: tuple[spec.Field, ...]) -> Iterator[str]:
+    for field in fields:
+        yield field.name
+        yield from _names(field.members)

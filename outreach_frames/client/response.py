@@ -1,26 +1,30 @@
-"""Parse responses: JSON to values, error statuses to exceptions."""
+"""Read responses: JSON to values, failures to exceptions."""
 
 from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.client.error_messages import too_large
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
+    ConnectionFailedError,
     InvalidResponseError,
     NotFoundError,
     RateLimitedError,
+    RequestTimeoutError,
     ServerError,
+    ServiceError,
     StatusError,
+    UnsafeLinkError,
     ValidationFailedError,
     ValidationProblem,
 )
@@ -30,8 +34,6 @@ MAX_ERROR_BYTES = 1024 * 1024
 MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
-# Real error bodies are nested only a few levels deep.
-_MESSAGE_DEPTH = 8
 
 _CHECK_ADDRESS = "Check that base_url is the address of the service's interface."
 _NOT_ACCEPTED = (
@@ -54,10 +56,6 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
 }
 _OTHER = (StatusError, "The service reports an error: check the arguments and base_url.")
 _SERVER_ERROR = (ServerError, "The service failed: try again later.")
-
-
-class OversizedResponseError(InvalidResponseError):
-    """A response is larger than allowed; a retry would not help."""
 
 
 def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
@@ -136,11 +134,12 @@ def status_error(
 ) -> StatusError:
     """Return the exception for an error status; `redact` removes the token from its texts."""
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
-    try:
+    value: Any = body
+    with suppress(InvalidResponseError):
         value = load_json(body)
-    except InvalidResponseError:
-        value = body.decode(errors="replace")
-    reason = _one_line(redact("; ".join(_messages(value))))
+    problems = _problems(value, redact)
+    texts = [f"{one.error_code}: {one.message}".removeprefix(": ") for one in problems]
+    reason = _one_line("; ".join(texts) or redact(_said(value, body)))
     message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
         "request": label,
@@ -152,7 +151,7 @@ def status_error(
         "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
     }
     if kind is ValidationFailedError:
-        return ValidationFailedError(message, validation_errors=_problems(value, redact), **facts)
+        return ValidationFailedError(message, validation_errors=problems, **facts)
     return kind(message, **facts)
 
 
@@ -166,44 +165,117 @@ def _not_found(endpoint: spec.Endpoint, label: str) -> str:
     return "The service has nothing at this address: check base_url."
 
 
-def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
-    """Yield the texts of an error's body in any of the usual formats."""
-    if not depth:
-        return
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from _messages(item, depth - 1)
-        case dict():
-            text = value.get("message") or value.get("detail")
-            code = value.get("error_code") or value.get("code")
-            if isinstance(text, str):
-                yield f"{code}: {text}" if isinstance(code, str) else text
-                return
-            for key in ("error", "errors", spec.VALIDATION_ERRORS_KEY, "message", "detail", "code"):
-                yield from _messages(value.get(key), depth - 1)
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return quoted(value)
+def _said(value: Any, body: bytes) -> str:
+    """Return the message in an error's body, or else the whole body."""
+    if isinstance(value, dict):
+        for name in ("message", "error", "detail"):
+            if isinstance(value.get(name), str):
+                return str(value[name])
+    return body.decode(errors="replace") if value else ""
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`, invalid entries as text."""
+    """Return all entries of `validation_errors`, other entries as text."""
     entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     if entries is None:
         return []
     problems = []
     for entry in entries if isinstance(entries, list) else [entries]:
         code, text = "", entry
-        if isinstance(entry, dict) and isinstance(entry.get("error_code"), str):
-            code, text = entry["error_code"], entry.get("message", "")
-        if not isinstance(text, str):
-            text = _as_json(text)
-        problems.append(ValidationProblem(redact(code), redact(text)))
+        if isinstance(entry, dict):
+            code, text = entry.get("error_code", ""), entry.get("message", entry)
+        texts = (one if isinstance(one, str) else quoted(one) for one in (code, text))
+        problems.append(ValidationProblem(*map(redact, texts)))
     return problems
+
+
+def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
+    """Return the error for a cancelled request; `label` names the request."""
+    return ConnectionFailedError(
+        "Cancelled: the client was closed, or the run was interrupted.",
+        request=label,
+        may_have_acted=may_have_acted,
+    )
+
+
+def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
+    """Return the error for a response that was not complete in time."""
+    return RequestTimeoutError(
+        f"No complete response within {timeout:g} s: try again later, or set a longer timeout.",
+        request=label,
+        retryable=True,
+        may_have_acted=may_have_acted,
+    )
+
+
+def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
+    """Return the error for a request without any response."""
+    if reason.startswith("Tunnel connection failed"):
+        problem = f"The proxy refuses the connection to {base_url}: check proxies=."
+    elif "SSL" in reason:
+        problem = f"No secure connection to {base_url}: check https:// in the address, and verify=."
+    elif may_have_acted:
+        problem = f"The connection to {base_url} broke before the response came: try again later."
+    else:
+        problem = f"Nothing answers at {base_url}: is the address right, is the service running?"
+    return ConnectionFailedError(
+        problem,
+        request=label,
+        reason=reason,
+        retryable=True,
+        may_have_acted=may_have_acted,
+    )
+
+
+def unreadable(label: str, status: int, reason: str) -> ServiceError:
+    """Return the error for a response that is truncated or cannot be decompressed."""
+    return InvalidResponseError(
+        "The response cannot be read: try again later.",
+        request=label,
+        reason=reason,
+        status_code=status,
+        retryable=True,
+    )
+
+
+def too_large(label: str, status: int, limit: str) -> ServiceError:
+    """Return the error for a response that is larger than allowed."""
+    return InvalidResponseError(
+        f"The response is larger than {limit} and was not read: request less data at a time.",
+        request=label,
+        status_code=status,
+    )
+
+
+def root_message(fault: BaseException) -> str:
+    """Return the message of the innermost exception; outer exceptions show the whole URL."""
+    while True:
+        inner = [getattr(fault, "reason", None), *reversed(fault.args), fault.__cause__]
+        deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
+        if deeper is None:
+            words = fault.strerror if isinstance(fault, OSError) else None
+            return words or str(fault) or type(fault).__name__
+        fault = deeper
+
+
+def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
+    """Return the error for a redirect; the message names only the host of the new address."""
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    return UnsafeLinkError(
+        f"The service redirects to {host or 'another path'}. Redirects are refused, because the "
+        "token would be sent there. If the service has moved, connect to its new address.",
+        request=label,
+        status_code=status,
+    )
+
+
+def endless(label: str, pages: int) -> UnsafeLinkError:
+    """Return the error for next links that repeat a page or never end."""
+    return UnsafeLinkError(
+        f"The service's pages do not end: page {pages} still has a next link. Report this to the "
+        "service.",
+        request=label,
+    )

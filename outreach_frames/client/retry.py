@@ -11,7 +11,7 @@ import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from outreach_frames.client.error_messages import interrupted
+from outreach_frames.client.response import interrupted
 from outreach_frames.common.cancellation import (
     CancellationToken,
     LinkedTokens,

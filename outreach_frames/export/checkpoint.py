@@ -1,13 +1,7 @@
 """Store an export's progress next to its target, so that the same call can resume the export.
 
-The folder `.<name>.partial` holds two files that only their owner can read:
-
-    rows            the people read so far, in parts of one or more pages
-    journal.sqlite  begin, end and checksum of each part, the search's position after it, and the
-                    ids seen so far
-
-A part is recorded in the journal after its bytes are written. Bytes after the last recorded part,
-and parts with a wrong checksum, come from a killed run and are deleted.
+The folder `.<name>.partial` holds `journal.sqlite`, which only its owner can read. One transaction
+stores a part: the people of one or more pages, their ids and errors, and the search's position.
 """
 
 from __future__ import annotations
@@ -15,12 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from io import FileIO
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
@@ -28,29 +20,22 @@ from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import delete, move, set_mode, sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.resources.search import Sighting, Sightings
 
-FORMAT: Final = 4
+FORMAT: Final = 5
+# Large pages store large parts faster.
 _SCHEMA: Final = f"""
+PRAGMA page_size = 65536;
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
-    number INTEGER PRIMARY KEY, begins INTEGER NOT NULL, ends INTEGER NOT NULL,
-    checksum INTEGER NOT NULL, state TEXT NOT NULL
+    number INTEGER PRIMARY KEY, state TEXT NOT NULL, columns BLOB NOT NULL, people BLOB NOT NULL
 );
-CREATE TABLE seen (id TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
+CREATE TABLE seen (id TEXT PRIMARY KEY, search INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE errors (value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_START_OVER: Final = "Pass resume=False to delete the checkpoint and start over."
+_START_OVER: Final = "Delete this folder, or pass resume=False to export_people, to start over."
 _SHOWN_CHARACTERS: Final = 60
-
-
-class Span(NamedTuple):
-    """The position of a part in the file of rows, in bytes."""
-
-    begins: int
-    ends: int
 
 
 class Checkpoint:
@@ -62,8 +47,6 @@ class Checkpoint:
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
         self.columns: Any = identity.get("columns")  # the chosen columns in order
-        # The current search's first part; a split export runs several searches.
-        self.first_part: int = 0
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
@@ -74,7 +57,7 @@ class Checkpoint:
             # The lock file is in the folder, which is deleted at the end.
             lock = self.folder / _LOCK
             stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
-            # Open the files only after locking: a run that just ended may have deleted the folder.
+            # Open the file only after locking: a run that just ended may have deleted the folder.
             set_mode(self.folder, 0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
@@ -87,18 +70,14 @@ class Checkpoint:
             # Skip the sync to disk: a part lost in a power failure is requested again.
             connection = sqlite_file.connect(journal, durable=False)
             self._connection = stack.enter_context(closing(connection))
-            self._rows = stack.enter_context(FileIO(self.rows, "r+", opener=_open_private))
             self._require_same_export(settings)
-            self._drop_incomplete()
-            self._connection.execute("BEGIN")
+            query = "SELECT state FROM parts ORDER BY number DESC LIMIT 1"
+            for (state,) in connection.execute(query):
+                self.state = json.loads(state)
+            query = "SELECT value FROM errors ORDER BY rowid"
+            self.errors = [json.loads(value) for (value,) in connection.execute(query)]
+            connection.execute("BEGIN")
             self._stack = stack.pop_all()
-
-    @property
-    def spans(self) -> list[Span]:
-        """The positions of all parts, in order."""
-        with self.explained():
-            query = "SELECT begins, ends FROM parts ORDER BY number"
-            return [Span(*row) for row in self._connection.execute(query)]
 
     @property
     def count(self) -> int:
@@ -106,56 +85,48 @@ class Checkpoint:
         return sum(self.state["taken"]) if self.state else 0
 
     @property
-    def rows(self) -> Path:
-        """The file that holds the parts."""
-        return self.folder / "rows"
-
-    @property
     def replaced(self) -> Path:
         """The path of the old target folder during its replacement."""
         return self.folder / "old.tmp"
 
-    def sightings(self, search: int) -> Sightings:
-        """Return a function that classifies ids; the next `append` records the new ids."""
-        state = self.state
+    def add_ids(self, ids: Sequence[str | None], search: int) -> list[int | None]:
+        """Return the search that found each id before; the next `append` stores the new ids."""
         with self.explained():
-            self.first_part = self._number
-            if state and state["search"] == search:
-                self.first_part = state["begins"]
+            return [self._add_id(identity, search) for identity in ids]
 
-        def classify(ids: Sequence[str | None]) -> list[Sighting]:
-            with self.explained():
-                return [self._sighting(identity) for identity in ids]
-
-        return classify
-
-    def append(
-        self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
-    ) -> None:
+    def append(self, people: pa.Table, state: Mapping[str, Any], errors: Sequence[Any]) -> None:
         """Append a part and the search's next position."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, people.schema) as writer:
+            writer.write_table(people)
+        columns = people.schema.serialize()
         with self.explained():
-            remaining = memoryview(content)
-            while remaining:
-                remaining = remaining[self._rows.write(remaining) :]
-            part = (self._number, self._ends, self._ends + len(content), zlib.crc32(content))
             self._connection.execute(
-                "INSERT INTO parts VALUES (?, ?, ?, ?, ?)", (*part, json.dumps(state))
+                "INSERT INTO parts (state, columns, people) VALUES (?, ?, ?)",
+                (json.dumps(state), memoryview(columns), memoryview(sink.getvalue())),
             )
             self._connection.executemany(
-                "INSERT INTO errors VALUES (?, ?)",
-                [(self._number, json.dumps(error)) for error in errors],
+                "INSERT INTO errors VALUES (?)", [(json.dumps(error),) for error in errors]
             )
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")
-        self._number += 1
-        self._ends += len(content)
         self.state = dict(state)
         self.errors += errors
+
+    def schemas(self) -> list[pa.Schema]:
+        """Return the distinct schemas of the parts, in the order of the parts."""
+        found = self._connection.execute("SELECT columns FROM parts ORDER BY number")
+        distinct = dict.fromkeys(columns for (columns,) in found)
+        return [pa.ipc.read_schema(pa.py_buffer(columns)) for columns in distinct]
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the parts in order, for `read_part`."""
+        for (people,) in self._connection.execute("SELECT people FROM parts ORDER BY number"):
+            yield people
 
     def remove(self) -> None:
         """Delete the checkpoint and close it."""
         self._connection.close()
-        self.close_rows()
         with suppress(OSError):
             self._delete_files(all_files=True)
         # Delete the lock last. If another run has locked a new lock file, the folder stays.
@@ -169,10 +140,6 @@ class Checkpoint:
             sync_folder(self.folder.parent)
         self.close()
 
-    def close_rows(self) -> None:
-        """Close the file of rows so that it can be moved."""
-        self._rows.close()
-
     def close(self) -> None:
         """Close and unlock the files; closing twice is harmless."""
         self._stack.close()
@@ -183,21 +150,21 @@ class Checkpoint:
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
-    def _sighting(self, identity: str | None) -> Sighting:
+    def _add_id(self, identity: str | None, search: int) -> int | None:
         query = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
         if identity is None:
-            return Sighting.NEW
-        if self._connection.execute(query, (identity, self._number)).rowcount == 1:
-            return Sighting.NEW
-        query = "SELECT number FROM seen WHERE id = ?"
-        (number,) = self._connection.execute(query, (identity,)).fetchone()
-        return Sighting.AGAIN if number >= self.first_part else Sighting.EARLIER
+            return None
+        if self._connection.execute(query, (identity, search)).rowcount == 1:
+            return None
+        query = "SELECT search FROM seen WHERE id = ?"
+        (found,) = self._connection.execute(query, (identity,)).fetchone()
+        return int(found)
 
     def _delete_files(self, *, all_files: bool) -> None:
         """Delete the temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
             move(self.replaced, self.target)
-        # Delete the journal first: without the other files it would block exports to this target.
+        # Delete the journal first: without its other files, it could seem damaged.
         for path in sorted(self.folder.iterdir()):
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
                 delete(path)
@@ -222,23 +189,6 @@ class Checkpoint:
                 f"earlier call to resume that export. {_START_OVER}"
             )
 
-    def _drop_incomplete(self) -> None:
-        """Drop the first incomplete part and all parts after it."""
-        self._number, self._ends = 1, 0
-        query = "SELECT number, ends, checksum, state FROM parts ORDER BY number"
-        for number, ends, checksum, state in self._connection.execute(query).fetchall():
-            content = self._rows.read(ends - self._ends)
-            if len(content) < ends - self._ends or zlib.crc32(content) != checksum:
-                break
-            self._number, self._ends, self.state = number + 1, ends, json.loads(state)
-        self._rows.truncate(self._ends)
-        self._rows.seek(self._ends)
-        with sqlite_file.transaction(self._connection):
-            for table in ("parts", "seen", "errors"):
-                self._connection.execute(f"DELETE FROM {table} WHERE number >= ?", (self._number,))  # noqa: S608 - names from the line above
-        query = "SELECT value FROM errors ORDER BY rowid"
-        self.errors = [json.loads(value) for (value,) in self._connection.execute(query)]
-
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Convert file and database errors to InvalidInputError with advice."""
@@ -253,30 +203,9 @@ class Checkpoint:
                 raise sqlite3.DatabaseError(error) from error
 
 
-def partial_filters(target: Path) -> dict[str, Any] | None:
-    """Return the filters and `split_by` of an unfinished export, or None without a checkpoint."""
-    journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
-    try:
-        if not journal.is_file():
-            return None
-        query = "SELECT part, value FROM export WHERE part IN ('filters', 'split_by')"
-        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            stored = {name: json.loads(value) for name, value in opened.execute(query)}
-    except (OSError, sqlite3.Error, ValueError, TypeError, RecursionError):
-        return None  # the error is reported when the export resumes
-    filters = stored.pop("filters", None)
-    return {**filters, **stored} if isinstance(filters, dict) else None
-
-
-def read_span(path: Path, span: Span) -> pa.Buffer:
-    """Read one part."""
-    with path.open("rb") as file:
-        file.seek(span.begins)
-        return pa.py_buffer(file.read(span.ends - span.begins))
-
-
-def _open_private(path: str, _: int) -> int:
-    return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+def read_part(part: bytes) -> pa.Table:
+    """Return the people of a part."""
+    return pa.ipc.open_stream(part).read_all()
 
 
 def _shown(value: str | None) -> str:

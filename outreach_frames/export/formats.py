@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -32,7 +31,7 @@ from outreach_frames.common.atomic_files import (
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
+from outreach_frames.export.checkpoint import Checkpoint, read_part
 from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
@@ -47,19 +46,10 @@ _THREADS: Final = min(2, os.cpu_count() or 1)
 Split = tuple[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A file format of exports."""
-
-    name: str
-    # A function that writes all parts and the search's `.attrs` to the target.
-    finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
-
-
-def format_of(path: str | Path) -> Format:
+def format_of(path: str | Path) -> str:
     """Return a path's format by its suffix; a path without suffix or with a final `/` is a folder.
 
-    >>> format_of("people.CSV").name
+    >>> format_of("people.CSV")
     '.csv'
     """
     target = expanded(path)
@@ -67,8 +57,8 @@ def format_of(path: str | Path) -> Format:
     suffix = target.suffix.lower()
     if target.is_dir() or ends_in_separator or not suffix:
         _require_own_folder(target)
-        return _FORMATS[FOLDER]
-    if suffix not in _FORMATS:
+        return FOLDER
+    if suffix not in FORMATS:
         is_excel = suffix in {".xlsx", ".xls"}
         excel = " For Excel, use search_people(...).outreach.to_excel(path)." * is_excel
         raise InvalidInputError(
@@ -76,13 +66,7 @@ def format_of(path: str | Path) -> Format:
             f"folder (no suffix) for Parquet parts.{excel}"
         )
     refuse_special_file(target)
-    return _FORMATS[suffix]
-
-
-def part_texts(part: pa.Buffer) -> Iterator[str]:
-    """Yield the people of a part as text."""
-    for row in pa.ipc.open_stream(part).read_all().to_pylist():
-        yield str(list(row.values()))
+    return suffix
 
 
 def _require_own_folder(target: Path) -> None:
@@ -124,26 +108,18 @@ def _empty_frame(empty: pa.Table, attrs: Mapping[str, Any], split: Split | None)
     return frame
 
 
-def encoded(people: pa.Table) -> memoryview:
-    """Encode people as a part of the checkpoint."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, people.schema) as writer:
-        writer.write_table(people)
-    return memoryview(sink.getvalue())
-
-
 def _finish_csv(
     parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
 ) -> None:
     empty = _empty_table(parts)
     header, notes = csv_header(_empty_frame(empty, attrs, split))
 
-    def rows(span: Span) -> memoryview:
-        return csv_rows(_with_columns(empty, _read_table(parts.rows, span)))
+    def rows(part: bytes) -> memoryview:
+        return csv_rows(_with_columns(empty, read_part(part)))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
-        with closing(ordered_map(rows, parts.spans, workers=_THREADS)) as pieces:
+        with closing(ordered_map(rows, parts.parts(), workers=_THREADS)) as pieces:
             for piece in pieces:
                 file.write(piece)
 
@@ -218,8 +194,8 @@ def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table
     """Yield all people in batches with the same columns; without people, yield one empty table."""
     pending: list[pa.Table] = []
     yielded = False
-    for span in parts.spans:
-        pending.append(_with_columns(empty, _read_table(parts.rows, span)))
+    for part in parts.parts():
+        pending.append(_with_columns(empty, read_part(part)))
         while sum(table.num_rows for table in pending) >= size:
             people = pa.concat_tables(pending)
             yield people.slice(0, size)
@@ -232,19 +208,8 @@ def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table
 
 def _empty_table(parts: Checkpoint) -> pa.Table:
     """Build an empty table with the columns of all parts and their common types."""
-    schemas: list[pa.Schema] = []
-    with parts.rows.open("rb") as file:
-        for span in parts.spans:
-            file.seek(span.begins)
-            schema = pa.ipc.read_schema(file)
-            if schema not in schemas:
-                schemas.append(schema)
-    people = concat_people([schema.empty_table() for schema in schemas])
+    people = concat_people([schema.empty_table() for schema in parts.schemas()])
     return people if parts.columns is None else people.select(parts.columns)
-
-
-def _read_table(rows: Path, span: Span) -> pa.Table:
-    return pa.ipc.open_stream(read_span(rows, span)).read_all()
 
 
 def _with_columns(empty: pa.Table, people: pa.Table) -> pa.Table:
@@ -254,8 +219,5 @@ def _with_columns(empty: pa.Table, people: pa.Table) -> pa.Table:
     return concat_tables([empty, fold_columns(people, others)])
 
 
-_FORMATS: Final = {
-    ".csv": Format(".csv", _finish_csv),
-    ".parquet": Format(".parquet", _finish_parquet),
-    FOLDER: Format(FOLDER, _finish_folder),
-}
+# Functions that write all parts and the search's `.attrs` to the target, by format.
+FORMATS: Final = {".csv": _finish_csv, ".parquet": _finish_parquet, FOLDER: _finish_folder}

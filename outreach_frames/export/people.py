@@ -15,7 +15,7 @@ from outreach_frames.common.atomic_files import expanded, resolve_links, unwrita
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
-from outreach_frames.export.formats import Format, encoded, format_of, with_label
+from outreach_frames.export.formats import FORMATS, format_of, with_label
 from outreach_frames.resources.people import without_added
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search
@@ -139,7 +139,7 @@ def export_people(
             pa.default_memory_pool().release_unused()
             split = None if split_by is None else (split_by, search.values)
             with parts.explained():
-                kind.finish(parts, target, search.attrs if attrs else {}, split)
+                FORMATS[kind](parts, target, search.attrs if attrs else {}, split)
         except (OutreachError, KeyboardInterrupt) as error:
             _note_progress(error, parts)
             raise
@@ -162,10 +162,10 @@ def _resolved(path: Path) -> Path:
     return target
 
 
-def _identity(search: Search, kind: Format, columns: Sequence[str] | None) -> dict[str, object]:
+def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[str, object]:
     """Return the settings that must be equal to resume an export; the token may differ."""
     identity: dict[str, object] = {
-        "format": kind.name,
+        "format": kind,
         "service": search.client.base_url,
         "account": search.client.account,
         "network_name": search.client.network_name,
@@ -180,7 +180,7 @@ def _identity(search: Search, kind: Format, columns: Sequence[str] | None) -> di
 def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to the end, and store each part."""
     search.errors = list(parts.errors)
-    search.sightings_of = parts.sightings
+    search.add_ids = parts.add_ids
     with progress_bar(
         search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:
@@ -190,8 +190,7 @@ def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:
                 labelled = with_label(people, search.split_by, search.values[search.index])
             if parts.columns is not None:
                 labelled = labelled.select(parts.columns)
-            state = {**search.state, "begins": parts.first_part}
-            parts.append(encoded(labelled), state, search.errors[len(parts.errors) :])
+            parts.append(labelled, search.state, search.errors[len(parts.errors) :])
             bar.total = search.expected
             bar.update(people.num_rows)
 

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
@@ -38,8 +37,6 @@ _STRICT: Final = arrow_json.ParseOptions(
 _BLOCK_BYTES: Final = 8 << 20
 # Arrow's reader recurses into undocumented fields; about 15,000 levels crash the process.
 MAX_DEPTH: Final = 100
-# 100 people have about 40,000 values. As a Python object, a value takes up to 200 bytes.
-_MAX_VALUES: Final = 1_000_000
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 _OPENING_BIT: Final = 2  # the bit is set in { and [ but not in } and ]
 
@@ -85,45 +82,6 @@ class PeoplePage:
             begin += head.rows
 
 
-def check_size(body: bytes) -> None:
-    """Raise an error if a response has too many values for a page of people."""
-    if len(body) > _MAX_VALUES:
-        values = sum(map(body.count, (b",", b"{", b"[")))
-        if values > _MAX_VALUES:
-            raise InvalidResponseError(
-                f"The response to {spec.SEARCH_PEOPLE.label} has about {values:,} values in "
-                f"{len(body):,} bytes; a page of people has at most {_MAX_VALUES:,}."
-            )
-
-
-def may_exceed(body: bytes, people: int) -> bool:
-    """Return whether an unparsed response may have more than `people` results."""
-    content = np.frombuffer(body, np.uint8)
-    objects, members, values = (np.count_nonzero(content == ord(one)) for one in "{:,")
-    return bool(objects > people or values - members > people)
-
-
-def count_people(body: bytes) -> int:
-    """Count the people of a response without parsing them; return 0 if this fails.
-
-    >>> count_people(b'{"results":[{},{"results":[1,2,3]},null]}')
-    3
-    """
-    import msgspec  # noqa: PLC0415 - slow to import, seldom needed
-
-    try:
-        members = msgspec.json.decode(body.removeprefix(BOM), type=dict[str, msgspec.Raw])
-        return len(msgspec.json.decode(members[spec.RESULTS_KEY], type=list[msgspec.Raw]))
-    except (msgspec.MsgspecError, KeyError, RecursionError):
-        pass
-    try:
-        # parse_json accepts some values that msgspec rejects, such as NaN.
-        people = parse_json(body.removeprefix(BOM).decode())[spec.RESULTS_KEY]
-        return len(people) if isinstance(people, list) else 0
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return 0  # the reader will raise an error that has the reason
-
-
 def page_head(rows: int, pagination: Any, errors: Any) -> PageHead:
     """Build the head of a page; raise ValueError if the pagination is not an object."""
     if not isinstance(pagination, dict):
@@ -139,10 +97,10 @@ def list_of_errors(errors: Any) -> list[Any]:
     return errors if isinstance(errors, list) else [errors]
 
 
-def read_documented(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
+def read_documented(bodies: Sequence[bytes]) -> PeoplePage:
     """Read bodies as one page; raise ValueError or ArrowTypeError for undocumented content."""
     bodies = [to_one_line(body) for body in bodies]
-    document = _read_documents(bodies, _STRICT, use_threads=use_threads)
+    document = _read_documents(bodies, _STRICT)
     people = _flatten_people(document, bodies)
     check_exact(people)
     heads = [
@@ -158,14 +116,12 @@ def read_documented(bodies: Sequence[bytes], *, use_threads: bool = False) -> Pe
     return PeoplePage(convert_dates(people), heads)
 
 
-def read_except(
-    bodies: Sequence[bytes], left_out: Set[Path], *, use_threads: bool = False
-) -> pa.Table:
+def read_except(bodies: Sequence[bytes], left_out: Set[Path]) -> pa.Table:
     """Read the documented columns of one-line bodies, with dates as text, except some fields."""
     if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
     options = _lenient_options(frozenset(left_out))
-    return _flatten_people(_read_documents(bodies, options, use_threads=use_threads), bodies)
+    return _flatten_people(_read_documents(bodies, options), bodies)
 
 
 @lru_cache
@@ -218,16 +174,13 @@ def _depth(body: bytes) -> int:
     return deepest
 
 
-def _read_documents(
-    bodies: Sequence[bytes], options: arrow_json.ParseOptions, *, use_threads: bool
-) -> pa.Table:
+def _read_documents(bodies: Sequence[bytes], options: arrow_json.ParseOptions) -> pa.Table:
     """Read one-line bodies into a table with one row per body."""
+    # Workers read pages in parallel, so further threads would only slow the workers down.
     block = max(max(map(len, bodies)) + 1, _BLOCK_BYTES if len(bodies) > 1 else 0)
     return arrow_json.read_json(
         pa.BufferReader(b"\n".join(bodies)),
-        read_options=arrow_json.ReadOptions(
-            use_threads=use_threads and len(bodies) > 1, block_size=block
-        ),
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=block),
         parse_options=options,
     )
 

@@ -23,17 +23,11 @@ from outreach_frames.tables.json_values import parse_json
 from outreach_frames.tables.schema import DtypeBackend, empty_table, has_nested_nulls, to_frame
 from outreach_frames.tables.value_text import json_text, json_texts
 
-__all__ = [
-    "DtypeBackend",
-    "check_dtype_backend",
-    "people_frame",
-    "records_frame",
-    "undocumented_frame",
-]
+__all__ = ["DtypeBackend"]  # exported again
 
 # Undocumented columns of people that this process has read.
 seen_columns: Final[set[str]] = set()
-_DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
+_DOCUMENTED: Final = spec.columns(spec.PERSON)
 _LISTS_OF_OBJECTS: Final = frozenset(
     name
     for record in (spec.PERSON, spec.CONTACT)
@@ -121,19 +115,23 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
 def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate tables of people; undocumented columns beyond 1,000 become JSON text.
 
+    Documented columns come first; undocumented columns follow in alphabetical order.
+
     >>> wide = [pa.table({f"{page}_{n}": [n] for n in range(600)}) for page in "ab"]
     >>> concat_people(wide).num_columns
     1001
     """
     schema = tables[0].schema
-    if set(schema.names) <= _DOCUMENTED and all(table.schema.equals(schema) for table in tables):
+    if _DOCUMENTED.keys() >= set(schema.names) and all(
+        table.schema.equals(schema) for table in tables
+    ):
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-    undocumented = _undocumented_names(tables)
-    names = dict.fromkeys(name for table in tables for name in table.schema.names)
+    # In alphabetical order, which does not depend on how rows are split into tables.
+    names = {name for table in tables for name in table.column_names} - {FURTHER_FIELDS}
+    undocumented = sorted(names - _DOCUMENTED.keys())
     excess = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
     people = concat_tables([fold_columns(table, excess) for table in tables] if excess else tables)
-    documented = [name for name in names if name in _DOCUMENTED]
-    order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
+    order = [*_DOCUMENTED, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
     # `column_names` builds a new list at each access.
     present = set(people.column_names)
     return people.select([name for name in order if name in present])
@@ -148,26 +146,6 @@ def select_columns(people: pa.Table, names: Sequence[str]) -> pa.Table:
     found = dict(zip(people.column_names, people.columns, strict=True))
     missing = pa.chunked_array([pa.nulls(len(people))])
     return pa.table({name: found.get(name, missing) for name in names})
-
-
-def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
-    """List undocumented columns in order of their first value; columns without values follow."""
-    # The order does not depend on how rows are split into tables.
-    valued: dict[str, None] = {}
-    empty: dict[str, None] = {}
-    for table in tables:
-        first: dict[str, int] = {}
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            if name in _DOCUMENTED or name == FURTHER_FIELDS:
-                continue
-            row = pc.index(column.is_valid(), value=True).as_py()
-            # A typed column of a table without rows had values before the rows were dropped.
-            if pa.types.is_null(column.type) or (row < 0 and len(table)):
-                empty[name] = None
-            else:
-                first[name] = row
-        valued |= dict.fromkeys(sorted(first, key=first.__getitem__))
-    return list(valued | empty)
 
 
 def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:

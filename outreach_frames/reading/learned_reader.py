@@ -80,8 +80,6 @@ def read_learned(
     bodies: Sequence[bytes],
     learned: frozenset[Path],
     columns: Sequence[str] | None = None,
-    *,
-    use_threads: bool = False,
 ) -> tuple[list[PeoplePage], bool]:
     """Read bodies, as one page if they have the same columns; return whether any field is learned.
 
@@ -97,7 +95,7 @@ def read_learned(
     try:
         heads, values = _check(lines, learned, columns)
         if columns is None:
-            people = read_except(lines, learned, use_threads=use_threads)
+            people = read_except(lines, learned)
         else:
             heads = [head._replace(body=body) for head, body in zip(heads, bodies, strict=True)]
             people = pa.table({name: _column(values.pop(name), name) for name in list(values)})

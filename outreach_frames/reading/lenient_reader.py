@@ -36,8 +36,6 @@ FURTHER_FIELDS: Final = "further_fields"
 # Fields beyond this number of columns go to FURTHER_FIELDS as JSON.
 MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
 _MAX_CELLS: Final = 10_000_000
-# Larger tables get fewer columns, so that at least a tenth of the cells have a value.
-_MAX_SPARSE_CELLS: Final = 2_000_000
 # An object with a longer name is not flattened, as each of its columns would repeat the name.
 _MAX_PREFIX_LENGTH: Final = 100
 _FIRST_DATE: Final = datetime(1, 1, 1)
@@ -68,11 +66,10 @@ def records_table(
         for record in records
     ]
     try:
-        limit = _max_undocumented_columns(rows)
-        found = _Columns(drop, parsed or {}, limit, [{} for _ in rows])
+        found = _Columns(drop, parsed or {}, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        found = _Columns(drop, {}, limit, [{} for _ in rows])
+        found = _Columns(drop, {}, [{} for _ in rows])
         return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
@@ -111,8 +108,7 @@ class _Columns:
 
     drop: frozenset[str]  # names of top-level fields
     parsed: Mapping[str, pa.ChunkedArray | None]  # columns that another reader has read
-    limit: int  # maximum number of undocumented columns
-    overflow: list[dict[str, Any]]  # each row's fields beyond that limit
+    overflow: list[dict[str, Any]]  # each row's fields beyond MAX_UNDOCUMENTED_COLUMNS
     python_values: list[Any] = field(default_factory=list)  # values that no other reader has read
     documented: dict[str, pa.Array | None] = field(default_factory=dict)
     undocumented: list[tuple[str, pa.Array]] = field(default_factory=list)
@@ -177,7 +173,7 @@ def _flatten_undocumented(
 ) -> None:
     """Flatten undocumented fields up to the maximum number of columns."""
     for position, key in enumerate(keys):
-        if len(found.undocumented) >= found.limit:
+        if len(found.undocumented) >= MAX_UNDOCUMENTED_COLUMNS:
             excess = set(keys[position:])
             for parent, values in zip(parents, found.overflow, strict=True):
                 for name, value in (parent or {}).items():
@@ -200,21 +196,6 @@ def _flatten_undocumented_field(values: list[Any], name: str, found: _Columns) -
                 overflow[name] = value
     elif has_objects:
         _flatten_undocumented(objects, _keys(objects), f"{name}_", found)
-
-
-def _max_undocumented_columns(rows: Sequence[dict[str, Any]]) -> int:
-    """Return the maximum number of undocumented columns; large sparse tables have fewer."""
-    if len(rows) * MAX_UNDOCUMENTED_COLUMNS <= _MAX_SPARSE_CELLS:
-        return MAX_UNDOCUMENTED_COLUMNS
-    cells = _MAX_SPARSE_CELLS + 10 * sum(map(_count_members, rows))
-    return min(MAX_UNDOCUMENTED_COLUMNS, cells // len(rows))
-
-
-def _count_members(value: Any) -> int:
-    """Count the members of an object and of its nested objects."""
-    if not isinstance(value, dict):
-        return 0
-    return len(value) + sum(map(_count_members, value.values()))
 
 
 def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
@@ -271,11 +252,15 @@ def _convert(value: Any, field: spec.Field) -> Any:
             if member.name in value
         }
         return value | documented if documented else value
-    return _CONVERTERS[field.type](value)
+    return _convert_scalar(value, field.type)
 
 
-def _convert_string(value: Any) -> str:
-    if type(value) is not str:
+def _convert_scalar(value: Any, kind: str) -> Any:
+    if kind == "integer":
+        return _convert_integer(value)
+    if kind == "number":
+        return _convert_number(value)
+    if type(value) is not (str if kind == "string" else bool):
         raise _TypeMismatchError
     return value
 
@@ -294,20 +279,6 @@ def _convert_number(value: Any) -> float:
     if type(value) is not float or not math.isfinite(value):
         raise _TypeMismatchError
     return value
-
-
-def _convert_boolean(value: Any) -> bool:
-    if type(value) is not bool:
-        raise _TypeMismatchError
-    return value
-
-
-_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "string": _convert_string,
-    "integer": _convert_integer,
-    "number": _convert_number,
-    "boolean": _convert_boolean,
-}
 
 
 def _object_list_column(

@@ -1,14 +1,23 @@
-"""Read pages of people from responses of people search; no I/O.
+"""Read pages of people from responses of people search, and pack them for the cache; no I/O.
 
 Arrow's JSON reader parses pages with the interface's types. If Arrow's reader fails or could change
 a value, the slower `lenient_reader` parses the page, with the same columns, types and values, and
 later pages with the same undocumented fields are read by the `learned_reader`.
+
+A packed page is a schema and a compressed Arrow record batch: a fifth of the size of its JSON, and
+read much faster. The batch is compressed as a whole, because its 262 columns are small. Nearly all
+pages have the same schema, which is parsed only once. If only some columns of a page were read, the
+packed page has these columns and then the compressed, unparsed response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,19 +26,39 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import (
     BOM,
+    PEOPLE_COLUMNS,
+    PageHead,
     Path,
     PeoplePage,
-    check_size,
     page_head,
     read_documented,
 )
 from outreach_frames.reading.flatten import concat_people
 from outreach_frames.reading.lenient_reader import records_table
 from outreach_frames.tables.json_values import parse_json
+from outreach_frames.tables.schema import empty_table
 
-_GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 _MAX_LEARNED: Final = 100
+
+# JSON never starts with a null byte.
+_MARK: Final = b"\0people-"
+# Increment the number if the format or the flattening of pages changes.
+FORMAT: Final = _MARK + b"2"
+_RESPONSE: Final = _MARK + b"response-2"
+# Sizes in bytes: the packed columns, and the uncompressed response.
+_RESPONSE_SIZES: Final = struct.Struct(">II")
+_RESPONSE_CODEC: Final = "zstd"
+# Sizes in bytes: schema; pagination with errors; uncompressed batch.
+_SIZES: Final = struct.Struct(">III")
+_HEADER_SIZE: Final = len(FORMAT) + _SIZES.size
+_MAX_BATCH_BYTES: Final = 1 << 30
+_CODEC: Final = "lz4"
+_CACHED_SCHEMAS: Final = 32
+_DAMAGED: Final = (
+    *(pa.ArrowException, OSError, LookupError, RecursionError, TypeError, ValueError),
+    *(struct.error, zlib.error),
+)
 
 # What this process has learned from unusual pages, for all threads. It changes the speed only.
 _learned: frozenset[Path] = frozenset()  # paths of fields that Arrow cannot read
@@ -40,8 +69,7 @@ _expects_learned = False  # whether the last page had any of these fields
 # other elements become JSON with sorted names and without nulls. If a value does not fit its
 # column's type, the cell is missing, and the column `<column>_raw` has the value as text. An
 # undocumented field becomes a column at the end. The text column `further_fields` has one JSON
-# object per row: fields beyond 1,000 columns, objects with a name of over 100 characters and, in
-# large tables, very sparse fields.
+# object per row: fields beyond 1,000 columns, and objects with a name of over 100 characters.
 def read_people_page(body: bytes) -> PeoplePage:
     """Read one response of people search; raise InvalidResponseError for other content.
 
@@ -54,7 +82,7 @@ def read_people_page(body: bytes) -> PeoplePage:
 
 
 def read_people_pages(
-    bodies: Sequence[bytes], *, use_threads: bool = True, columns: Sequence[str] | None = None
+    bodies: Sequence[bytes], columns: Sequence[str] | None = None
 ) -> list[PeoplePage]:
     """Read responses in order; join consecutive pages if possible.
 
@@ -64,12 +92,15 @@ def read_people_pages(
     >>> [page.people.num_rows for page in read_people_pages([body, body])]
     [2]
     """
-    pages: list[PeoplePage] = []
-    for group in _groups(bodies):
-        for body in group:
-            check_size(body)
-        pages += _read_group(group, columns, use_threads=use_threads)
-    return pages
+    global _expects_learned
+    for learned in dict.fromkeys([_learned] if _expects_learned else [frozenset(), _learned]):
+        # Do not read again in an `except` block, which would keep the failed read in memory.
+        with suppress(ValueError, pa.ArrowTypeError):
+            pages, _expects_learned = _read_fast(bodies, learned, columns)
+            return pages
+    if len(bodies) == 1:
+        return [_read_leniently(bodies[0])]
+    return [page for body in bodies for page in read_people_pages([body], columns)]
 
 
 def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
@@ -85,49 +116,16 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     return PeoplePage(people, [head for page in pages for head in page.heads])
 
 
-def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Split bodies into groups of at most 16 MB to read together."""
-    group: list[bytes] = []
-    size = 0
-    for body in bodies:
-        if group and size + len(body) > _GROUP_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(body)
-        size += len(body)
-    if group:
-        yield group
-
-
-def _read_group(
-    bodies: Sequence[bytes], columns: Sequence[str] | None, *, use_threads: bool
-) -> list[PeoplePage]:
-    """Read bodies as one page in the fastest way, else one by one."""
-    global _expects_learned
-    for learned in dict.fromkeys([_learned] if _expects_learned else [frozenset(), _learned]):
-        # Do not read again in an `except` block, which would keep the failed read in memory.
-        with suppress(ValueError, pa.ArrowTypeError):
-            pages, _expects_learned = _read_fast(bodies, learned, columns, use_threads=use_threads)
-            return pages
-    if len(bodies) == 1:
-        return [_read_leniently(bodies[0])]
-    return [page for body in bodies for page in _read_group([body], columns, use_threads=False)]
-
-
 def _read_fast(
-    bodies: Sequence[bytes],
-    learned: frozenset[Path],
-    columns: Sequence[str] | None,
-    *,
-    use_threads: bool,
+    bodies: Sequence[bytes], learned: frozenset[Path], columns: Sequence[str] | None
 ) -> tuple[list[PeoplePage], bool]:
     """Read bodies, and return whether any has a learned field."""
     if columns is None and not learned:
-        page = read_documented(bodies, use_threads=use_threads)
+        page = read_documented(bodies)
         return [PeoplePage(concat_people([page.people]), page.heads)], False
     from outreach_frames.reading import learned_reader  # noqa: PLC0415 - imports msgspec
 
-    return learned_reader.read_learned(bodies, learned, columns, use_threads=use_threads)
+    return learned_reader.read_learned(bodies, learned, columns)
 
 
 def _learn(response: Mapping[str, Any]) -> None:
@@ -171,3 +169,116 @@ def _invalid(body: bytes, problem: str) -> InvalidResponseError:
         f"The response to {spec.SEARCH_PEOPLE.label} {problem}. "
         f"It has {len(body):,} bytes and starts with: {start!r}{ellipsis}"
     )
+
+
+def pack_page(page: PeoplePage) -> bytes:
+    """Pack a single page of people.
+
+    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
+    >>> unpack_page(pack_page(page)) == page
+    True
+    """
+    (head,) = page.heads
+    if head.body:
+        some = pack_page(page.without_bodies())
+        body = pa.compress(head.body, codec=_RESPONSE_CODEC)
+        return b"".join([_RESPONSE, _RESPONSE_SIZES.pack(len(some), len(head.body)), some, body])
+    metadata = json.dumps([head.pagination, head.errors]).encode()
+    is_documented = page.people.schema.equals(_documented_schema())
+    schema = _packed_documented_schema() if is_documented else _pack_schema(page.people.schema)
+    batch = _to_batch(page.people).serialize()
+    packed = pa.compress(batch, codec=_CODEC)
+    return b"".join(
+        [FORMAT, _SIZES.pack(len(schema), len(metadata), batch.size), schema, metadata, packed]
+    )
+
+
+def is_packed(content: bytes) -> bool:
+    """Return whether the content is a page that any version of the package packed.
+
+    >>> is_packed(b"{}")
+    False
+    """
+    return content.startswith(_MARK)
+
+
+def unpack_page(content: bytes, columns: Sequence[str] | None = None) -> PeoplePage | None:
+    """Unpack a page; return None for any other content.
+
+    With `columns`, return only these documented columns and all undocumented columns.
+
+    >>> unpack_page(b"{}") is None
+    True
+    """
+    if content.startswith(_RESPONSE):
+        return _unpack_response(content[len(_RESPONSE) :], columns)
+    if not content.startswith(FORMAT) or len(content) < _HEADER_SIZE:
+        return None
+    schema_size, metadata_size, size = _SIZES.unpack_from(content, len(FORMAT))
+    if size > _MAX_BATCH_BYTES:
+        return None
+    metadata_begin = _HEADER_SIZE + schema_size
+    batch_begin = metadata_begin + metadata_size
+    try:
+        schema = _unpack_schema(content[_HEADER_SIZE:metadata_begin])
+        pagination, errors = json.loads(content[metadata_begin:batch_begin])
+        packed = memoryview(content)[batch_begin:]
+        stream = pa.decompress(packed, decompressed_size=size, codec=_CODEC)
+        batch = pa.ipc.read_record_batch(stream, schema)
+        undocumented = [name for name in schema.names if name not in PEOPLE_COLUMNS]
+        batch = batch.select([*(columns or PEOPLE_COLUMNS), *undocumented])
+        batch.validate(full=True)
+    except _DAMAGED:
+        return None
+    if not (isinstance(pagination, dict) and isinstance(errors, list)):
+        return None
+    head = PageHead(batch.num_rows, pagination, errors)
+    return PeoplePage(pa.Table.from_batches([batch]), [head])
+
+
+def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePage | None:
+    try:
+        some, size = _RESPONSE_SIZES.unpack_from(content)
+        begin = _RESPONSE_SIZES.size + some
+        page = unpack_page(content[_RESPONSE_SIZES.size : begin], columns)
+        if page is not None:
+            return page
+        packed = memoryview(content)[begin:]
+        body = pa.decompress(packed, size, codec=_RESPONSE_CODEC, asbytes=True)
+    except _DAMAGED:
+        return None
+    with suppress(InvalidResponseError):
+        return read_people_pages([body], columns=columns)[0]
+    return None
+
+
+def _to_batch(people: pa.Table) -> pa.RecordBatch:
+    batches = people.to_batches()
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=people.schema)
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _pack_schema(schema: pa.Schema) -> bytes:
+    return zlib.compress(schema.serialize(), zlib.Z_BEST_SPEED)
+
+
+@lru_cache(_CACHED_SCHEMAS)
+def _unpack_schema(packed: bytes) -> pa.Schema:
+    """Parse a schema and check its documented columns; list elements may have further members."""
+    schema = pa.ipc.read_schema(pa.py_buffer(zlib.decompress(packed)))
+    expected = {field.name: field.type for field in _documented_schema()}
+    found = [(field.type, expected[field.name]) for field in schema if field.name in expected]
+    if not all(a == b or (pa.types.is_list(a) and pa.types.is_list(b)) for a, b in found):
+        raise ValueError("the columns do not have the types of people's columns")
+    return schema
+
+
+@cache
+def _documented_schema() -> pa.Schema:
+    return empty_table(spec.PERSON).schema
+
+
+@cache
+def _packed_documented_schema() -> bytes:
+    return _pack_schema(_documented_schema())

@@ -11,7 +11,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import check_list, similar
+from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
@@ -21,13 +21,6 @@ from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, report_unknown_values
 
 _COUNTABLE: Final = [one.name for one in spec.FILTERS if not one.excludes]
-# The filters of columns whose names do not resemble the filter's name.
-_FILTER_OF_COLUMN: Final = {
-    "company_website": "company_domains",
-    "company_is_b2b": "company_focuses",
-    "company_is_b2c": "company_focuses",
-}
-_COLUMNS: Final = spec.columns(spec.PERSON)
 # The values to count by, per filter.
 Values = Mapping[str, Sequence[Any]]
 
@@ -95,19 +88,9 @@ def _countable_filter(name: object) -> spec.Filter:
     """Return the filter of this name; reject unknown and excluding filters."""
     if name in _COUNTABLE:
         return spec.FILTERS_BY_NAME[str(name)]
-    text, shown = str(name).partition("_details_")[0], quoted(name)
-    if text in spec.FILTERS_BY_NAME:
-        included = spec.FILTERS_BY_NAME[text].excludes
-        raise InvalidInputError(
-            f"by={shown} is a filter that excludes people. Pass by={included!r} to count the "
-            "people with each value."
-        )
-    close = [_FILTER_OF_COLUMN[text]] if text in _FILTER_OF_COLUMN else similar(text, _COUNTABLE)
-    if text in _COLUMNS and text not in _FILTER_OF_COLUMN:  # most columns have no filter
-        close = [one for one in close if text[:-1] in one]
-    hint = f" Did you mean {close[0]!r}?" if close else ""
     raise InvalidInputError(
-        f"by={shown} is not a search filter.{hint} Call of.filters() to list all filters."
+        f"by={quoted(name)} is not a filter that includes people."
+        f"{suggestion(str(name), _COUNTABLE)} Call of.filters() to list all filters."
     )
 
 
@@ -178,8 +161,7 @@ def count_by(
         for name, given in filters.items()
         if isinstance(given, list)
     }
-    # Send no further requests, because `max_requests` is the limit.
-    report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0, max_counted=0)
+    report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0)
     if (counted := sum(people)) != total:
         reason = "some people match several" if counted > total else "the others match none"
         warn(

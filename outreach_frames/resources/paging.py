@@ -44,14 +44,13 @@ def list_frame(
         for name, value in filters.items()
     }
     given = {name: value for name, value in checked.items() if value is not None}
-    size = known[spec.PAGE_SIZE.name].maximum
-    query = {**given, spec.PAGE_SIZE.name: size}
+    query = {**given, spec.PAGE_SIZE.name: known[spec.PAGE_SIZE.name].maximum}
 
     def framed(records: list[Any]) -> pd.DataFrame:
         return records_frame(records, endpoint.listed.members, dtype_backend)
 
     pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
-    listed = read_items(pages, endpoint, framed, progress, page_size=size, identity=record_id)
+    listed = read_items(pages, endpoint, framed, progress, identity=record_id)
     frame = framed(listed.items)
     frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame
@@ -72,7 +71,6 @@ def read_items(
     progress: bool | None,
     *,
     identity: Callable[[Any], str | None],
-    page_size: int | None = None,
 ) -> Listed:
     """Read all pages of a listing, and drop items with a repeated `identity`."""
     key = endpoint.listed.name
@@ -85,11 +83,6 @@ def read_items(
     ):
         for page in pages:
             more = page_items(page, endpoint)
-            if page_size is not None and len(more) > page_size:
-                raise InvalidResponseError(
-                    f"The service returned {len(more):,} {key} where {page_size} were requested.",
-                    request=endpoint.label,
-                )
             first = first or page
             items.extend(more)
             errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))

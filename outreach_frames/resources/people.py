@@ -39,7 +39,6 @@ from outreach_frames.resources.search_arguments import (
     check_filters,
     check_limit,
     check_page_size,
-    remember_values,
     shows_filters,
 )
 from outreach_frames.tables.schema import empty_table, to_frame
@@ -128,7 +127,7 @@ def search_people(
     OutreachWarning
         More people match, the service reported errors, or a chosen column lacks values because
         the service sent values of the wrong type. Nobody matches, or a filter value seems to be
-        misspelt; up to five such values are checked with one request each.
+        misspelt.
 
     Notes
     -----
@@ -194,8 +193,6 @@ def read_frame(
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
-            if not tables:  # later pages would add few values
-                remember_values(table, search.client.account)
             tables.append(table)
             show(table.num_rows)
             del table

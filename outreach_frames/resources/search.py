@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from enum import Enum
-from functools import partial
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -22,21 +20,19 @@ from outreach_frames.errors import OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.reading.pages import as_one_page
 from outreach_frames.resources.paging import now, report_errors, report_repeats
 from outreach_frames.resources.search_arguments import (
     check_split_by,
     has_free_text,
     unknown_values,
 )
-from outreach_frames.resources.search_pages import DOCUMENTED, InterruptedRunError, SearchPages
+from outreach_frames.resources.search_pages import DOCUMENTED, SearchPages
 
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
-# Maximum number of filter values to check for misspelling, with one request each.
-_MAX_COUNTED_VALUES: Final = 5
 
-# Results of checks for misspelling, and earlier warnings, by account, filter and value.
-matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
+# The unknown values in earlier warnings: account, filter and value.
 named_before: Final[set[tuple[str, str, str]]] = set()
 
 
@@ -69,37 +65,28 @@ class SearchProgress:
         return last if limit is None else min(last, self.page + -(-(limit - self.rows) // size))
 
 
-class Sighting(Enum):
-    """Whether a person was seen before, and in which search."""
-
-    NEW = "not seen before"
-    AGAIN = "seen in this search"
-    EARLIER = "seen in an earlier search of the same split"
+# Adds the ids of people whom a search found; returns the earlier search per id, or None if new.
+AddIds = Callable[[Sequence[str | None], int], list[int | None]]
 
 
-Sightings = Callable[[Sequence[str | None]], list[Sighting]]
+def ids_in_memory() -> AddIds:
+    """Return a function that keeps ids, each with the number of the search that found it first."""
+    first: dict[str | None, int] = {}
 
-
-def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
-    """Return a function that classifies ids; `seen` maps each id to the search that found it."""
-
-    def classify(ids: Sequence[str | None]) -> list[Sighting]:
+    def add_ids(ids: Sequence[str | None], search: int) -> list[int | None]:
         present = set(ids)
-        if len(present) == len(ids) and None not in present and seen.keys().isdisjoint(present):
+        if len(present) == len(ids) and None not in present and first.keys().isdisjoint(present):
             # Fast path for pages of new people.
-            seen.update((identity, search) for identity in present if identity is not None)
-            return [Sighting.NEW] * len(ids)
-        sightings = []
+            first.update(dict.fromkeys(present, search))
+            return [None] * len(ids)
+        found = []
         for identity in ids:
-            if identity is None or identity not in seen:
-                sightings.append(Sighting.NEW)
-            else:
-                sightings.append(Sighting.AGAIN if seen[identity] == search else Sighting.EARLIER)
+            found.append(first.get(identity))
             if identity is not None:
-                seen.setdefault(identity, search)
-        return sightings
+                first.setdefault(identity, search)
+        return found
 
-    return classify
+    return add_ids
 
 
 @dataclass
@@ -114,10 +101,7 @@ class Search:
     columns: Sequence[str] | None = None  # columns to return, in order; all by default
     split_by: str | None = None
     store: bool = True  # whether to cache the pages
-    # Returns, by the position of a value, a function that classifies its people.
-    sightings_of: Callable[[int], Sightings] = field(
-        default_factory=lambda: partial(sightings_in, {})
-    )
+    add_ids: AddIds = field(default_factory=ids_in_memory)
     errors: list[Any] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
     total: int | None = None  # number of matching people, reported by the service
@@ -217,10 +201,9 @@ class Search:
         limit = None if self.limit is None else self.limit - (self.rows - so_far.rows)
         value = {} if self.split_by is None else {self.split_by: [self.values[self.index]]}
         pages = self._pages_of(value, limit)
-        sightings = self.sightings_of(self.index)
         try:
             for page in self._read(pages, limit):
-                yield self._accept(page, sightings, limit)
+                yield self._accept(page, limit)
         except OutreachError as error:
             if so_far.page:
                 where = f"page {so_far.page + 1:,} of {so_far.last_page(pages.size, limit):,}"
@@ -242,38 +225,39 @@ class Search:
             yield pages.first(last_page)
         while self._is_useful and (last := so_far.last_page(pages.size, limit)) > so_far.page:
             runs = pages.runs(so_far.page + 1, last)
-            with closing(ordered_map(pages.read, runs, workers=self.client.workers)) as read:
-                try:
-                    for page in read:
-                        yield page
-                        if not self._is_useful:
-                            break
-                except InterruptedRunError as interrupted:
-                    yield interrupted.page
-                    raise interrupted.error from None
+            reads = ordered_map(pages.read_to_error, runs, workers=self.client.workers)
+            with closing(reads):
+                for found, error in reads:
+                    if found:
+                        yield as_one_page(found)
+                    if error is not None:
+                        raise error
+                    if not self._is_useful:
+                        break
 
     @property
     def _is_useful(self) -> bool:
         return self._progress.useless < _MAX_USELESS_PAGES
 
-    def _accept(self, page: PeoplePage, sightings: Sightings, limit: int | None) -> pa.Table:
+    def _accept(self, page: PeoplePage, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
         so_far, table = self._progress, page.people
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
-        seen = sightings(table.column("id").to_pylist())
-        repeats = seen.count(Sighting.AGAIN)
+        # The search of an earlier value may have found a person; that is not a repeat.
+        searches = self.add_ids(table.column("id").to_pylist(), self.index)
+        repeats = searches.count(self.index)
         if self.columns is not None:
             names = (name for name in table.column_names if name not in DOCUMENTED)
             self.others.update(dict.fromkeys(names))
             table = select_columns(table, self.columns)
-        if seen.count(Sighting.NEW) < len(seen):
-            table = table.filter(pa.array([one is Sighting.NEW for one in seen], pa.bool_()))
+        if searches.count(None) < len(searches):
+            table = table.filter(pa.array([one is None for one in searches], pa.bool_()))
         if limit is not None:
             table = table.slice(0, min(limit - so_far.rows, table.num_rows))
         so_far.page += len(page.heads)
-        so_far.useless = 0 if len(seen) > repeats else so_far.useless + len(page.heads)
+        so_far.useless = 0 if len(searches) > repeats else so_far.useless + len(page.heads)
         so_far.repeats += repeats
         so_far.rows += table.num_rows
         self._repeats += repeats
@@ -304,24 +288,13 @@ class Search:
         if self.limit is not None and rows >= self.limit:
             warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
         elif self.split_by is not None or self._progress.received < self.total:
-            warn(self._missing_message(rows, self.total))
-
-    def _missing_message(self, rows: int, total: int) -> str:
-        people = plural(total, "person", "people")
-        if self.split_by is None:
-            return (
+            people = plural(self.total, "person", "people")
+            warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
                 "pages, pass refresh=True to read again. If it limits the results of one search, "
-                "pass split_by= with company_sizes, person_locations or person_seniorities to run "
-                "smaller searches."
+                "run smaller searches: pass split_by= with a filter that has many values, such as "
+                "company_sizes, person_locations or person_seniorities."
             )
-        missing = total - rows
-        return (
-            f"The service counts {people} for all values of {self.split_by} together, but the "
-            f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
-            "missing. If the service's data changed between pages, pass refresh=True to read "
-            "again. If it limits the results of one search, split by a filter with more values."
-        )
 
 
 def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:
@@ -336,51 +309,24 @@ def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -
 
 
 def report_unknown_values(
-    client: Client,
-    filters: Mapping[str, Any],
-    *,
-    is_empty: bool,
-    is_explained: bool = False,
-    max_counted: int = _MAX_COUNTED_VALUES,
+    client: Client, filters: Mapping[str, Any], *, is_empty: bool, is_explained: bool = False
 ) -> None:
-    """Warn of misspelt filter values and, unless `is_explained`, of an empty search.
+    """Warn of unknown filter values and, unless `is_explained`, of an empty search.
 
-    The known values may be incomplete. If an unknown value resembles a known value, the people who
-    match the unknown value are counted: a misspelt value matches nobody. Outside of widgets, each
-    value causes a warning only once per process, unless the whole search is empty.
+    The known values may be incomplete, so a value of a search with matches is named only if it
+    resembles a known value and, outside of widgets, only once per process.
     """
-    named, unchecked, requests = [], [], 0
-    for name, text, close in unknown_values(filters, client.account, is_empty=is_empty):
-        # A misspelt value in an excluding filter excludes nobody: count it in the negated filter.
-        searched = spec.FILTERS_BY_NAME[name].excludes or name
-        key = (client.account, searched, text)
-        if is_empty and filters == {searched: [text]}:
-            matches_nobody[key] = True
-        if close and key not in matches_nobody and requests < max_counted:
-            requests += 1
-            one = Search(client, {searched: [text]}, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh=False)
-            try:
-                matches_nobody[key] = one.count() == 0
-            except OutreachError:
-                # Count no further values, because the next request may take as long to fail.
-                requests = max_counted
-        if close and key not in matches_nobody:
-            hint = "" if max_counted else f" ({close.strip()})"
-            unchecked.append(f"{name}={quoted(text)}{hint}")
-        elif matches_nobody.get(key, is_empty) and (
-            is_empty or are_collected() or key not in named_before
-        ):
+    named = []
+    for name, text, close in unknown_values(filters):
+        key = (client.account, name, text)
+        if is_empty or (close and (are_collected() or key not in named_before)):
             named.append(f"{name}={quoted(text)}.{close}")
             named_before.add(key)
-    is_open = is_empty and not is_explained and (named or unchecked or has_free_text(filters))
+    is_open = is_empty and not is_explained and (named or has_free_text(filters))
     words = ["Nobody matches."] if is_open else []
     if named:
-        nobody = "" if is_empty else " and match nobody"
+        nobody = "" if is_empty else " and may match nobody"
         words.append(f"These filter values are not known{nobody}: {' '.join(named)}")
-    if unchecked:
-        words.append(
-            f"These filter values are not known and may match nobody: {', '.join(unchecked)}."
-        )
     if is_open:
         words.append("Call of.explain_search() to see which filter excludes everybody.")
     elif words:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from os import PathLike
@@ -13,7 +12,6 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
-import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import (
@@ -70,9 +68,6 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "company_industries": ("company_industry",),
     "company_shares_investors_with": ("company_name",),
 }
-# Values of these columns in people that this process read, per account and filter.
-seen_values: Final[defaultdict[tuple[str, str], set[str]]] = defaultdict(set)
-_MAX_SEEN_VALUES: Final = 2_000
 
 
 def shows_filters(filters: type[Any] = PeopleFilters) -> Callable[[F], F]:
@@ -220,40 +215,25 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
     return hint
 
 
-def remember_values(people: pa.Table, account: str) -> None:
-    """Keep some values of an account's people, to suggest them instead of misspelt values."""
-    for name, columns in COLUMNS.items():
-        seen = seen_values[account, name]
-        if has_free_text({name: ""}) and len(seen) < _MAX_SEEN_VALUES:
-            for column in set(columns).intersection(people.column_names):
-                seen.update(people.column(column).drop_null().unique().to_pylist())
-
-
-def unknown_values(
-    body: Mapping[str, Any], account: str, *, is_empty: bool
-) -> list[tuple[str, str, str]]:
+def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the unknown filter values: filter, value and a hint at similar known values.
 
-    In an empty search, values of filters without known values are compared with values of people
-    that this process read from the account.
-
-    >>> unknown_values({"person_seniorities": ["vp", "directors"]}, "", is_empty=False)
+    >>> unknown_values({"person_seniorities": ["vp", "directors"]})
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
     found = []
     for name, value in body.items():
-        one = spec.FILTERS_BY_NAME[name]
-        seen = sorted(seen_values[account, one.excludes or name]) if is_empty else ()
-        choices = one.suggestions or seen
-        unknown = [text for text in value if text not in choices] if choices else []
-        for text in dict.fromkeys(unknown):
+        known = spec.FILTERS_BY_NAME[name].suggestions
+        for text in dict.fromkeys(value if known else ()):
+            if text in known:
+                continue
             parts = [part.strip() for part in text.split(",")]
-            if len(parts) > 1 and all(part in choices for part in parts):
+            if len(parts) > 1 and all(part in known for part in parts):
                 close = f" Pass {' '.join(map(quoted, parts))}, each as a separate value."
             else:
-                close = suggestion(text, choices, most=3)
+                close = suggestion(text, known, most=3)
             # A single known value is an example, not a list.
-            if close or len(one.suggestions) > 1:
+            if close or len(known) > 1:
                 found.append((name, text, close))
     return found
 

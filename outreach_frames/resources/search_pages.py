@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from outreach_frames import spec
 from outreach_frames.client.client import LIFETIMES, Client
-from outreach_frames.client.response import OversizedResponseError
 from outreach_frames.errors import InvalidResponseError, OutreachError
-from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
-from outreach_frames.reading.pages import as_one_page, read_people_pages
-from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
+from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.pages import (
+    FORMAT,
+    as_one_page,
+    pack_page,
+    read_people_pages,
+    unpack_page,
+)
 from outreach_frames.resources.paging import moment, now
 from outreach_frames.resources.search_arguments import PAGE, PAGE_SIZE
 
@@ -31,17 +35,6 @@ DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 # Number of pages to convert together, which takes less time per page.
 _PAGES_AT_ONCE: Final = 6
 _STORED_PAGES_AT_ONCE: Final = 12
-# Usual maximum of JSON objects per person; if a page has more, count people before parsing.
-_USUAL_OBJECTS: Final = 60
-
-
-class InterruptedRunError(Exception):
-    """An error after some pages of a run were read."""
-
-    def __init__(self, page: PeoplePage, error: OutreachError) -> None:
-        super().__init__(error)
-        self.page = page
-        self.error = error
 
 
 @dataclass
@@ -88,15 +81,19 @@ class SearchPages:
         return self.read([1])
 
     def read(self, numbers: Sequence[int]) -> PeoplePage:
-        """Read consecutive pages as one; raise InterruptedRunError if only some could be read."""
+        """Read consecutive pages as one."""
+        return as_one_page(list(self._pages(numbers)))
+
+    def read_to_error(
+        self, numbers: Sequence[int]
+    ) -> tuple[list[PeoplePage], OutreachError | None]:
+        """Read consecutive pages, and return the pages before an error with the error."""
         pages: list[PeoplePage] = []
         try:
             pages.extend(self._pages(numbers))
         except OutreachError as error:
-            if not pages:
-                raise
-            raise InterruptedRunError(as_one_page(pages), error) from None
-        return as_one_page(pages)
+            return pages, error
+        return pages, None
 
     def runs(self, first: int, last: int) -> Iterator[range]:
         """Split pages into growing runs, so that wrong totals cause few useless requests."""
@@ -127,49 +124,34 @@ class SearchPages:
     def _fetch(self, numbers: Sequence[int]) -> Iterator[PeoplePage]:
         """Request pages, and parse them together if possible."""
         if len(numbers) == 1:
-            yield self._request(numbers[0], self._parse_one)
+            yield self._request(numbers[0], self._parse)
             return
-        bodies: list[bytes] = []  # an error leaves the responses before it here
+        bodies: list[bytes] = []
         try:
             bodies.extend(self._request(number, bytes) for number in numbers)
-        except OutreachError:
-            yield from self._parse_or_request(numbers, bodies)
-            raise
-        yield from self._parse_or_request(numbers, bodies)
+        finally:  # an error follows the pages before it
+            yield from self._parse_all(numbers, bodies)
 
-    def _parse_or_request(
-        self, numbers: Sequence[int], bodies: Sequence[bytes]
-    ) -> Iterable[PeoplePage]:
-        """Parse responses together; if any is invalid, request them one by one with retries."""
+    def _parse_all(self, numbers: Sequence[int], bodies: Sequence[bytes]) -> Iterable[PeoplePage]:
+        """Parse responses together if possible, else one by one."""
         with suppress(InvalidResponseError):
-            return self._parse(bodies)
-        return (self._request(number, self._parse_one) for number in numbers[: len(bodies)])
+            return read_people_pages(bodies, self.columns)
+        return map(self._parse_or_request, numbers, bodies)
+
+    def _parse_or_request(self, number: int, body: bytes) -> PeoplePage:
+        """Parse a response; if it is invalid, request the page again."""
+        with suppress(InvalidResponseError):
+            return self._parse(body)
+        return self._request(number, self._parse)
+
+    def _parse(self, body: bytes) -> PeoplePage:
+        (page,) = read_people_pages([body], self.columns)
+        return page
 
     @property
     def _cache(self) -> ResponseCache:
         assert self.client.cache is not None
         return self.client.cache
-
-    def _parse(self, bodies: Sequence[bytes]) -> list[PeoplePage]:
-        """Parse responses; raise OversizedResponseError if they have too many people."""
-        for body in bodies:
-            # If a response may have too many people, count them before parsing 262 columns.
-            if may_exceed(body, _USUAL_OBJECTS * self.size):
-                self._check_count(count_people(body))
-        # Workers read pages in parallel, so further threads would only slow the workers down.
-        pages = read_people_pages(bodies, use_threads=False, columns=self.columns)
-        self._check_count(sum(page.people.num_rows for page in pages), len(bodies))
-        return pages
-
-    def _check_count(self, people: int, pages: int = 1) -> None:
-        if people > self.size * pages:
-            raise OversizedResponseError(
-                f"The service returned {people:,} people where {self.size * pages} were requested."
-            )
-
-    def _parse_one(self, body: bytes) -> PeoplePage:
-        (page,) = self._parse([body])
-        return page
 
     def _body(self, number: int) -> dict[str, Any]:
         return {**self.filters, PAGE: number, PAGE_SIZE: self.size}

@@ -44,9 +44,7 @@ def compare() -> Iterator[Comparison]:
 def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
     """Read pages in the order and groups of a search with one worker."""
     groups = [bodies[:1], *(bodies[i : i + _AT_ONCE] for i in range(1, len(bodies), _AT_ONCE))]
-    return people_frame(
-        [page for group in groups for page in read_people_pages(group, use_threads=False)]
-    )
+    return people_frame([page for group in groups for page in read_people_pages(group)])
 
 
 def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes:

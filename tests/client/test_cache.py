@@ -139,12 +139,6 @@ def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
         ),
         (spec.GET_CONTACTS, {"query": {"ids[]": ["a,b"]}}, {"query": {"ids[]": ["a", "b"]}}, False),
         (
-            spec.LIST_SEQUENCES,
-            {"query": {"name": "a", "status": "b"}},
-            {"query": {"status": "b", "name": "a"}},
-            True,
-        ),
-        (
             spec.SEARCH_PEOPLE,
             {"body": {"page": 1, "person_name": "a"}},
             {"body": {"person_name": "a", "page": 1}},

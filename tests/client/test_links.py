@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.client.links import is_sent_unencrypted, next_href, origin, resolve
+from outreach_frames.client.request import is_sent_unencrypted, next_href, origin, resolve
 from outreach_frames.errors import InvalidResponseError, UnsafeLinkError
 
 BASE = "https://api.example.com/api/v1"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.client.network_name import NetworkName
+from outreach_frames.client.request import NetworkName
 
 NAME = "bluebook"
 

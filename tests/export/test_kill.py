@@ -93,10 +93,10 @@ def run(url: str, path: Path, delay: float = LONG, operation: int = 0) -> str:
 
 
 def pages_kept(path: Path) -> int:
-    """Return the last page in an export's journal, if its rows are stored too."""
+    """Return the last page in an export's journal."""
     folder = path.with_name(f".{path.name}.partial")
-    if not all((folder / file).exists() for file in ("journal.sqlite", "rows")):
-        return 0  # killed before the first page, or after the rows were moved to the target
+    if not (folder / "journal.sqlite").exists():
+        return 0  # killed before the first page, or after the end
     with tempfile.TemporaryDirectory() as copy:
         # A copy, because opening it would mend what the export itself has to mend.
         for file in folder.glob("journal.sqlite*"):

@@ -11,20 +11,16 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import people_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
-    records_table,
 )
-from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_values import LossyParseError, parse_json
 from tests import forked
-from tests.benchmarks.pages import people_pages
-from tests.reading.pages import read_with_names
+from tests.reading.pages import read_leniently, read_with_names
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted
@@ -67,7 +63,7 @@ def test_nested_fields_beyond_the_columns_stay_nested() -> None:
 def test_both_readers_agree_on_wide_people(number: float) -> None:
     """The fast reader returns the lenient reader's table for wide people, or rejects the page."""
     persons = [WIDE | {"last": number}, {"other": {"x": number}}]
-    slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
+    slow = read_leniently(json.loads(body(*persons), parse_int=None)["results"])
     try:
         assert read_with_names(body(*persons)).equals(slow)
     except LossyParseError:
@@ -93,10 +89,10 @@ def test_a_field_of_the_service_under_that_name_is_kept() -> None:
     pages = [
         read_people_page(body({FURTHER_FIELDS: "mine"})),
         read_people_page(body({f"x{n}": n for n in range(MOST)})),
-        read_people_page(body({"last": 1})),
+        read_people_page(body({"z": 1})),
     ]
     frame = people_frame(pages)
-    assert further(frame, 2) == {"last": 1}
+    assert further(frame, 2) == {"z": 1}
     assert "mine" in frame.loc[0, FURTHER_FIELDS]
 
 
@@ -134,16 +130,7 @@ def test_an_object_with_a_long_name_is_not_flattened(place: str) -> None:
     frame = people_frame([read_people_page(body(person))])
     assert further(frame) == {prefix + long: {"a": 1, "b": {"d": 2.5}}}
     assert frame.loc[0, f"{prefix}{'n' * 90}_a"] == 1
-    slow = records_table([person], spec.PERSON)
-    assert read_people_page(body(person)).people.equals(slow)
-
-
-def test_sparse_records_make_no_huge_table() -> None:
-    """One wide record among many empty ones does not create a column for each of its fields."""
-    frame = undocumented_frame([WIDE, *[{}] * 9_999])
-    assert len(frame) == 10_000
-    assert 100 < len(frame.columns) < 250
-    assert {**frame.iloc[0, :-1].to_dict(), **further(frame)} == WIDE
+    assert read_people_page(body(person)).people.equals(read_leniently([person]))
 
 
 def test_many_full_records_have_all_their_columns() -> None:
@@ -172,28 +159,10 @@ def test_many_shapes_in_an_unknown_list_are_json() -> None:
     assert json.loads(frame.loc[0, "zz"]) == sent
 
 
-@pytest.mark.parametrize("unit", ["{}", "[]", "0", '""', '{"a":1}'])
-def test_too_many_values_are_an_error(unit: str) -> None:
-    """A response with more than a million values is an error."""
-    values = ",".join([unit] * 1_000_001)
-    sent = f'{{"results":[{{"zz":[{values}]}}],"_pagination":{{}}}}'.encode()
-    with pytest.raises(InvalidResponseError, match="values"):
-        read_people_page(sent)
-
-
 def test_a_long_response_with_few_values_is_read() -> None:
     """Long texts do not count towards the limit of values."""
     frame = people_frame([read_people_page(body({"about": "x, {" * 300_000}))])
     assert len(frame.loc[0, "about"]) == 1_200_000
-
-
-def test_large_pages_are_read_in_several_groups() -> None:
-    """Pages that are too large to be read together return all people in order."""
-    pages = [body({"id": str(n), "about": "x" * 7_000_000}) for n in range(5)]
-    people = as_one_page(read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})])).people
-    assert people["id"].to_pylist() == [str(n) for n in range(7)]
-    chosen = as_one_page(read_people_pages(pages, columns=["id"])).people
-    assert chosen["id"].to_pylist() == [str(n) for n in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -277,29 +246,6 @@ NEEDS_PROC = pytest.mark.skipif(
 )
 
 
-@NEEDS_PROC
-@pytest.mark.parametrize("person", ["{}", "null", "0", '{"company":{}}', '{"a%d":1}'])
-def test_more_people_than_requested_are_an_early_error(person: str) -> None:
-    """A page of 99,990 people is an error before its rows are built."""
-    persons = [person % number if "%" in person else person for number in range(99_990)]
-    pages = [results(",".join(persons))]
-    memory, _, message = measured(pages)
-    assert "99,990 people where 100 were requested" in message
-    assert memory < allowed(pages) / 2
-
-
-@NEEDS_PROC
-def test_too_many_people_after_valid_pages_are_an_error() -> None:
-    """After 39 valid pages, pages of 99,990 people need no more memory than one such page."""
-    good = people_pages(39)
-    good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
-    bad = results(",".join(["{}"] * 99_990))
-    memory, _, message = measured([*good, bad])
-    assert message.startswith("The service returned 99,990 people where 100 were requested. (POST")
-    assert "The error occurred on page 40" in message
-    assert memory < allowed(good)
-
-
 # Built when a test runs, because building all of them would slow down collection.
 RESPONSES: dict[str, Callable[[], bytes]] = {
     "pagination": lambda: results('{"id":"1"}', "," + fields(300_000)),
@@ -352,15 +298,3 @@ def test_a_field_named_as_the_response_has_them_is_read(name: str, value: Any) -
     flat = pd.json_normalize([person], sep="_")
     for column in set(flat) - {"id", "company_name"}:
         assert list(frame.loc[0, column]) == list(flat.loc[0, column])
-
-
-@pytest.mark.parametrize("extra", ["", ',"x":NaN', ',"x":1e999'])
-def test_people_are_counted_in_invalid_json(extra: str) -> None:
-    """People are counted even if the JSON contains NaN or Infinity."""
-    sent = f'{{"results":[{{}},{{}},null{extra and ",{" + extra[1:] + "}"}],"_pagination":{{}}}}'
-    count = 3 + bool(extra)
-    with scripted(lambda _: respond(sent.encode())) as service:
-        with Client(service.url, "token", cache=None) as client:
-            with pytest.raises(InvalidResponseError, match=f"{count} people where 2"):
-                of.search_people(page_size=2, client=client)
-            assert len(service.requests) == 1

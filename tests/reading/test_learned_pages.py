@@ -38,7 +38,7 @@ def check(bodies: Sequence[bytes]) -> None:
         assert found.people.equals(people)
         heads = [[head.rows, head.pagination, head.errors] for head in found.heads]
         assert heads == [[len(page[0]), *page[1:]] for page in wanted if page]
-        some = as_one_page(read_people_pages(sent, columns=CHOSEN)).people
+        some = as_one_page(read_people_pages(sent, CHOSEN)).people
         assert some.select(CHOSEN).equals(people.select(CHOSEN))
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
-from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
+from outreach_frames.reading.pages import (
+    FORMAT,
+    as_one_page,
+    pack_page,
+    read_people_page,
+    read_people_pages,
+    unpack_page,
+)
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 

@@ -65,15 +65,6 @@ def test_a_repeated_item_is_kept_once() -> None:
             assert of.sequences()["id"].tolist() == ["1", "2"]
 
 
-def test_more_items_than_requested_are_an_error() -> None:
-    """A page with more mailboxes than requested is an error and not requested again."""
-    page = {"mailboxes": [{}] * (spec.MAX_MAILBOX_PAGE_SIZE + 1)}
-    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
-        with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were requested"):
-            of.mailboxes()
-        assert len(service.requests) == 1
-
-
 READS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sequences": (of.sequences, {"sequences": []}),
     "mailboxes": (of.mailboxes, {"mailboxes": []}),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
-from outreach_frames.client.links import next_href
+from outreach_frames.client.request import next_href
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import warn
