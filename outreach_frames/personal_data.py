@@ -61,7 +61,6 @@ _TEXT_TABLES: Final = frozenset({".csv", ".tsv", ".tmp"})
 # Files beside a table, a cache or a journal.
 _SIDE_FILES: Final = (METADATA_SUFFIX, "-journal", "-shm", "-wal")
 _ROWS_AT_ONCE: Final = 10_000
-_MAX_NAMED: Final = 10
 _HASHES: Final = "salted hashes stay, so that the people are not contacted again"
 _NOT_READ: Final = "not read"
 _NOT_SEARCHED: Final = "not searched"
@@ -289,10 +288,9 @@ def _warn_of_others(unread: Sequence[tuple[Path, str]], others: int) -> None:
     """Warn of files that were not read or not searched."""
     texts = []
     if unread:
-        named = [f"{path} ({why})" for path, why in unread[:_MAX_NAMED]]
-        if len(unread) > _MAX_NAMED:
-            named.append(f"{len(unread) - _MAX_NAMED:,} more in the result")
-        texts.append(f"Not read: {'; '.join(named)}.")
+        path, why = unread[0]
+        more = f", and {len(unread) - 1:,} more in the result" if len(unread) > 1 else ""
+        texts.append(f"Not read: {path} ({why}){more}.")
     if others:
         texts.append(f"Not searched: {plural(others, 'file')} of other kinds, listed by ending.")
     if texts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import re
 import shutil
 import stat
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from hashlib import blake2s
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
@@ -26,8 +24,6 @@ if sys.platform != "win32":
 
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _PRIVATE: Final = 0o600
-# Temporary files are named after the machine, because some file systems do not share locks.
-_MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Prefixes of paths to files that the process already has open.
 _OPEN_FILE_ROOTS: Final = (("/", "dev"), ("/", "proc"))
@@ -78,19 +74,16 @@ def replace_file(
         # The temporary folder must be on the target's disk.
         folder = temporary_folder or place.parent
         # A name may have 255 bytes, and a character takes up to four.
-        mark = f".{place.name[:40]}.{_MACHINE}."
-        _delete_abandoned(folder, mark)
-        temporary = folder / f"{mark}{uuid4().hex}.tmp"
+        temporary = folder / f".{place.name[:40]}.{uuid4().hex}.tmp"
         try:
             temporary.touch(_PRIVATE, exist_ok=False)
-            with locked(temporary):
-                with temporary.open("r+b") as file:
-                    write(file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                if before_replace:
-                    before_replace(temporary)
-                move(temporary, place)
+            with temporary.open("r+b") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            if before_replace:
+                before_replace(temporary)
+            move(temporary, place)
         except BaseException:
             delete(temporary)
             raise
@@ -125,23 +118,12 @@ def delete(path: Path) -> None:
     _retry_busy(lambda: remove(path))
 
 
-def _delete_abandoned(folder: Path, mark: str) -> None:
-    """Delete temporary files of killed processes, which no longer hold the files' locks."""
-    if sys.platform != "win32":  # Windows has no such locks
-        with suppress(OSError):  # the folder cannot be listed
-            for left in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
-                with suppress(OSError), left.open("r+b") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if left.stat().st_size:  # the writer may not have locked an empty file yet
-                        delete(left)
-
-
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a file or folder, if the system has locks that end with the process."""
+    """Hold a lock on a folder, if the system has locks that end with the process."""
     with ExitStack() as stack:
         if sys.platform != "win32":
-            file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+            file = os.open(path, os.O_RDONLY)
             stack.callback(os.close, file)
             with suppress(OSError):  # the file system may lack locks
                 fcntl.flock(file, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,6 +48,9 @@ def locate(path: str | PathLike[str], what: str) -> Path:
     try:
         place = resolve_links(expanded(path))
         is_special = place.exists() and not place.is_file()
+        # SQLite's own files next to the file have longer names.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            place.with_name(f"{place.name}-journal").stat()
     except OSError as error:
         raise InvalidInputError(
             f"The {what} {path} cannot be used: {error.strerror}. Pass another path."

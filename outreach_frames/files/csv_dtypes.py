@@ -1,15 +1,13 @@
 """Convert columns to CSV and back; a model per column restores the dtype.
 
 A model is an Arrow batch with one column and no rows; it keeps the column's type and categories.
-The field metadata holds the pandas dtype, unless the dtype is an Arrow dtype. The metadata also
-holds the encoding of cells that need one: numbers as text, or objects as JSON or decimals.
+The field metadata holds the pandas dtype, unless the dtype is an Arrow dtype.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -25,14 +23,14 @@ from outreach_frames.common.pandas_versions import STR, dtype_named
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.json_columns import read_json_texts, write_json_texts
 from outreach_frames.tables.schema import empty_table, to_frame
+from outreach_frames.tables.value_text import any_text
 
 Model: TypeAlias = pa.RecordBatch
 
 _ROWS_AT_ONCE: Final = 20_000
 _DTYPE: Final = b"dtype"
-_ENCODING: Final = b"written"
 _OBJECT: Final = b"object"
-_DECIMAL: Final = b"decimal"
+_DECIMALS: Final = b"decimals"
 _PLAIN_OBJECTS: Final = (str, datetime.date)
 
 
@@ -85,11 +83,12 @@ def documented_models() -> Mapping[str, Model]:
 
 def stored_type(model: Model) -> pa.DataType:
     """Return the Arrow type of a CSV column before `decode` converts the column."""
-    field = model.schema.field(0)
-    kind = _cell_type(field.type)
-    if pa.types.is_floating(kind) and _ENCODING not in _field_metadata(field):
-        return pa.float32() if pa.types.is_float16(kind) else kind
-    return arrow_stored_type(kind)
+    kind = _cell_type(model.schema.field(0).type)
+    if pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    return kind if _is_unconverted(kind) or pa.types.is_timestamp(kind) else pa.string()
 
 
 def dtype_name(model: Model) -> str:
@@ -125,11 +124,10 @@ def _restore(column: pa.ChunkedArray, metadata: Mapping[bytes, bytes]) -> Any:
     if _DTYPE not in metadata:
         return pd.arrays.ArrowExtensionArray(column)
     if metadata[_DTYPE] == _OBJECT:
-        cells = column.to_pylist()
-        if _ENCODING in metadata:
-            parse = decimal.Decimal if metadata[_ENCODING] == _DECIMAL else json.loads
-            cells = [None if text is None else parse(text) for text in cells]
-        return pd.Series(cells, dtype=object)
+        return pd.Series(column.to_pylist(), dtype=object)
+    if metadata[_DTYPE] == _DECIMALS:
+        digits = column.to_pylist()
+        return pd.Series([one and decimal.Decimal(one) for one in digits], dtype=object)
     dtype: Any = dtype_named(metadata[_DTYPE].decode())
     if hasattr(dtype, "__from_arrow__"):
         return dtype.__from_arrow__(column)
@@ -158,10 +156,7 @@ def _encode(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, pa.ChunkedArray, d
         )
         return written.take(indices), pa.chunked_array([typed]), metadata
     typed, metadata = _to_arrow(series)
-    written = write_arrow(typed)
-    if pa.types.is_floating(typed.type) and pa.types.is_string(written.type):
-        metadata = {**metadata, _ENCODING: b"text"}
-    return written, typed, metadata
+    return write_arrow(typed), typed, metadata
 
 
 def _to_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
@@ -188,39 +183,21 @@ def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
 
 
 def _encode_objects(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
-    """Convert objects to text, dates or decimals if all have the same type, else to JSON."""
-    metadata = {_DTYPE: _OBJECT}
+    """Keep objects that are all text, dates or decimals; convert other objects to text."""
     missing = series.isna() & (series.map(type) != decimal.Decimal)
     values = [None if empty else value for value, empty in zip(series, missing, strict=True)]
     kinds = {type(value) for value in values if value is not None}
     if kinds == {decimal.Decimal}:
         # Store decimals as text, because an Arrow decimal has a fixed scale and no infinity.
         digits = [None if value is None else str(value) for value in values]
-        return _texts(digits), {**metadata, _ENCODING: _DECIMAL}
-    if len(kinds) == 1 and kinds.issubset(_PLAIN_OBJECTS):
-        return pa.chunked_array([pa.array(values)]), metadata
-    texts = [
-        None if value is None else json.dumps(_json_value(value), ensure_ascii=False)
-        for value in values
-    ]
-    return _texts(texts), {**metadata, _ENCODING: b"json"}
+        return _texts(digits), {_DTYPE: _DECIMALS}
+    if len(kinds) < 2 and kinds.issubset(_PLAIN_OBJECTS):
+        return pa.chunked_array([pa.array(values)]), {_DTYPE: _OBJECT}
+    return _texts(list(map(any_text, values))), {_DTYPE: str(STR).encode()}
 
 
 def _texts(values: list[str | None]) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, pa.large_string())])
-
-
-def _json_value(value: Any) -> Any:
-    """Convert a cell to plain JSON values; reject types that JSON cannot restore."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if value is None or type(value) in (str, int, float, bool):
-        return value
-    if isinstance(value, list | tuple):
-        return [_json_value(element) for element in value]
-    if isinstance(value, dict) and all(type(key) is str for key in value):
-        return {key: _json_value(member) for key, member in value.items()}
-    raise UnwritableError(f"a cell has the type {type(value).__name__}")
 
 
 def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -234,8 +211,8 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array(texts, pa.string())
     if pa.types.is_timestamp(kind):
         return _timestamps(array)
-    if pa.types.is_floating(kind):
-        return _floats(array)
+    if pa.types.is_float16(kind):
+        return array.cast(pa.float32())
     if pa.types.is_duration(kind):
         return array.cast(pa.int64())
     if pa.types.is_decimal(kind):
@@ -243,27 +220,11 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
     raise UnwritableError(f"the Arrow type {kind} is not supported")
 
 
-def arrow_stored_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type of a CSV column before `read_arrow` converts the column."""
-    if pa.types.is_duration(kind):
-        return pa.int64()
-    return kind if _is_unconverted(kind) or pa.types.is_timestamp(kind) else pa.string()
-
-
 def read_arrow(stored: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert a column that was read from CSV to an Arrow type."""
     if pa.types.is_nested(kind):
         return pa.chunked_array([read_json_texts(chunk, kind) for chunk in stored.chunks], kind)
     return stored.cast(kind)
-
-
-def _floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_float16(array.type):
-        array = array.cast(pa.float32())
-    if pc.any(pc.is_inf(array), min_count=0).as_py():
-        # A spreadsheet would run -inf as a formula; only text can be escaped.
-        return array.cast(pa.string())
-    return array
 
 
 def _timestamps(array: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -277,6 +238,8 @@ def _timestamps(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _is_unconverted(kind: pa.DataType) -> bool:
     tests = (
+        pa.types.is_float32,
+        pa.types.is_float64,
         pa.types.is_integer,
         pa.types.is_boolean,
         pa.types.is_string,

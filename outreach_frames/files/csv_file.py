@@ -60,11 +60,11 @@ def write_csv(
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
     Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
-    Lists and objects are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
+    Lists and records are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
     file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
     a search result, the frame's `.attrs`, the version of this package, and a checksum that `forget`
-    needs to recognise the CSV file; keep both files together. Only pandas `Period` values are read
-    back as text.
+    needs to recognise the CSV file; keep both files together. Only pandas `Period`
+    values, and Python objects other than text, dates and decimals, are read back as text.
 
     Parameters
     ----------
@@ -187,14 +187,13 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separa
     options = arrow_csv.WriteOptions(
         quoting_style="needed", batch_size=16_384, include_header=header, delimiter=sep
     )
-    if table.num_columns:
-        # Drop empty batches, because Arrow would write stray bytes for them.
-        batches = [batch for batch in table.to_batches() if batch.num_rows]
-        if table.num_columns == 1 and table.column(0).null_count:
-            arrow_csv.write_csv(pa.Table.from_batches([], table.schema), file, options)
-            file.write(_column_lines(table.column(0)))
-            return
-        arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
+    if table.num_columns == 1 and table.column(0).null_count:
+        arrow_csv.write_csv(pa.Table.from_batches([], table.schema), file, options)
+        file.write(_column_lines(table.column(0)))
+        return
+    # Drop empty batches, because Arrow would write stray bytes for them.
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
 
 
 def _column_lines(column: pa.ChunkedArray) -> bytes:
@@ -208,7 +207,12 @@ def _column_lines(column: pa.ChunkedArray) -> bytes:
 
 
 def check_columns(frame: pd.DataFrame) -> None:
-    """Raise if a file cannot hold the frame's column names."""
+    """Raise if a frame has no columns, or if a file cannot hold the columns' names."""
+    if not len(frame.columns):
+        raise InvalidInputError(
+            "The frame has no columns to write. Add a column, or call frame.reset_index() to write "
+            "the index."
+        )
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
             "The frame's columns have several levels; join them, for example with "
@@ -256,8 +260,6 @@ def _csv_table(
     metadata: dict[str, Any] = {**record(plain_attrs(frame.attrs) if attrs else {})}
     if levels:
         metadata["index"] = levels
-    if not columns:
-        metadata["rows"] = len(frame)
     if frame.columns.name is not None:
         metadata["columns_name"] = str(frame.columns.name)
     return pa.table(columns), models, metadata

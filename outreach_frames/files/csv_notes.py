@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -48,13 +48,18 @@ def notes_path(path: Path) -> Path:
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
-def checksum(path: Path) -> str:
+def checksum(file: BinaryIO) -> str:
     """Return the length and CRC-32 of a file's content, to detect edits."""
     found = 0
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE_BYTES):
-            found = zlib.crc32(piece, found)
-        return f"{file.tell()} {found:08x}"
+    while piece := file.read(_PIECE_BYTES):
+        found = zlib.crc32(piece, found)
+    return f"{file.tell()} {found:08x}"
+
+
+def is_unchanged(file: BinaryIO, metadata: Mapping[str, Any]) -> bool:
+    """Check whether a file has the content that the package wrote with this metadata."""
+    known = metadata.get(CHECKSUMS)
+    return isinstance(known, list) and checksum(file) in known
 
 
 @contextmanager
@@ -66,7 +71,8 @@ def replacing_metadata(
     During the replacement, the metadata describes both contents, and a lock excludes other
     programs.
     """
-    entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(new)]}
+    with new.open("rb") as file:
+        entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(file)]}
     entries.pop(OTHER, None)
 
     def write_notes(notes: Mapping[str, Any]) -> None:
@@ -127,9 +133,10 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
         )
     try:
         # Another program is replacing the file, or was killed before replacing it.
-        is_pending = OTHER in metadata and path.is_file()
-        if is_pending and checksum(path) not in metadata[CHECKSUMS]:
-            metadata = {**metadata[OTHER], OTHER: metadata}
+        if OTHER in metadata and path.is_file():
+            with path.open("rb") as file:
+                if not is_unchanged(file, metadata):
+                    metadata = {**metadata[OTHER], OTHER: metadata}
         return models_in(metadata), metadata
     except (*NOTES_ERRORS, OSError, StopIteration) as error:
         raise damaged_notes(notes, error) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import re
@@ -16,8 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from outreach_frames.common.text import plural
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     Model,
@@ -28,24 +25,24 @@ from outreach_frames.files.csv_dtypes import (
     stored_type,
     text_model,
 )
-from outreach_frames.files.csv_file import MAX_COLUMNS, MISSING, Separator
+from outreach_frames.files.csv_file import MISSING, Separator
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
     damaged_notes,
+    is_unchanged,
     notes_path,
     read_notes,
 )
-from outreach_frames.files.csv_text import check_table, check_text, decoded, line_end
+from outreach_frames.files.csv_text import check_end, decoded, read_header
 from outreach_frames.files.formulas import is_text, unescape
 from outreach_frames.files.provenance import ATTRS, recorded_attrs
+from outreach_frames.reading.fast_reader import BOM
 
 _BLOCK_BYTES: Final = 4 << 20
-_TAIL_BYTES: Final = 4096
 # Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
-_MAX_ROWS_WITHOUT_COLUMNS: Final = 10_000_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
 
@@ -67,13 +64,10 @@ def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) 
         return noted[name] if name in noted else default(name)
 
     try:
-        stored = _read_columns(path, model, encoding=encoding, is_escaped=is_escaped)
-        if stored:
-            # Release the parser's memory before the columns are converted.
-            pa.default_memory_pool().release_unused()
-            frame = _to_frame(stored, model, metadata, path, is_escaped=is_escaped)
-        else:
-            frame = _frame_of_blank_file(metadata, path)
+        stored = _read_columns(path, model, metadata, encoding=encoding, is_escaped=is_escaped)
+        # Release the parser's memory before the columns are converted.
+        pa.default_memory_pool().release_unused()
+        frame = _to_frame(stored, model, metadata, path, is_escaped=is_escaped)
     except NOTES_ERRORS as error:
         if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
             raise
@@ -83,20 +77,28 @@ def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) 
 
 
 def _read_columns(
-    path: Path, model: Callable[[str], Model], *, encoding: str | None, is_escaped: bool
+    path: Path,
+    model: Callable[[str], Model],
+    metadata: Mapping[str, Any],
+    *,
+    encoding: str | None,
+    is_escaped: bool,
 ) -> dict[str, pa.ChunkedArray]:
-    """Parse a CSV file into its columns as stored; return no columns for a blank file."""
+    """Parse a CSV file into its columns as stored."""
     content = path.read_bytes()
     if content.startswith(_ARCHIVE):
         raise not_a_table(path)
-    content = _without_blank_end(decoded(content, path, encoding))
+    is_own = encoding is None and is_unchanged(io.BytesIO(content), metadata)
+    content = content.removeprefix(BOM) if is_own else decoded(content, path, encoding)
     if not content or content.isspace():
-        return {}
+        raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
+    if not is_own:
+        check_end(content, path, has_metadata=bool(metadata))
     declared = _DECLARED_SEPARATOR.match(content)
     if declared:
         content = content[declared.end() :]
     sep = declared[1].decode() if declared else separator(content.lstrip(b"\r\n"))
-    header = _read_header(content, sep, path)
+    header = read_header(content, sep, path, check_rows=not is_own)
     names = header
     if is_escaped:
         names = unescape(pa.chunked_array([pa.array(header, pa.string())])).to_pylist()
@@ -106,29 +108,7 @@ def _read_columns(
         )
     types = {title: stored_type(model(name)) for title, name in zip(header, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
-    check_table(content, sep, header, table, path)
-    if len(header) == 1:
-        _warn_of_blank_lines(content.strip(b"\r\n"), header[0], table, path)
     return dict(zip(names, table.columns, strict=True))
-
-
-def _read_header(content: bytes, sep: str, path: Path) -> list[str]:
-    """Return the column names in the first row that is not blank."""
-    try:
-        text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
-        header = next(row for row in csv.reader(text, delimiter=sep) if row)
-    except (csv.Error, UnicodeDecodeError) as error:
-        check_text(content, sep, path)
-        raise InvalidInputError(
-            f"{path} cannot be read as a table: its header is damaged ({error}). Look for "
-            "an unclosed quotation mark in the header."
-        ) from error
-    if len(header) > MAX_COLUMNS:
-        raise InvalidInputError(
-            f"{path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
-            "Delete the columns that you do not need."
-        )
-    return header
 
 
 def _to_frame(
@@ -159,33 +139,9 @@ def _to_frame(
         nested = {name: executor.submit(restored, name) for name in names if is_nested(model(name))}
         columns = {name: restored(name) for name in names if name not in nested}
         columns |= {name: future.result() for name, future in nested.items()}
-    return frame_of({name: columns[name] for name in names}, rows, metadata)
-
-
-def _frame_of_blank_file(metadata: Mapping[str, Any], path: Path) -> pd.DataFrame:
-    """Build a frame without columns, as written; raise for a file without a header."""
-    if "rows" not in metadata:
-        raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
-    rows = metadata["rows"]
-    if type(rows) is not int or rows < 0:
-        raise ValueError(f"rows is {rows!r}")
-    return frame_without_columns(pd.RangeIndex(rows), path)
-
-
-def frame_without_columns(index: pd.RangeIndex, path: Path | None) -> pd.DataFrame:
-    """Build a frame whose number of rows is only in the metadata; raise if it is implausible."""
-    if len(index) > _MAX_ROWS_WITHOUT_COLUMNS:
-        raise InvalidInputError(
-            f"{path or 'The file'} has no columns, but its metadata claims {len(index):,} rows. "
-            "Get the file again."
-        )
-    return pd.DataFrame(index=index)
-
-
-def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) -> pd.DataFrame:
-    """Build a frame; set the index that the file's metadata describes."""
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
     labels = [pd.Index(columns.pop(title)) for title in levels]
+    columns = {name: columns[name] for name in names if name in columns}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
     if levels:
         # set_index would convert small integers to a 64-bit RangeIndex.
@@ -218,7 +174,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
         delimiter=sep, newlines_in_values=True, ignore_empty_lines=True
     )
     problem = ""
-    # If blocks fail, parse the file as one block, which allows longer rows and names the bad row.
+    # If blocks fail, parse the file as one block, which allows longer rows.
     for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         read_options = arrow_csv.ReadOptions(
             block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads
@@ -230,28 +186,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             ) as stream:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
-            # Arrow's message ends with the row; cut it off, because the row may be personal data.
-            message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
+            # Arrow's message ends with the cell; cut it off, because it may be personal data.
+            message = re.match(r"[^:]*: [^:]*", str(error))
             problem = message[0] if message else "it is damaged"
-    check_text(content, sep, path)
-    raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
-    )
-
-
-def _without_blank_end(content: bytes) -> bytes:
-    """Drop lines of spaces at the end of a file."""
-    blank = re.search(rb"(?<=[\r\n])[ \r\n]* [ \r\n]*\Z", content[-_TAIL_BYTES:])
-    return content[: -len(blank[0])] if blank else content
-
-
-def _warn_of_blank_lines(content: bytes, header: str, table: pa.Table, path: Path) -> None:
-    """Warn of blank lines in a file with a single column, because each may be a missing cell."""
-    end = line_end(content)
-    cells = [header, *table.column(0).to_pylist()] if is_text(table.column(0).type) else [header]
-    inside = sum(cell.count(end) for cell in cells if cell)
-    if blank := content.count(end.encode()) - inside - table.num_rows:
-        warn(
-            f"{path}: skipped {plural(blank, 'blank line')} between rows. "
-            f"If blank lines are missing cells, write them as {MISSING}."
-        )
+    raise InvalidInputError(f"{path} cannot be read as a table: {problem}. Correct the cell.")

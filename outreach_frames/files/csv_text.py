@@ -1,35 +1,37 @@
-"""Decode the text of a file, and reject CSV text with ambiguous cells or rows."""
+"""Decode the text of a CSV file, and check the rows that another program wrote."""
 
 from __future__ import annotations
 
-import re
+import codecs
+import csv
+import io
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from outreach_frames.common.text import shorten
+from outreach_frames.common.text import plural, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.formulas import is_text
+from outreach_frames.files.csv_file import MAX_COLUMNS
 from outreach_frames.reading.fast_reader import BOM
 
 # UTF-32 comes first, because its mark begins with the mark of UTF-16.
-_WIDE: Final = {
-    "utf-32": re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff"),
-    "utf-16": re.compile(rb"\xff\xfe|\xfe\xff"),
-    # Matches ASCII up to the first line end, without a byte order mark. Files of this package may
-    # contain NUL in UTF-8.
-    "utf-16-le": re.compile(rb"(?:[^\0\r\n]\0)+[\r\n]\0"),
-    "utf-16-be": re.compile(rb"(?:\0[^\0\r\n])+\0[\r\n]"),
+_MARKS: Final = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
-_LINE_END: Final = re.compile(rb"\r\n?|\n")
-# If the lines of a text look like rows by chance, they are unlikely to have 6 separators in all.
+# Cells whose lines look like rows by chance are unlikely to have 6 separators.
 _CHANCE: Final = 6
-_PIECE: Final = 1 << 20
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """Detect UTF-16 or UTF-32 by its byte order mark or a zero byte; otherwise return None."""
+    for mark, name in _MARKS.items():
+        if content.startswith(mark):
+            return name
+    return {0: "utf-16-be", 1: "utf-16-le"}.get(content[:2].find(b"\0"))
 
 
 def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
@@ -55,25 +57,6 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
     return text.encode()
 
 
-def wide_encoding(content: bytes) -> str | None:
-    """Detect UTF-16 or UTF-32 by the byte order mark or by zero bytes; otherwise return None."""
-    return next((name for name, start in _WIDE.items() if start.match(content)), None)
-
-
-def require_utf8(content: bytes, path: Path) -> None:
-    """Raise an error with the likely encoding if the content is not UTF-8."""
-    if content.isascii():
-        return
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data":
-            raise InvalidInputError(
-                f"{path} is cut off within its last character. Get the whole file again."
-            ) from error
-        raise _not_utf8(path, "cp1252") from error
-
-
 def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     return InvalidInputError(
         f"{path} is not in UTF-8, but probably in {likely}. Pass the encoding, such as "
@@ -81,93 +64,62 @@ def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     )
 
 
-def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, path: Path) -> None:
-    """Raise or warn if the text of a table has ambiguous cells or rows."""
-    is_certain = _is_quoted(content, header, table)
-    if not is_certain:
-        check_text(content, sep, path)
-        _check_rows(content, sep, table, path)
+def read_header(content: bytes, sep: str, path: Path, *, check_rows: bool) -> list[str]:
+    """Return the column names; with `check_rows`, raise or warn if a row is ambiguous."""
+    text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
+    reader = csv.reader(text, delimiter=sep, strict=True)
+    header: list[str] = []
+    merged: list[int] = []
+    line = 1
+    try:
+        for row in reader:
+            if not header:
+                header = row
+                if header and not check_rows:
+                    break
+            elif row and len(row) != len(header):
+                raise InvalidInputError(
+                    f"{path}, line {line:,}: expected {plural(len(header), 'cell')}, as in the "
+                    f"header, but found {len(row):,}. Give each row one cell per column."
+                )
+            elif reader.line_num > line and any(_has_rows(cell, sep, len(row)) for cell in row):
+                merged.append(line)
+            line = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, "cp1252") from error
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{path} cannot be read as a table: the row that begins in line {line:,} has a stray "
+            f"or unclosed quotation mark ({error}). If the file was cut off, get the whole file "
+            "again; else quote the whole cell, and double each quotation mark in its text."
+        ) from error
+    if len(header) > MAX_COLUMNS:
+        raise InvalidInputError(
+            f"{path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
+            "Delete the columns that you do not need."
+        )
+    if merged:
+        warn(
+            f"{path}: {plural(len(merged), 'row')} (first in line {merged[0]:,}) has a cell whose "
+            "lines look like rows. If a stray quotation mark opens the cell, remove that mark."
+        )
+    return header
+
+
+def _has_rows(cell: str, sep: str, width: int) -> bool:
+    """Check whether each line of a cell has as many separators as a row."""
+    breaks, separators = cell.count("\n") or cell.count("\r"), cell.count(sep)
+    is_equal = breaks > 0 and width > 1 and separators == breaks * (width - 1)
+    return is_equal and ("@" in cell or separators >= _CHANCE)
+
+
+def check_end(content: bytes, path: Path, *, has_metadata: bool) -> None:
+    """Raise or warn if a file may be cut off; files of this package end in a line break."""
     problem = (
         f"{path} seems to be cut off: its last line has no line break. Get the whole file again, "
         "or add a line break if the file is complete."
     )
-    if is_certain and not content.endswith((b"\n", b"\r")):
+    if has_metadata and not content.endswith((b"\n", b"\r")):
         raise InvalidInputError(problem)
     if content.endswith(b'"'):
         warn(problem)
-
-
-def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
-    """Check by counting quotation marks whether all column names and texts are quoted."""
-    texts = [column for column in table.columns if is_text(column.type)]
-    cells = len(header) + sum(len(column) - column.null_count for column in texts)
-    buffers = [chunk.buffers()[2] for column in texts for chunk in column.chunks]
-    inside = "".join(header).count('"') + sum(map(_count_quotes, filter(None, buffers)))
-    # Each quoted cell has two marks, and two more for each mark in its text.
-    return bool(_count_quotes(content) == 2 * (cells + inside))
-
-
-def _count_quotes(content: bytes | pa.Buffer) -> int:
-    codes = np.frombuffer(content, np.uint8)
-    # Compare in pieces, because the result has as many bytes as the content.
-    pieces = (codes[start : start + _PIECE] for start in range(0, len(codes), _PIECE))
-    return sum(int(np.count_nonzero(piece == ord('"'))) for piece in pieces)
-
-
-def check_text(content: bytes, sep: str, path: Path) -> None:
-    """Raise if the content is not UTF-8, or has a stray or unclosed quotation mark."""
-    # Treat a doubled quotation mark as the end of one quoted cell and the start of the next.
-    is_edge = np.isin(np.arange(256), [ord(mark) for mark in f'\r\n"{sep}'])
-    codes = np.frombuffer(content, np.uint8)
-    quotes = np.flatnonzero(codes == ord('"'))
-    opening, closing = quotes[::2], quotes[1::2]
-    stray = opening[~is_edge[codes[np.maximum(opening - 1, 0)]]]
-    after = closing[~is_edge[codes[np.minimum(closing + 1, len(codes) - 1)]]]
-    unclosed = [len(codes)] if len(quotes) % 2 else []
-    wrong = min([*stray[:1], *after[:1], *unclosed], default=None)
-    if wrong is None:
-        require_utf8(content, path)
-        return
-    begins = [at for at in opening[opening < wrong].tolist() if content[at - 1 : at] != b'"']
-    opened = _line(content, begins[-1] if begins else wrong)
-    line = _line(content, min(wrong, len(codes) - 1))
-    raise InvalidInputError(
-        f"{path} cannot be read as a table: a quotation mark in line {opened} is never closed, or "
-        f"line {line} has a mark within a cell. If the file was cut off, get the whole file "
-        "again; else quote the whole cell, and double each quotation mark in its text."
-    )
-
-
-def _line(content: bytes, position: int) -> str:
-    """Return the line number of a byte position as text."""
-    return f"{len(_LINE_END.findall(content, 0, position)) + 1:,}"
-
-
-def _check_rows(content: bytes, sep: str, table: pa.Table, path: Path) -> None:
-    """Raise if a cell contains lines that look like rows of the table."""
-    width, end = table.num_columns, line_end(content)
-    for column in table.columns if width > 1 else ():
-        if not is_text(column.type):
-            continue
-        breaks = pc.count_substring(column, end)
-        counts = pc.count_substring(column, sep)
-        merges = pc.and_(pc.greater(breaks, 0), pc.equal(counts, pc.multiply(breaks, width - 1)))
-        for row in pc.indices_nonzero(pc.fill_null(merges, fill_value=False)).to_pylist():
-            cells = [str(other[row]) for other in table.columns]
-            lines = sep.join(cells).split(end)
-            if any(line.count(sep) != width - 1 for line in lines):
-                continue
-            if counts[row].as_py() >= _CHANCE or all("@" in line for line in lines):
-                text = column[row].as_py().replace('"', '""')
-                line = _line(content, content.find(f'"{text}"'.encode()))
-                raise InvalidInputError(
-                    f"{path} cannot be read as a table: a quotation mark opens a cell in line "
-                    f"{line}, and each of that cell's {len(lines):,} lines looks like a row. "
-                    "Remove that mark, or double it if it belongs to the text. If the cell is "
-                    "correct, put quotation marks around all texts and column names."
-                )
-
-
-def line_end(content: bytes) -> str:
-    """Return the character that ends each line; files from old Macs have no line feed."""
-    return "\n" if b"\n" in content else "\r"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +18,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.analysis.brief import brief
 from outreach_frames.analysis.interface_columns import table_of
 from outreach_frames.analysis.unlist import as_lists, join_lists
 from outreach_frames.common.atomic_files import check_suffix, expanded, replace_file
@@ -30,6 +29,7 @@ from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_l
 from outreach_frames.files.formulas import is_text
 from outreach_frames.files.provenance import as_properties, plain_attrs
 from outreach_frames.tables.columns import text_names
+from outreach_frames.tables.value_text import any_text, python_values
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
@@ -53,6 +53,7 @@ _NUMBERS: Final = (
     pa.types.is_decimal,
     pa.types.is_null,
 )
+_TIMES: Final = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_duration)
 # Excel's day zero. Excel treats 1900 as a leap year, so dates before March 1900 would be wrong.
 _DAY_ZERO: Final = np.datetime64("1899-12-30", "us")
 _FIRST_DAY: Final = np.datetime64("1900-03-01", "us")
@@ -62,24 +63,10 @@ _DATE: Final = "yyyy-mm-dd"
 _TIME: Final = "yyyy-mm-dd hh:mm:ss"
 _DURATION: Final = "[h]:mm:ss"
 
-# XML allows only tab and newline; Unicode symbols replace all other control characters.
-_CONTROL: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{FFFE}\x{FFFF}]"
-_SYMBOLS: Final = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
-    0x7F: 0x2421,
-    0xFFFE: 0xFFFD,
-    0xFFFF: 0xFFFD,
-}
 _CUT: Final = (
     f"Excel cells hold {EXCEL_MAX_CELL:,} characters; longer texts were cut: {{}}. Write CSV or "
     "Parquet to keep the whole texts."
 )
-_REPLACED: Final = (
-    "Excel cells cannot hold control characters; symbols such as \u2400 replace them: {}."
-)
-_LINE_ENDS: Final = r"\r\n?"
-
-_LINE_HEIGHT, _MAX_LINES = 15, 8
 _WIDTH_ROWS: Final = 500
 _MIN_WIDTH, _MAX_WIDTH = 8, 60
 # Extra width for the filter arrow.
@@ -98,8 +85,9 @@ def write_excel(
     """Write a frame to an Excel workbook that is easy to read.
 
     Text stays text, even if it begins with ``=`` or looks like a number or a link. Dates and times
-    are Excel dates; numbers of more than 15 digits are text. The header is frozen and has filters.
-    The sheet is named after its content, such as people, or else after the file.
+    are Excel dates. Numbers of more than 15 digits, and values of columns with several types, are
+    text. Control characters are written in Excel's form, such as ``_x000B_``. The header is frozen
+    and has filters. The sheet is named after its content, such as people, or else after the file.
 
     `read_prospects` reads the cells back: documented columns have their dtypes, other columns the
     type of their cells, and an index is a column. CSV and Parquet keep all values and dtypes.
@@ -116,8 +104,8 @@ def write_excel(
         omitted.
     tz : str
         The time zone, such as "Europe/Berlin", for times with a zone. Such times are converted,
-        because Excel's times have no zone; the cells show the zone's name. In the hour that a clock
-        repeats in autumn, cells are text with the UTC offset. Times without a zone are not
+        because Excel's times have no zone; the cells show the zone's name. Times in the hour that a
+        clock repeats in autumn are read back as the first of two. Times without a zone are not
         converted.
     attrs : bool
         Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
@@ -134,15 +122,15 @@ def write_excel(
     Raises
     ------
     InvalidInputError
-        The frame has more rows or columns than a sheet holds (1,048,575 and 16,384), the time zone
-        does not exist, or the file cannot be written.
+        The frame has more rows or columns than a sheet holds (1,048,575 and 16,384) or a time that
+        Excel cannot show, the time zone does not exist, or the file cannot be written.
     ConfigurationError
         The optional library XlsxWriter is not installed.
 
     Warns
     -----
     OutreachWarning
-        Cells with more than 32,767 characters were cut, or symbols replaced control characters.
+        Cells with more than 32,767 characters were cut.
 
     Examples
     --------
@@ -182,20 +170,18 @@ def write_sheets(
         import xlsxwriter  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise ConfigurationError(NOT_INSTALLED) from error
-    changed = defaultdict[str, list[str]](list)
+    cut: list[str] = []
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
-    few = sum(brief(frame).shape[1] for frame in sheets.values())
     titles = _sheet_names(sheets)
     noted = zip(titles, sheets.values() if attrs else (), strict=attrs)
     properties = as_properties({title: plain_attrs(frame.attrs) for title, frame in noted})
-    hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
         # Write in memory, because a crash would leave personal data in temporary files.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
         content = BytesIO()  # XlsxWriter would raise its own error if the disk is full
         with xlsxwriter.Workbook(content, options) as book:
-            writer = _Writer(book, tz, changed, bar)
+            writer = _Writer(book, tz, cut, bar)
             for title, (name, frame) in zip(titles, sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
             for name, value in properties.items():
@@ -206,11 +192,11 @@ def write_sheets(
         bar.update(2 * width - bar.n)
 
     with progress_bar(
-        2 * width, description=f"{width:,} columns{hint}", unit="steps", progress=progress
+        2 * width, description=f"{width:,} columns", unit="steps", progress=progress
     ) as bar:
         target = replace_file(path, write)
-    for sentence, columns in changed.items():
-        warn(sentence.format(", ".join(columns)))
+    if cut:
+        warn(_CUT.format(", ".join(cut)))
     return target
 
 
@@ -258,11 +244,11 @@ def _sheet_names(names: Iterable[str]) -> list[str]:
 class _Writer:
     """Writes frames to the sheets of a workbook."""
 
-    def __init__(self, book: Workbook, tz: str, changed: dict[str, list[str]], bar: Any) -> None:
+    def __init__(self, book: Workbook, tz: str, cut: list[str], bar: Any) -> None:
         self._bar = bar
         self._book = book
         self._tz = tz
-        self._changed = changed
+        self._cut = cut
         self._header = book.add_format({"bold": True, "bottom": 1})
         self._lines = book.add_format({"text_wrap": True})
 
@@ -270,25 +256,17 @@ class _Writer:
         """Write a frame to a new sheet."""
         sheet = self._book.add_worksheet(name)
         columns = list(_columns(frame, index=index))
-        line_counts: dict[int, int] = {}
         for position, (title, column) in enumerate(columns):
             cells, number_format = self._cells(column, title)
-            (shown,) = self._object_cells([title], title)
-            self._write_text(sheet, (0, position), shown, self._header)
+            self._write_text(sheet, (0, position), _cut(title), self._header)
             cell_format = number_format and self._book.add_format({"num_format": number_format})
             self._write_column(sheet, position, cells, cell_format)
             sheet.set_column(position, position, _width(title, cells, number_format))
-            for row, cell in enumerate(cells, start=1):
-                if isinstance(cell, str) and "\n" in cell:
-                    line_counts[row] = max(line_counts.get(row, 1), cell.count("\n") + 1)
             self._bar.update()
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
             # Suppress Excel's warnings, because ids and phone numbers are text on purpose.
             sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{len(frame) + 1}"})
-        # Some spreadsheet programs do not increase the height of rows with several lines.
-        for row, lines in line_counts.items():
-            sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
 
     def _write_column(
@@ -314,56 +292,31 @@ class _Writer:
 
     def _cells(self, column: pd.Series[Any], title: str) -> tuple[list[Any], str]:
         """Return a column as text, numbers, booleans and None, with its number format."""
-        array: Any = _as_arrow(column)
-        kind = pa.binary() if array is None else array.type
-        cells: list[Any] = []
-        number_format = ""
-        if is_text(kind):
-            cells = self._text_cells(array, title)
-        elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            try:
-                cells, number_format = self._times(array)
-            except pa.ArrowInvalid:  # a date too far away for microseconds
-                cells = array.cast(pa.string()).to_pylist()
-        elif pa.types.is_duration(kind):
-            try:
-                cells, number_format = _days(array), _DURATION
-            except pa.ArrowInvalid:  # too long for microseconds
-                cells = [
-                    None if one is None else str(one) for one in array.cast("int64").to_pylist()
-                ]
-        elif any(is_kind(kind) for is_kind in _NUMBERS):
-            cells = [_number(value) for value in array.to_pylist()]
-        else:
-            cells = self._object_cells(column.array, title)
-        return cells, number_format
-
-    def _object_cells(self, values: Iterable[Any], title: str) -> list[Any]:
-        """Convert cells of mixed types: keep numbers and booleans; convert the rest to text."""
-        cells = [_plain(value) for value in values]
-        texts = [cell if isinstance(cell, str) else None for cell in cells]
-        written = self._text_cells(pa.array(texts, pa.string()), title)
-        return [cell if text is None else text for cell, text in zip(cells, written, strict=True)]
-
-    def _text_cells(self, texts: pa.Array | pa.ChunkedArray, title: str) -> list[str | None]:
-        """Normalise line ends, replace control characters and cut long texts."""
-        if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
-            texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
-        cells: list[str | None] = texts.to_pylist()
-        if found := pc.sum(pc.match_substring_regex(texts, _CONTROL), min_count=0).as_py():
-            self._changed[_REPLACED].append(f"{found:,} in {title!r}")
-            cells = [None if cell is None else cell.translate(_SYMBOLS) for cell in cells]
-        if (pc.max(pc.utf8_length(texts)).as_py() or 0) > EXCEL_MAX_CELL // 2:
+        array = _as_arrow(column)
+        kind = array.type
+        try:
+            if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+                return self._times(array)
+            if pa.types.is_duration(kind):
+                return _days(array), _DURATION
+        except pa.ArrowInvalid as error:
+            raise InvalidInputError(
+                f"The column {title!r} has a time or duration that Excel cannot show. Convert the "
+                "column to text."
+            ) from error
+        if any(is_kind(kind) for is_kind in _NUMBERS):
+            return [_number(value) for value in array.to_pylist()], ""
+        if pc.any(pc.match_substring(array, "\r"), min_count=0).as_py():
+            array = pc.replace_substring_regex(array, r"\r\n?", "\n")
+        cells: list[Any] = array.to_pylist()
+        if (pc.max(pc.utf8_length(array)).as_py() or 0) > EXCEL_MAX_CELL // 2:
             whole, cells = cells, [None if cell is None else _cut(cell) for cell in cells]
             if cut := sum(map(operator.ne, whole, cells)):
-                self._changed[_CUT].append(f"{cut:,} in {title!r}")
-        return cells
+                self._cut.append(f"{cut:,} in {title!r}")
+        return cells, ""
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
-        """Convert times to days since Excel's day zero.
-
-        Times outside Excel's range become text, and times of a repeated hour text with UTC offset.
-        """
+        """Convert times to days since Excel's day zero; times outside Excel's range become text."""
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
         clock = pd.DatetimeIndex(moments)
@@ -385,12 +338,7 @@ class _Writer:
         ]
         if whole:
             return cells, _DATE
-        if not zoned:
-            return cells, _TIME
-        repeated = localize(moments, self._tz) != localize(moments, self._tz, first=False)
-        for row in np.flatnonzero(repeated & ~missing).tolist():
-            cells[row] = str(clock[row])
-        return cells, f'{_TIME} "{self._tz}"'
+        return cells, f'{_TIME} "{self._tz}"' if zoned else _TIME
 
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
@@ -405,16 +353,17 @@ def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Seri
         yield title, frame.iloc[:, position]
 
 
-def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
-    """Convert a column to Arrow, and lists to text; return None if Arrow has no suitable type."""
+def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray:
+    """Convert a column to numbers, times or text of Arrow."""
     lists = as_lists(column)
     if lists is not None:
         return join_lists(lists, LIST_SEPARATOR)
-    try:
+    with suppress(pa.ArrowException, TypeError, ValueError, ArithmeticError):
         array = pa.array(column.array, from_pandas=True)
-        return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
-    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
-        return None
+        array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+        if is_text(array.type) or any(is_kind(array.type) for is_kind in (*_TIMES, *_NUMBERS)):
+            return array
+    return pa.array(map(any_text, python_values(column)), pa.string())
 
 
 def is_plain_list(kind: pa.DataType) -> bool:
@@ -434,13 +383,6 @@ def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
     return pa.array(lists, pa.list_(pa.string())).cast(kind)
 
 
-def localize(times: Any, tz: str, *, first: bool = True) -> pd.DatetimeIndex:
-    """Add a time zone to times; treat times in a repeated hour as the first occurrence."""
-    plain = pd.DatetimeIndex(times)
-    is_first = np.full(len(plain), first)
-    return plain.tz_localize(tz, ambiguous=is_first, nonexistent="shift_forward")
-
-
 def _days(durations: pa.Array | pa.ChunkedArray) -> list[float | None]:
     """Convert durations to days; fractions of a microsecond are dropped."""
     times = durations
@@ -456,33 +398,15 @@ def _number(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
-    if isinstance(value, Decimal):
-        if value.is_nan():
-            return None
-        number = float(value)
-        is_exact = len(value.normalize().as_tuple().digits) <= _EXACT_DIGITS
-        if math.isfinite(number) and is_exact and bool(number) == bool(value):
-            return number
+    if isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _EXACT_DIGITS:
+        return float(value)
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Convert a cell of a column with mixed types to a number, a boolean, text or None."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float | Decimal):
-        return _number(value)
-    # A file cannot hold a lone surrogate, so replace it.
-    return str(value).encode(errors="replace").decode()
 
 
 def _cut(text: str) -> str:
     """Cut a text to the maximum length of a cell, counted in UTF-16 units."""
-    return text.encode("utf-16-le")[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
+    content = text.encode("utf-16-le", "replace")  # of a lone surrogate
+    return content[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
 
 
 def _width(title: str, cells: list[Any], number_format: str) -> float:

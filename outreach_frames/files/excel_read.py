@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import posixpath
 import re
 import warnings
 import zipfile
@@ -20,7 +19,6 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import shorten
@@ -35,7 +33,7 @@ from outreach_frames.files.csv_dtypes import (
     text_model,
 )
 from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
-from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, localize, split
+from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, split
 from outreach_frames.files.formulas import is_text
 from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
@@ -61,8 +59,6 @@ _DAMAGE: Final = (
     *(TypeError, ValueError, zipfile.BadZipFile, zlib.error),
 )
 
-_BOOK: Final = "xl/workbook.xml"
-_LINKS: Final = "xl/_rels/workbook.xml.rels"
 # The number format that `write_excel` gives times with a zone.
 _ZONE: Final = re.compile(r'ss "([^"]+)"')
 _UNNAMED: Final = "A column has no name {}."
@@ -92,11 +88,12 @@ def read_excel(
 ) -> pd.DataFrame:
     """Read a sheet of a workbook; with `as_text`, read all columns as text."""
     with _opened(path) as (package, book):
-        name, part = _choose(package, sheet_name, path)
-        where = f"{path}, sheet {name!r},"
-        sheet = _read_quietly(book[name], where)
-        remarks = _check_rows(package.read(part), where)
-        attrs = _sheet_attrs(book, path).get(name)
+        chosen = _choose(book, sheet_name, path)
+        where = f"{path}, sheet {chosen.title!r},"
+        sheet = _read_quietly(chosen, where)
+        # openpyxl has no public name for the sheet's XML.
+        remarks = _check_rows(package.read(chosen._worksheet_path), where)
+        attrs = _sheet_attrs(book, path).get(chosen.title)
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
     filled = [number for number, row in enumerate(sheet.rows) if any(map(_is_filled, row))]
     if not filled:
@@ -175,7 +172,8 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
     except (*_DAMAGE, InvalidFileException) as error:
         raise InvalidInputError(
             f"{path} is damaged or not an Excel workbook: {shorten(str(error))}. Get the file "
-            "again, save it as .xlsx in Excel, or give a CSV file the ending .csv."
+            "again, save it as .xlsx in Excel without chart sheets, or give a CSV file the ending "
+            ".csv."
         ) from error
 
 
@@ -191,29 +189,20 @@ def _require_size(package: zipfile.ZipFile, path: Path) -> None:
             )
 
 
-def _choose(package: zipfile.ZipFile, requested: str | int | None, path: Path) -> tuple[str, str]:
-    """Return a sheet's name and XML path, by default of the first visible sheet; warn of others."""
-    # Parsing is safe, because expat limits entity expansion.
-    links = {link.get("Id"): link for link in ET.fromstring(package.read(_LINKS))}  # noqa: S314
-    parts, shown, visible = {}, [], []
-    for sheet in ET.fromstring(package.read(_BOOK)).iterfind("{*}sheets/{*}sheet"):  # noqa: S314
-        link = links[next((value for key, value in sheet.items() if key.endswith("}id")), "")]
-        if link.attrib["Type"].endswith("/worksheet"):
-            name = sheet.attrib["name"]
-            parts[name] = posixpath.normpath(posixpath.join("/xl", link.attrib["Target"]))[1:]
-            hidden = sheet.get("state", "visible") != "visible"
-            shown.append(f"{name!r} (hidden)" if hidden else repr(name))
-            visible += [] if hidden else [name]
-    names = list(parts)
+def _choose(book: Any, requested: str | int | None, path: Path) -> Any:
+    """Return a sheet, by default the first visible one; warn of others."""
+    sheets = book.worksheets
+    hidden = [sheet for sheet in sheets if sheet.sheet_state != "visible"]
+    shown = [f"{sheet.title!r}{' (hidden)' * (sheet in hidden)}" for sheet in sheets]
     advice = f"Pass sheet_name= as one of: {', '.join(shown)}."
     if requested is None:
-        name = (visible or names)[0]
-        if len(names) > 1:
-            warn(f"{path} has {len(names)} sheets; only {name!r} was read. {advice}")
-        return name, parts[name]
+        chosen = next((sheet for sheet in sheets if sheet not in hidden), sheets[0])
+        if len(sheets) > 1:
+            warn(f"{path} has {len(sheets)} sheets; only {chosen.title!r} was read. {advice}")
+        return chosen
+    names = [sheet.title for sheet in sheets]
     with suppress(ValueError, IndexError):
-        name = names[requested if type(requested) is int else names.index(str(requested))]
-        return name, parts[name]
+        return sheets[requested if type(requested) is int else names.index(str(requested))]
     close = suggestion(str(requested), names)
     raise InvalidInputError(f"{path} has no sheet {requested!r}.{close} {advice}")
 
@@ -316,12 +305,10 @@ def _convert(cells: list[Any], array: pa.Array, model: Model, tz: str) -> Any:
     if pa.types.is_nested(kind):
         lists = split(array.to_pylist(), kind)
         return pd.arrays.ArrowExtensionArray(pa.chunked_array([lists]))
-    if pa.types.is_timestamp(stored) and stored.tz:
-        texts, none = array.cast(pa.string()), pa.scalar(None, pa.string())
-        has_offset = pc.match_substring_regex(texts, r"(Z|[+-]\d{2}:?\d{2})\z")
-        plain = pc.if_else(has_offset, none, texts).cast(pa.timestamp("us"))
-        zoned = pc.if_else(has_offset, texts, none).cast(stored)
-        array = pc.coalesce(zoned, pa.array(localize(plain.to_pandas(), tz)).cast(stored))
+    if pa.types.is_timestamp(stored) and stored.tz and not is_text(array.type):
+        clock = pd.DatetimeIndex(array.to_pandas())
+        is_first = np.full(len(clock), True)
+        array = pa.array(clock.tz_localize(tz, ambiguous=is_first, nonexistent="shift_forward"))
     return decode(pa.chunked_array([array.cast(stored)]), model)
 
 

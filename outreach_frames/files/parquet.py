@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +20,6 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns
 from outreach_frames.files.csv_notes import NOTES_ERRORS
-from outreach_frames.files.csv_read import frame_without_columns
 from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
     VERSION,
@@ -50,7 +48,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     frame : DataFrame
         A frame whose column names are unique texts on one level; the frame is not changed. Only
         `.attrs` that JSON can hold are written. Categorical columns whose categories are not text
-        are read back as plain values.
+        are read back as plain values, and times in seconds as times in milliseconds.
     path : str or Path
         The path of the file: with the ending ``.parquet`` or ``.pq``, or without an ending. An
         existing file is replaced.
@@ -149,8 +147,6 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     there = set(table.column_names)
     # In the metadata, a RangeIndex is a dict instead of a column name.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
-    if there <= levels:
-        return _frame_without_columns(table, noted, source)
     dtypes = {one["field_name"]: one["numpy_type"] for one in noted["columns"]}
     arrow = {name for name in there if dtypes.get(name, "").endswith(_ARROW_DTYPE)}
     arrow.update(json.loads(table.schema.metadata.get(OWN_METADATA, b"[]")))
@@ -170,30 +166,9 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
         for name in own
     }
     names = [name for name in table.column_names if name in others or name in frame.columns]
-    units = {
-        column["name"]: np.datetime_data(column["numpy_type"])[0]
-        for column in kept
-        if column["numpy_type"].startswith("datetime64[")
-    }
-    for name in units.keys() & set(frame.columns):
-        # Restore the unit, because Parquet stores seconds as milliseconds.
-        frame[name] = frame[name].dt.as_unit(units[name])
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
-    result.attrs = frame.attrs
-    return result
-
-
-def _frame_without_columns(
-    table: pa.Table, noted: dict[str, Any], source: Path | None
-) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas()
-    if table.num_columns:
-        return frame
-    (rows,) = noted["index_columns"]
-    index = pd.RangeIndex(rows["start"], rows["stop"], rows["step"], name=rows["name"])
-    result = frame_without_columns(index, source)
     result.attrs = frame.attrs
     return result
 

@@ -72,18 +72,19 @@ def read_prospects(
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has an unexpected format or encoding, or has
-        ambiguous rows: a quotation mark is never closed, or a row has more or fewer cells than the
-        header. A workbook is encrypted, lacks the sheet, has a sheet of more than 20 million
-        cells (blank cells included), or would grow to more than 200 times its size when unpacked.
+        ambiguous rows: a quotation mark is stray or never closed, or a row has more or fewer cells
+        than the header. A workbook is encrypted, lacks the sheet, has a sheet of more than 20
+        million cells (blank cells included), or would grow to more than 200 times its size when
+        unpacked.
     ConfigurationError
         The optional library openpyxl, which reads workbooks, is not installed.
 
     Warns
     -----
     OutreachWarning
-        Blank lines in a file with a single column were skipped, or the file may be cut off. A
-        workbook has several sheets, errors, formulas without a value, numbers that Excel rounded,
-        values of another dtype than the documented column, or hidden rows.
+        A cell of a CSV file looks like several rows, or the file may be cut off. A workbook has
+        several sheets, errors, formulas without a value, numbers that Excel rounded, values of
+        another dtype than the documented column, or hidden rows.
 
     Notes
     -----

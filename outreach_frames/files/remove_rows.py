@@ -6,9 +6,6 @@ files by metadata, and its workbooks by a property. Rows of other people stay un
 
 from __future__ import annotations
 
-import io
-import json
-import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,20 +21,12 @@ import pyarrow.parquet as pq
 from outreach_frames import spec
 from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import has_labels, replace_csv
-from outreach_frames.files.csv_notes import (
-    CHECKSUMS,
-    METADATA_SUFFIX,
-    OTHER,
-    checksum,
-    notes_path,
-    read_notes,
-    with_models,
-)
-from outreach_frames.files.csv_read import separator
+from outreach_frames.files.csv_file import has_labels, write_csv
+from outreach_frames.files.csv_notes import METADATA_SUFFIX, is_unchanged, notes_path, read_notes
+from outreach_frames.files.csv_read import read_csv, separator
 from outreach_frames.files.excel_read import read_all_cells
 from outreach_frames.files.formulas import is_text
-from outreach_frames.files.parquet import OWN_METADATA
+from outreach_frames.files.parquet import OWN_METADATA, frame_of_parquet, write_parquet
 from outreach_frames.files.provenance import PROPERTY
 from outreach_frames.reading.fast_reader import BOM
 
@@ -50,8 +39,8 @@ NAMED: Final = "other cells, columns or metadata still name the people; remove t
 MAY_HOLD: Final = re.compile(r"[@/%\\]")
 _FOREIGN: Final = "this package did not write the file, or another program has changed the file"
 _WRITER: Final = "parquet-cpp-arrow"
-# Matches a row; quotation marks come in pairs, because text is quoted.
-_RECORD: Final = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+(?:\n|\Z)')
+# A header's first name ends within these bytes.
+_HEADER_BYTES: Final = 4096
 # A workbook saved only once has nearly equal times of creation and change.
 _ONE_SAVE: Final = timedelta(seconds=2)
 
@@ -93,48 +82,47 @@ def _rows_of_people(
     return np.array([identifies(row) for row in zip(*cells, strict=True)] or [False] * rows, bool)
 
 
+def _without_people(frame: pd.DataFrame, holds: Holds, identifies: Identifies) -> pd.DataFrame:
+    """Return a frame without people's rows and unused categories; raise if it has neither."""
+    levels = [
+        (name, frame.index.get_level_values(level)) for level, name in enumerate(frame.index.names)
+    ]
+    is_gone = _rows_of_people([*levels, *frame.items()], len(frame), identifies)
+    kept = frame[~is_gone]
+    if not has_labels(frame.index):
+        kept = kept.reset_index(drop=True)
+    has_changed = bool(is_gone.any())
+    for name, column in kept.select_dtypes("category").items():
+        unused = column.cat.categories.difference(
+            column.cat.remove_unused_categories().cat.categories
+        )
+        named = [category for category in unused if holds(str(category))]
+        kept = kept.assign(**{str(name): column.cat.remove_categories(named)})
+        has_changed |= bool(named)
+    if not has_changed:
+        raise InvalidInputError(NAMED)
+    return kept
+
+
 def _from_text(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
-    """Return a function that removes rows from a CSV file; it keeps all other bytes."""
     if not notes_path(path).is_file() or notes_path(path).is_symlink():
         raise InvalidInputError("no metadata file proves that this package wrote the file")
-    models, metadata = read_notes(path)
-    content = path.read_bytes()
-    if checksum(path) not in (metadata.get(CHECKSUMS) or ()):
-        raise InvalidInputError(
-            "the file or its metadata file was changed after this package wrote it"
-        )
-    header, *rows = _RECORD.findall(content)
-    named = [row for row in rows if holds(row.decode())]
-    text = io.BytesIO(b"".join([header, *named]))
-    sep = separator(header.removeprefix(BOM))
-    table = pd.read_csv(text, sep=sep, dtype=str, index_col=False)
-    is_gone = _rows_of_people(table.items(), len(named), identifies)
-    gone = {row for row, found in zip(named, is_gone, strict=True) if found}
-    kept = b"".join([header, *(row for row in rows if row not in gone)])
-    notes = metadata
-    if is_gone.all():
-        pruned = [
-            pa.record_batch([_pruned(model.column(0), holds)], model.schema)
-            for model in models.values()
-        ]
-        notes = with_models(pruned, {name: metadata[name] for name in metadata if name != OTHER})
-    if kept == content and notes == metadata:
-        raise InvalidInputError(NAMED)
-    return lambda: replace_csv(path, lambda file: file.write(kept), notes)
-
-
-def _pruned(column: pa.Array, holds: Holds) -> pa.Array:
-    """Drop unused categories that name the people."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    used = set(column.indices.to_pylist())
-    values = column.dictionary.to_pylist()
-    kept = [value for code, value in enumerate(values) if code in used or not holds(str(value))]
-    if len(kept) == len(values):
-        return column
-    dictionary = pa.array(kept, column.type.value_type)
-    codes = pc.index_in(column.dictionary_decode(), dictionary).cast(column.type.index_type)
-    return pa.DictionaryArray.from_arrays(codes, dictionary, ordered=column.type.ordered)
+    metadata = read_notes(path)[1]
+    with path.open("rb") as file:
+        start = file.read(_HEADER_BYTES)
+        file.seek(0)
+        if not is_unchanged(file, metadata):
+            raise InvalidInputError(
+                "the file or its metadata file was changed after this package wrote it"
+            )
+    kept = _without_people(read_csv(path), holds, identifies)
+    options: dict[str, Any] = {
+        "sep": separator(start.removeprefix(BOM)),
+        "excel": start.startswith(BOM),
+        "formulas": metadata.get("formulas", "escape"),
+        "index": "index" in metadata,
+    }
+    return lambda: write_csv(kept, path, **options)
 
 
 def _from_parquet(path: Path, holds: Holds, identifies: Identifies) -> Callable[[], object]:
@@ -142,38 +130,12 @@ def _from_parquet(path: Path, holds: Holds, identifies: Identifies) -> Callable[
         metadata, writer = source.schema_arrow.metadata or {}, source.metadata.created_by or ""
         if OWN_METADATA not in metadata or not writer.startswith(_WRITER):
             raise InvalidInputError(_FOREIGN)
-        groups = [source.metadata.row_group(at).num_rows for at in range(source.num_row_groups)]
         table = source.read()
-    columns = zip(table.column_names, table.columns, strict=True)
-    stays = ~_rows_of_people(columns, len(table), identifies)
-    kept = _labelled(table.filter(stays), stays)
-    whole = [column.unify_dictionaries().combine_chunks() for column in kept.columns]
-    pruned = [_pruned(column, holds) for column in whole]
-    kept = pa.Table.from_arrays(pruned, schema=kept.schema)
-    if stays.all() and all(map(operator.is_, pruned, whole)):
-        raise InvalidInputError(NAMED)
-    size = max(groups, default=1) or 1
-    return lambda: replace_file(
-        path, lambda file: pq.write_table(kept, file, compression="zstd", row_group_size=size)
-    )
-
-
-def _labelled(kept: pa.Table, stays: Mask) -> pa.Table:
-    """Keep the remaining labels of a RangeIndex; renumber rows without labels from 0."""
-    noted = kept.schema.pandas_metadata or {"index_columns": []}
-    for level in [level for level in noted["index_columns"] if isinstance(level, dict)]:
-        name = None if level["name"] in kept.column_names else level["name"]
-        labels = pd.RangeIndex(level["start"], level["stop"], level["step"], name=name)
-        is_label = has_labels(labels) and len(labels) == len(stays)
-        left = labels[stays] if is_label else pd.RangeIndex(len(kept))
-        index = pa.Table.from_pandas(pd.DataFrame(index=left))
-        for title in index.column_names:
-            kept = kept.append_column(title, index[title])
-        labelled = index.schema.pandas_metadata
-        noted["index_columns"] = labelled["index_columns"]
-        noted["columns"] += labelled["columns"]
-    metadata = {**kept.schema.metadata, b"pandas": json.dumps(noted)}
-    return kept.replace_schema_metadata(metadata)
+    noted = {column["field_name"] for column in table.schema.pandas_metadata["columns"]}
+    if not noted.issuperset(table.column_names):
+        raise InvalidInputError(_FOREIGN)
+    kept = _without_people(frame_of_parquet(table, path), holds, identifies)
+    return lambda: write_parquet(kept, path)
 
 
 def _from_workbook(path: Path, _holds: Holds, identifies: Identifies) -> Callable[[], object]:

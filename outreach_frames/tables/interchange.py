@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.text import shorten
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import DATE, has_nested_nulls, to_frame
 
@@ -28,14 +27,6 @@ _LISTS: Final = (
     pa.LargeListViewType,
 )
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32())
-_PACKAGE_TYPES: Final = {
-    **dict.fromkeys(_INTEGERS, pa.int64()),
-    **dict.fromkeys((*_TEXTS, pa.uuid()), pa.string()),
-    pa.binary_view(): pa.binary(),
-    pa.bool8(): pa.bool_(),
-}
-# Arrow cannot cast these types; casting list views even changes their values silently.
-_UNCASTABLE: Final = ("list_view", "arrow.uuid")
 
 
 class ArrowStream(Protocol):
@@ -111,39 +102,26 @@ def _read(given: Any) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
-    metadata = table.schema.pandas_metadata or {}
-    if opaque := [field for field in table.schema if isinstance(field.type, pa.OpaqueType)]:
-        raise InvalidInputError(
-            f"The column {opaque[0].name!r} has the type {opaque[0].type.type_name}, which other "
-            "libraries cannot read. Cast it to another type, or drop it."
-        )
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        target = _package_type(column.type)
-        # Compare types as text, because Arrow's comparison ignores the names of list elements.
-        if str(target) != str(column.type):
-            table = table.set_column(place, name, _cast(column, target))
-    for place, column in enumerate(table.columns):
-        if pa.types.is_floating(column.type):
-            # Pandas 2 would keep NaN beside missing values.
-            plain = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-            table = table.set_column(place, table.column_names[place], plain)
-    frame = to_frame(table, "numpy_nullable")
-    attrs = metadata.get("attributes") or {}
-    if isinstance(attrs, dict):
-        frame.attrs = dict(attrs)
-    else:
-        warn("The .attrs in the table's metadata were ignored, because they are not a JSON object.")
-    return _restore_index(frame, metadata)
+        table = table.set_column(place, name, _convert(name, column))
+    return to_frame(table, "numpy_nullable")
 
 
-def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
-    """Set the index to the columns that pandas' metadata lists as index columns."""
-    # Skip a RangeIndex, which is not a column: its entry is not a string.
-    levels = [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
-    if not levels or not all(frame.columns.tolist().count(name) == 1 for name in levels):
-        return frame
-    names = {one["field_name"]: one["name"] for one in metadata["columns"]}
-    return frame.set_index(levels).rename_axis([names[level] for level in levels])
+def _convert(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert a column to the package's type; raise for types that only one library knows."""
+    if "extension<" in str(column.type):
+        raise InvalidInputError(
+            f"The column {name!r} has the type {column.type}, which other libraries cannot read. "
+            "Cast it to another type, such as text, or drop it."
+        )
+    target = _package_type(column.type)
+    # Compare types as text, because Arrow's comparison ignores the names of list elements.
+    if str(target) != str(column.type):
+        column = _cast(column, target)
+    if not pa.types.is_floating(target):
+        return column
+    # Pandas 2 would keep NaN beside missing values.
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, target), column)
 
 
 def _package_type(kind: pa.DataType) -> pa.DataType:
@@ -161,26 +139,20 @@ def _package_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _member_type(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType) and kind not in _PACKAGE_TYPES:
-        return _member_type(kind.storage_type)
     if isinstance(kind, _LISTS):
         return pa.list_(_member_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([one.with_type(_member_type(one.type)) for one in kind])
-    return _PACKAGE_TYPES.get(kind, kind)
+    if kind in _INTEGERS:
+        return pa.int64()
+    if kind in _TEXTS:
+        return pa.string()
+    return pa.binary() if kind == pa.binary_view() else kind
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        # Cast the distinct values, because Arrow cannot take string views.
-        parts = [(_cast(pa.chunked_array([one.dictionary]), target), one) for one in column.chunks]
-        taken = [values.combine_chunks().take(one.indices) for values, one in parts]
-        return pa.chunked_array(taken, target)
-    if has_nested_nulls(column.type) or any(name in str(column.type) for name in _UNCASTABLE):
-        values = column.to_pylist()
-        if pa.types.is_string(target):
-            values = [None if value is None else str(value) for value in values]
-        return pa.chunked_array([pa.array(values, target)])
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = column.cast(column.type.storage_type)
+    kind = column.type
+    # Arrow cannot take string views, and casts list views and nested nulls to wrong values.
+    if pa.types.is_dictionary(kind) or has_nested_nulls(kind) or "list_view" in str(kind):
+        return pa.chunked_array([pa.array(column.to_pylist(), target)])
     return column.cast(target)

@@ -265,7 +265,7 @@ def any_text(value: Any) -> str | None:
         if isinstance(value, np.ndarray):
             value = value.tolist()
         text = json_text(value) if isinstance(value, list | dict) else cell_text(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         text = str(value)
     return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 

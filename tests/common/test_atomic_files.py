@@ -232,56 +232,33 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from outreach_frames.common.atomic_files import replace_file
+
 def write(file):
     file.write(b"ada@brightforge.example")
     file.flush()
-    if sys.argv[2] == "live":
-        print("written", flush=True)
-        sys.stdin.read()
-    else:
-        os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
 replace_file(Path(sys.argv[1]), write)
 """
 
 
-def start_writer(path: Path, how: str) -> subprocess.Popen[bytes]:
-    """Start a process that writes a file, and is killed or waits before it is complete."""
-    command = [sys.executable, "-c", KILLED, str(path), how]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-
 @pytest.mark.long
-def test_the_files_of_a_killed_writer_are_private_and_deleted(tmp_path: Path) -> None:
-    """Its temporary file is private, is found by forget, and is deleted by the next write."""
-    path, other = tmp_path / "people.csv", tmp_path / "other.csv"
-    with start_writer(path, "killed") as killed:
-        killed.wait()
+def test_the_file_of_a_killed_writer_is_private_and_found(tmp_path: Path) -> None:
+    """The temporary file of a killed writer is private, and `forget` finds it."""
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "people.csv"], check=False)
     (left,) = tmp_path.iterdir()
     assert stat.S_IMODE(left.stat().st_mode) == 0o600
-    assert of.forget(email="ada@brightforge.example", folder=tmp_path)["path"].tolist() == [
-        str(left)
-    ]
-    foreign = left.with_name(left.name.replace(left.name.split(".")[3], "0" * 12))
-    foreign.write_bytes(b"of another machine")
-    write_csv(FRAME, other)
-    assert left.exists()
-    write_csv(FRAME, path)
-    assert not left.exists()
-    assert foreign.exists()
+    found = of.forget(email="ada@brightforge.example", folder=tmp_path)
+    assert found["path"].tolist() == [str(left)]
 
 
-@pytest.mark.long
-def test_the_file_of_a_live_writer_is_not_deleted(tmp_path: Path) -> None:
-    """Two programs may write the same file at once; the last one to finish wins."""
-    path = tmp_path / "people.csv"
-    with start_writer(path, "live") as live:
-        assert live.stdout is not None
-        assert live.stdout.readline() == b"written\n"
-        write_csv(FRAME, path)
-        live.communicate()
-        assert live.returncode == 0
-    assert path.read_bytes() == b"ada@brightforge.example"
-    assert not list(tmp_path.glob(".*"))
+def test_a_journal_with_too_long_a_name_leaves_no_file(tmp_path: Path) -> None:
+    """A name that leaves no room for SQLite's own files is an error, and no lock file is left."""
+    frame = pd.DataFrame({"email": ["ada@brightforge.example"]})
+    sequence = of.sequences(status="active")["id"].iloc[0]
+    with pytest.raises(InvalidInputError, match="name too long"):
+        frame.outreach.add_to_sequence(sequence, journal=tmp_path / ("n" * 250))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the list of open files")

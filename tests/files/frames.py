@@ -153,9 +153,10 @@ INDEXES = {
     "category": pd.CategoricalIndex(["a", "b"]),
     "several": pd.MultiIndex.from_arrays([["a", "b"], [1, 2]], names=["x", None]),
     "repeated": pd.Index([1, 1]),
+    "small integers": pd.Index([5, 7], dtype="int8"),
 }
 
 
-def write(frame: pd.DataFrame, path: Path) -> Path:
+def write(frame: pd.DataFrame, path: Path, **options: object) -> Path:
     """Write a file in the format of its suffix."""
-    return (write_csv if path.suffix == ".csv" else write_parquet)(frame, path)
+    return (write_csv if path.suffix == ".csv" else write_parquet)(frame, path, **options)

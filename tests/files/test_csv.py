@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import decimal
 import io
 import json
@@ -16,13 +15,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dateutil.tz import tzoffset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
-from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import records_frame
 from tests.examples import share_of_examples
@@ -51,21 +50,6 @@ TRICKY = [
     "a\rb", "a\nb", "a\r\nb", "\r", "\n", "\t", 'say "hi"', "Zoë", "東京", "😀", " padded ", "true",
     "1e5",
 ]  # fmt: skip
-
-
-class NamelessZone(datetime.tzinfo):
-    """A time zone without a name, one hour ahead of UTC."""
-
-    def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return one hour."""
-        return datetime.timedelta(hours=1)
-
-    def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
-        """Return a zero offset."""
-        return datetime.timedelta(0)
-
-    def tzname(self, _moment: datetime.datetime | None) -> None:
-        """Return no name."""
 
 
 def cells(path: Path) -> list[str]:
@@ -139,13 +123,8 @@ def test_tricky_texts_come_back(tmp_path, dtype):
         }
     )
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
-
-
-@pytest.mark.parametrize("text", TRICKY)
-def test_a_tricky_text_alone_comes_back(tmp_path, text):
-    """A text that is a whole line of the file is restored, even if the line is blank."""
-    frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype="str")})
-    assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
+    for name in frame:  # a cell may be a whole line of the file
+        assert_same(round_trip(frame[[name]], tmp_path / "t.csv"), frame[[name]])
 
 
 def test_formulas_get_an_apostrophe(tmp_path):
@@ -166,31 +145,30 @@ def test_missing_and_empty_are_written_apart(tmp_path):
     assert (tmp_path / "m.csv").read_text() == '"t","n"\n"",1\n,\n"NA",-2\n'
 
 
-@pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
+# Columns that come back as text: periods and objects that are not all text, dates or decimals.
+AS_TEXT = {
+    "periods": ["2024-01", None, "2024-03"],
+    "dicts": ['{"a":[1,null]}', None, "{}"],
+    "lists": ['["a",1.5]', "[]", None],
+    "mixed": ["1", "1", "true", "1.5", None, f"[{2**70}]", '{"a":"ü"}', "-5"],
+}
+
+
+@pytest.mark.parametrize("kind", AS_TEXT)
+def test_periods_and_objects_come_back_as_text(tmp_path, kind):
+    """Periods and mixed objects are restored as text, lists and objects as JSON."""
+    frame = pd.DataFrame({"x": COLUMNS[kind]}).rename_axis(columns="what")
+    text = pd.DataFrame({"x": pd.Series(AS_TEXT[kind], dtype="str")}).rename_axis(columns="what")
+    assert_same(round_trip(frame, tmp_path / "x.csv"), text)
+
+
+@pytest.mark.parametrize("kind", sorted(COLUMNS.keys() - AS_TEXT.keys()))
 def test_every_dtype_comes_back_from_csv(tmp_path, kind):
     """A column of any dtype is restored, also without rows, and alone without blank lines."""
     frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
     for part in (frame, frame.iloc[:0].reset_index(drop=True), frame[["x"]]):
         assert_same(round_trip(part, tmp_path / "x.csv"), part)
     assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
-
-
-def test_periods_come_back_as_text(tmp_path):
-    """Periods are restored as text, because a CSV file does not record their dtype."""
-    frame = pd.DataFrame({"x": COLUMNS["periods"]})
-    text = pd.DataFrame({"x": pd.Series(["2024-01", None, "2024-03"], dtype="str")})
-    assert_same(round_trip(frame, tmp_path / "x.csv"), text)
-    category = frame.astype("category")
-    assert_same(round_trip(category, tmp_path / "x.csv"), text.astype("category"))
-
-
-def test_arrays_and_the_columns_name_come_back(tmp_path):
-    """numpy values in cells come back as lists and numbers, and so does the columns axis's name."""
-    cells = pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)
-    write_csv(pd.DataFrame({"x": cells}).rename_axis(columns="what"), tmp_path / "x.csv")
-    frame = read_prospects(tmp_path / "x.csv")
-    assert frame["x"].tolist() == [[1, 2], 3, [4, "a"]]
-    assert frame.columns.name == "what"
 
 
 def test_dates_are_written_as_iso(tmp_path):
@@ -207,19 +185,13 @@ def test_dates_are_written_as_iso(tmp_path):
 @pytest.mark.parametrize(
     "values",
     [
-        [b"x"],
-        [{1: "a"}],
-        [{"a", "b"}],
-        [object()],
-        ["a", datetime.date(2024, 1, 1)],
         pd.array([1 + 2j]),
         pd.arrays.SparseArray([1, 0]),
         pd.IntervalIndex.from_breaks([0, 1]),
         pd.Series([b"x"], dtype="binary[pyarrow]"),
         pd.Series([[np.inf]], dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
-        pd.Series([["\ud800"]], dtype=object),
         ["\ud800"],
-        pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone())),
+        pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=tzoffset(None, 3600))),
     ],
 )
 def test_unsupported_columns_are_an_error(tmp_path, values):
@@ -242,15 +214,6 @@ def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, 
         read_prospects(path)
 
 
-@pytest.mark.parametrize("rows", [0, 3])
-@pytest.mark.parametrize("excel", [False, True])
-def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
-    """A frame without columns keeps its rows."""
-    frame = pd.DataFrame(index=pd.RangeIndex(rows))
-    write_csv(frame, tmp_path / "x.csv", excel=excel)
-    assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
-
-
 @pytest.mark.parametrize(
     "header", [",".join(f"c{number}" for number in range(16_385)), "," * 1_000_000]
 )
@@ -264,16 +227,6 @@ def test_files_of_too_many_columns_are_refused(tmp_path, header):
     with pytest.raises(InvalidInputError, match="16,384"):
         write_csv(frame.rename(columns=str), tmp_path / "y.csv")
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_rows_that_only_the_metadata_claims_are_limited(tmp_path, ending):
-    """A file without columns whose metadata claims 10^18 rows is refused."""
-    path = tmp_path / f"x.{ending}"
-    frame = pd.DataFrame(index=pd.RangeIndex(10**18))
-    (write_csv if ending == "csv" else write_parquet)(frame, path)
-    with pytest.raises(InvalidInputError, match="no columns"):
-        read_prospects(path)
 
 
 def test_the_metadata_file_matches_the_content(tmp_path):
@@ -331,16 +284,6 @@ def test_every_separator_is_read(tmp_path, texts, name, sep):
     assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
 
 
-@pytest.mark.parametrize("sep", [";", "\t", "|"])
-def test_separators_of_other_programs_are_detected(tmp_path, sep):
-    """The separator is detected from a header without quotes and commas."""
-    (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
-    assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
-        "id": ["00123"],
-        "company_followers": [7],
-    }
-
-
 def test_index_can_be_left_out_or_asked_for(tmp_path):
     """index=False drops labels, index=True also writes row numbers; the default depends on them."""
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
@@ -352,13 +295,6 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
     pd.testing.assert_frame_equal(
         read_prospects(tmp_path / "y.csv"), numbered, check_index_type=False
     )
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
-def test_an_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
-    """Labels in equal steps keep their dtype, and do not become 64-bit row numbers."""
-    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 7], dtype=dtype))
-    assert round_trip(frame, tmp_path / "x.csv").index.dtype == dtype
 
 
 def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
@@ -387,30 +323,3 @@ def test_excel_limits_are_a_warning(tmp_path):
     write_csv(long, tmp_path / "x.csv")
     write_csv(long.assign(text="x" * 32_767), tmp_path / "x.csv", excel=True)
     assert len(read_prospects(tmp_path / "x.csv")) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    # A separator must not be part of a number or word.
-    [
-        ({"sep": "."}, "sep="),
-        *(({"formulas": kind}, "escape") for kind in ["", "none", None, True]),
-    ],
-)
-def test_invalid_options_are_an_error(tmp_path, options, words):
-    """Only some separators, and only "escape" and "keep" as formulas=, are valid."""
-    with pytest.raises(InvalidInputError, match=words):
-        write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", **options)
-
-
-def test_lone_surrogates_in_names_are_an_error(tmp_path):
-    """A lone surrogate in the name of a column, index or axis is an error that shows it."""
-    names = pd.Index(["\ud800"], dtype=object)
-    frames = [
-        pd.DataFrame([[1]], columns=names),
-        pd.DataFrame({"a": [1]}, index=pd.Index(["x"], name="\ud800")),
-        pd.DataFrame({"a": [1]}).rename_axis(columns="\ud800"),
-    ]
-    for frame in frames:
-        with pytest.raises(InvalidInputError, match="ud800"):
-            write_csv(frame, tmp_path / "x.csv")

@@ -125,28 +125,26 @@ def test_times_are_in_the_given_zone(tmp_path: Path) -> None:
             [True, None, False], id="booleans"),
         pytest.param(pd.Categorical(["b", None, "a"]), ["b", None, "a"], id="categories"),
         pytest.param(pd.cut([1, np.nan, 2], [0, 1, 2]),
-            ["(0.0, 1.0]", None, "(1.0, 2.0]"], id="intervals"),
+            ["(0, 1]", None, "(1, 2]"], id="intervals"),
         pytest.param([Decimal("1.25"), Decimal("1.2345678901234567")],
             [1.25, "1.2345678901234567"], id="decimals"),
         pytest.param([datetime.date(2026, 1, 2), None], [datetime.datetime(2026, 1, 2), None],
             id="date-objects"),
         pytest.param(pd.Series([1, "=a", None, True, {"b": 1}], dtype=object),
-            [1, "=a", None, True, "{'b': 1}"], id="mixed"),
+            ["1", "=a", None, "true", '{"b":1}'], id="mixed"),
         pytest.param(pd.Series([[1, 2], [], None], dtype=object), ["1; 2", "", None], id="lists"),
         pytest.param(pd.period_range("2026-01", periods=2, freq="M"),
             ["2026-01", "2026-02"], id="periods"),
-        pytest.param(pd.Series(["half \ud800 pair"], dtype=object), ["half ? pair"],
+        pytest.param(pd.Series(["half \ud800 pair"], dtype=object), ["half \\ud800 pair"],
             id="lone-surrogate"),
         pytest.param(pd.arrays.ArrowExtensionArray(pa.array([b"ab", None])),
             ["b'ab'", None], id="bytes"),
         pytest.param(pd.arrays.ArrowExtensionArray(pa.array(["=a", None], pa.string_view())),
             ["=a", None], id="string-view"),
-        pytest.param([Decimal("-Infinity"), Decimal("sNaN"), Decimal("1E+400"), Decimal("1E-400")],
-            ["-Infinity", None, "1E+400", "1E-400"], id="unusual-decimals"),
-        pytest.param(pd.arrays.ArrowExtensionArray(pa.array([2**62, None], pa.duration("s"))),
-            [str(2**62), None], id="endless-duration"),
-        pytest.param(pd.arrays.ArrowExtensionArray(pa.array([2**55, None], pa.timestamp("s"))),
-            [f"<value out of range: {2**55}>", None], id="endless-time"),
+        pytest.param([Decimal("-Infinity"), Decimal("NaN"), Decimal("sNaN"), Decimal("1E-400")],
+            ["-Infinity", None, "sNaN", f"0.{'0' * 399}1"], id="unusual-decimals"),
+        pytest.param(["a\r\nb\rc", "x\x0by", "\x7f"], ["a\nb\nc", "x_x000B_y", "\x7f"],
+            id="controls"),
     ],
 )  # fmt: skip
 def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:
@@ -165,20 +163,8 @@ def test_durations_and_long_cells(tmp_path: Path) -> None:
     assert shown == [fits, fits, "😀" * 16_383, None]
 
 
-def test_control_characters_are_replaced_with_a_warning(tmp_path: Path) -> None:
-    """Characters that XML cannot hold become symbols, and a warning counts them per column."""
-    frame = pd.DataFrame({"a": ["x\x0by", "fine", "\x00\uffff"], "b": ["a\r\nb\rc", "\t", "\x7f"]})
-    with pytest.warns(OutreachWarning, match="2 in 'a', 1 in 'b'"):
-        write_excel(frame, tmp_path / "x.xlsx")
-    columns = sheet_of(tmp_path / "x.xlsx").iter_cols(values_only=True)
-    assert list(columns) == [
-        ("a", "x\u240by", "fine", "\u2400\ufffd"),
-        ("b", "a\nb\nc", "\t", "\u2421"),
-    ]
-
-
 def test_the_header_is_frozen_and_columns_fit(tmp_path: Path) -> None:
-    """The header is frozen and filtered; a column is as wide as its longest line, within limits."""
+    """The header is frozen and filtered, lines are wrapped, and columns fit their longest line."""
     frame = pd.DataFrame(
         {
             "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
@@ -195,19 +181,9 @@ def test_the_header_is_frozen_and_columns_fit(tmp_path: Path) -> None:
     assert sheet.freeze_panes == "A2"
     assert sheet.auto_filter.ref == "A1:F3"
     assert sheet["A1"].font.bold
-
-
-def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
-    """A cell of several lines is wrapped in a row that shows them; ids have no warning mark."""
-    frame = pd.DataFrame({"id": ["00123", "2"], "text": ["one", "one\ntwo\nthree"]})
-    path = write_excel(frame, tmp_path / "x.xlsx")
-    sheet = sheet_of(path)
-    assert [sheet[place].alignment.wrap_text or False for place in ("B2", "B3")] == [False, True]
-    assert sheet.row_dimensions[2].height is None
-    assert sheet.row_dimensions[3].height == pytest.approx(3 * 15)
-    with zipfile.ZipFile(path) as book:
-        written = book.read("xl/worksheets/sheet1.xml").decode()
-    assert '<ignoredError sqref="A1:XFD3" numberStoredAsText="1"/>' in written
+    assert [sheet[place].alignment.wrap_text or False for place in ("C2", "A3")] == [False, True]
+    with zipfile.ZipFile(tmp_path / "x.xlsx") as book:
+        assert b'sqref="A1:XFD3" numberStoredAsText="1"' in book.read("xl/worksheets/sheet1.xml")
 
 
 @pytest.mark.parametrize(
@@ -253,11 +229,18 @@ def test_sheet_names_become_valid(tmp_path: Path) -> None:
     assert all(0 < len(name) <= 31 for name in made)
 
 
+def endless(kind: pa.DataType) -> pd.DataFrame:
+    """Return a frame with a time or duration that is too long for microseconds."""
+    return pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.array([2**60], kind))})
+
+
 @pytest.mark.parametrize(
     ("frame", "options", "message"),
     [
         (pd.DataFrame(index=range(1_048_576)), {}, "1,048,575"),
         (pd.DataFrame(columns=range(16_384)), {}, "16,384"),
+        (endless(pa.duration("s")), {}, "'a' has a time"),
+        (endless(pa.timestamp("s")), {}, "'a' has a time"),
         (pd.DataFrame(), {"tz": "Mars/Olympus"}, "not a time zone"),
         (pd.DataFrame(), {"tz": "../etc"}, "not a time zone"),
     ],
@@ -265,33 +248,13 @@ def test_sheet_names_become_valid(tmp_path: Path) -> None:
 def test_frames_beyond_the_limits_of_excel_are_an_error(
     tmp_path: Path, frame: pd.DataFrame, options: Any, message: str
 ) -> None:
-    """Too many rows or columns and unknown zones are rejected, and the old file stays."""
+    """Too many rows or columns, endless times and unknown zones are refused; the old file stays."""
     path = tmp_path / "x.xlsx"
     path.write_bytes(b"old")
     with pytest.raises(InvalidInputError, match=message):
         write_excel(frame, path, **options)
     assert path.read_bytes() == b"old"
     assert [place.name for place in tmp_path.iterdir()] == ["x.xlsx"]
-
-
-@pytest.mark.parametrize(
-    ("method", "name"),
-    [
-        ("to_csv", "people.xlsx"),
-        ("to_csv", "people.parquet"),
-        ("to_csv", "people.csv.gz"),
-        ("to_parquet", "people.csv"),
-        ("to_parquet", "people.xlsx"),
-        ("to_excel", "people.csv"),
-        ("to_excel", "people.xls"),
-        ("to_excel", "people"),
-    ],
-)
-def test_a_suffix_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
-    """Every writer rejects the suffix of another format, and the error names the right one."""
-    with pytest.raises(InvalidInputError, match=r"Pass a name that ends in \."):
-        getattr(pd.DataFrame({"a": [1]}).outreach, method)(tmp_path / name)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_workbook_is_valid_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:

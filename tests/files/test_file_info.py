@@ -244,16 +244,6 @@ def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
         of.file_info(path)
 
 
-@pytest.mark.parametrize("rows", [-1, 1.5, True, None])
-def test_impossible_numbers_of_rows_are_refused(tmp_path: Path, rows: Any) -> None:
-    """A number of rows in the metadata that no table has is an error, not an empty table."""
-    path = written(pd.DataFrame(index=range(3)), tmp_path / "x.csv")
-    notes = json.loads(metadata_of(path).read_text())
-    metadata_of(path).write_text(json.dumps(notes | {"rows": rows}))
-    with pytest.raises(InvalidInputError, match=r"x\.csv-metadata\.json is damaged \(rows is"):
-        of.read_prospects(path)
-
-
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_forget_lists_files_whose_filters_have_the_person(tmp_path: Path, suffix: str) -> None:
     """The person's rows go, the filters stay, and the reason says so until they are omitted."""

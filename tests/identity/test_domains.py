@@ -144,10 +144,11 @@ def test_a_cell_with_one_address_has_its_domain(text: str) -> None:
     assert key(text) == "acme.com"
 
 
-def test_text_after_a_slash_is_a_path_unless_both_are_emails() -> None:
-    """A host's path is ignored, even if it looks like a domain, and emails have no path."""
+def test_text_after_a_slash_may_be_a_second_address() -> None:
+    """A path is ignored, unless it is a domain without a scheme before it, or an email."""
     texts = {
-        "acme.com/beta.de": "acme.com",
+        "acme.com/beta.de": None,
+        "https://acme.com/beta.de": "acme.com",
         "anna@acme.com/bo@beta.de": None,
         "acme.com/index.html": "acme.com",
         "https://acme.com/@anna": "acme.com",
