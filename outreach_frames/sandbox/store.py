@@ -25,10 +25,7 @@ class World(NamedTuple):
 
 
 # Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 7
-
-# 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
-PAGE_BYTES = 16_384
+FORMAT = 8
 
 # A world of 2,000 people takes 8 MB; larger worlds are generated each time.
 MAX_CACHED_PEOPLE = 2_000
@@ -37,6 +34,17 @@ SCHEMA = """
 -- `days` passed since the creation; `positions`: the number of positions ever assigned to people.
 CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
+);
+-- Lists are in JSON; `body` is the resource, in `people` without its company.
+CREATE TABLE companies (
+    number INTEGER PRIMARY KEY, id TEXT, name TEXT, domain TEXT, profnet_url TEXT, location TEXT,
+    size TEXT, type TEXT, industry TEXT, focuses TEXT, group_number INTEGER, investors TEXT,
+    body BLOB
+);
+CREATE TABLE people (
+    position INTEGER PRIMARY KEY, company INTEGER, name TEXT, title TEXT, seniority TEXT,
+    department TEXT, job_function TEXT, location TEXT, networks TEXT, school_ids TEXT,
+    schools TEXT, body BLOB
 );
 CREATE TABLE account_users (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT, abilities TEXT
@@ -248,11 +256,8 @@ def _open_memory(world: World) -> sqlite3.Connection:
     connection = _connect(":memory:")
     if world.people > MAX_CACHED_PEOPLE:
         _create_world(connection, world)
-        return connection
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    with closing(_connect(":memory:")) as kept:
-        kept.deserialize(_serialized_world(world))
-        kept.backup(connection)
+    else:
+        connection.deserialize(_serialized_world(world))
     return connection
 
 
@@ -265,26 +270,14 @@ def _serialized_world(world: World) -> bytes:
 
 
 def _open_file(path: Path, world: World) -> sqlite3.Connection:
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        # Rename the file only when its world is complete.
-        temporary = path.with_name(path.name + ".making")
-        temporary.unlink(missing_ok=True)
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(_connect(temporary)) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            _create_world(connection, world)
-        temporary.replace(path)
-    with closing(_connect(path)) as connection:
-        _check_world(connection, path, world)
-    # Set the mode before the WAL files are created, which inherit it.
-    path.chmod(0o600)
+    # Create a missing file that only its owner can read, and fail if it cannot be written.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     connection = _connect(path)
     try:
+        _create_or_check_world(connection, path, world)
+        # Set the mode before the WAL files are created, which inherit it.
+        path.chmod(0o600)
         connection.execute("PRAGMA journal_mode = WAL")
-        # Reject a read-only file now, not at the first lead.
-        connection.execute("BEGIN IMMEDIATE")
-        connection.rollback()
     except BaseException:
         connection.close()
         raise
@@ -297,15 +290,16 @@ def _connect(path: str | Path) -> sqlite3.Connection:
 
 def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.executescript(SCHEMA)
+    connection.executescript(f"BEGIN; {SCHEMA}")
     fill(connection, people, seed)
     connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
     connection.commit()
 
 
-def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
+def _create_or_check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
     try:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            _create_world(connection, world)
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
         # Only these errors prove that the file has other content; a missing permission does not.
