@@ -10,8 +10,7 @@ The interface document does not say how text is matched. This is the sandbox's p
 
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
 must all match. An excluding filter negates the rule of the filter that `excludes` names in `spec`.
-Empty texts and filters without values (an empty list, false) are ignored. A filter that searches in
-texts rejects more than 1,000 values (400), so that one search cannot block the others.
+Empty texts and filters without values (an empty list, false) are ignored.
 """
 
 from __future__ import annotations
@@ -26,14 +25,12 @@ from typing import Final, NamedTuple
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.rules import bad_request
 
 Filters = Mapping[str, str | bool | Sequence[str]]
 
 TITLE_EXACT: Final = "person_title_exact_match"
 WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
-MAX_SEARCHED_VALUES: Final = 1_000
 MIN_PREFIX: Final = 3  # letters
 _MAX_CACHED_SEARCHES: Final = 8
 # Lowercase letters that Unicode does not decompose into a base letter and an accent.
@@ -219,8 +216,6 @@ def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, 
         rule = RULES[opposite or name]
         switch, other_rule = SWITCHES.get(name, ("", rule))
         condition, prepare = other_rule if active.get(switch) else rule
-        if "instr" in condition and len(value) > MAX_SEARCHED_VALUES:
-            raise bad_request(f"{name} accepts at most {MAX_SEARCHED_VALUES:,} values")
         table = f"(SELECT value FROM json_each(:{name}))"  # noqa: S608 - a name of `spec`
         condition = condition.replace(":values", table)
         conditions.append(f"NOT ({condition})" if opposite else condition)
