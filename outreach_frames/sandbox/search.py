@@ -39,6 +39,7 @@ _UNDECOMPOSED: Final = str.maketrans("øłđ\N{LATIN SMALL LETTER DOTLESS I}", "
 }
 
 
+@lru_cache(maxsize=10_000)
 def words(text: str) -> str:
     """Return the words of a text without accents, in lowercase, between spaces.
 

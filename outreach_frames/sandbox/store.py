@@ -272,16 +272,12 @@ def _serialized_world(world: World) -> bytes:
 def _open_file(path: Path, world: World) -> sqlite3.Connection:
     # Create a missing file that only its owner can read, and fail if it cannot be written.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    connection = _connect(path)
-    try:
+    with closing(_connect(path)) as connection:
         _create_or_check_world(connection, path, world)
-        # Set the mode before the WAL files are created, which inherit it.
-        path.chmod(0o600)
         connection.execute("PRAGMA journal_mode = WAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    # The WAL files of the next connection inherit the mode.
+    path.chmod(0o600)
+    return _connect(path)
 
 
 def _connect(path: str | Path) -> sqlite3.Connection:
