@@ -88,8 +88,6 @@ class TestWhen:
         [
             ("gremlins", "rate_limit"),
             ({"kind": "gremlins"}, "rate_limit"),
-            ({"times": 1}, "kind"),
-            ({"kind": "rate_limit", "often": 1}, "often"),
             ({"kind": "rate_limit", "endpoint": "/mailboxes"}, "list_mailboxes"),
             ({"kind": "page_drift", "endpoint": "list_mailboxes"}, "search_people"),
             ({"kind": "rate_limit", "times": -1}, "negative"),
