@@ -16,7 +16,7 @@ from typing import Any
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import email_key
-from outreach_frames.sandbox.store import Row, Store, as_text, insert
+from outreach_frames.sandbox.store import Row, Store, as_text, insert, insert_contacts
 from outreach_frames.sandbox.submission import EMAIL, Lead, Submission
 
 MAX_LEADS_PER_SEQUENCE = 20_000
@@ -122,9 +122,7 @@ def add_leads(
             for lead in added
         )
         insert(store.connection, "leads", rows)
-        store.add_contacts(
-            (lead.columns["email_key"], lead.contact) for lead in added if lead.email
-        )
+        insert_contacts(store.connection, (lead.contact for lead in added if lead.email))
     return 200, {
         "total": len(submission.leads),
         "total_added_to_sequence": len(added),

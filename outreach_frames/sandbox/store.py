@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from outreach_frames.sandbox.rules import email_key
+
 Row = dict[str, Any]
 
 
@@ -149,13 +151,6 @@ class Store:
         found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
 
-    def add_contacts(self, contacts: Iterable[tuple[str | None, Row]]) -> None:
-        """Add contacts with their email keys, but no known emails; the caller commits."""
-        self.connection.executemany(
-            "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
-            ((document["id"], key, orjson.dumps(document)) for key, document in contacts),
-        )
-
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
@@ -236,6 +231,17 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> N
             f"INSERT INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608
             values,
         )
+
+
+def insert_contacts(connection: sqlite3.Connection, contacts: Iterable[Row]) -> None:
+    """Insert contacts, but none with the email of another contact."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
+        (
+            (contact["id"], contact["email"] and email_key(contact["email"]), orjson.dumps(contact))
+            for contact in contacts
+        ),
+    )
 
 
 def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
