@@ -9,9 +9,6 @@ import sys
 import warnings
 from collections.abc import Callable, Container, Sequence
 from importlib.metadata import version
-from pathlib import Path
-
-import pandas as pd
 
 from outreach_frames.agents.commands import AGENT_COMMANDS
 from outreach_frames.commands.options import (
@@ -21,13 +18,8 @@ from outreach_frames.commands.options import (
     EXIT_USAGE,
     CommandParser,
 )
-from outreach_frames.commands.public import COMMANDS, save_table
-from outreach_frames.commands.terminal import (
-    flush_output,
-    message_in_shell_terms,
-    print_if_open,
-)
-from outreach_frames.common.text import printable
+from outreach_frames.commands.public import COMMANDS
+from outreach_frames.commands.terminal import flush_output, message_in_shell_terms, print_text
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 
 EXIT_CODES = {
@@ -67,7 +59,6 @@ def _run(arguments: Sequence[str]) -> int:
     except (OutreachError, KeyboardInterrupt) as error:
         words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
         _print_error(error, words, has_all)
-        _save_partial(error, options)
         return EXIT_FAILURE
 
 
@@ -75,28 +66,7 @@ def _print_error(error: BaseException, words: str, has_all: bool) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
         shown = message_in_shell_terms(line, has_all=has_all)
-        print_if_open(printable(f"outreach-frames: {shown}", keep="\n"), sys.stderr)
-
-
-def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write the partial result of a failed call next to the files of --out and --accounts."""
-    partial = getattr(error, "partial", None)
-    if partial is None:
-        return
-    if isinstance(partial, pd.DataFrame):
-        tables = {"out": partial}
-    else:
-        tables = {"out": partial.people, "accounts": partial.accounts}
-    for name, table in tables.items():
-        file: Path | None = getattr(options, name, None)
-        if file is None or table.empty:
-            continue
-        place = file.with_name(f"{file.stem}.partial{file.suffix}")
-        try:
-            words = save_table(table, place)
-        except OutreachError as fault:
-            words = f"The partial result could not be written: {fault}"
-        print_if_open(printable(f"outreach-frames: {words}"), sys.stderr)
+        print_text(f"outreach-frames: {shown}", sys.stderr)
 
 
 def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentParser:

@@ -24,13 +24,12 @@ _ROWS = 8
 
 @dataclass(frozen=True)
 class Step:
-    """A step's title, its code, and the frame columns or the value to show."""
+    """A step's title, its code, and the value to show: of a frame, only some columns."""
 
     title: str
     code: str
-    frame: str = ""
-    columns: tuple[str, ...] = ()
     value: str = ""
+    columns: tuple[str, ...] = ()
 
 
 STEPS = (
@@ -45,13 +44,13 @@ STEPS = (
     Step(
         "List the sequences that accept leads now.",
         'sequences = of.sequences(status="active")',
-        frame="sequences",
+        value="sequences",
         columns=("name", "status", "created_by_user_email"),
     ),
     Step(
         "List the mailboxes and their daily email limits.",
         "mailboxes = of.mailboxes()",
-        frame="mailboxes",
+        value="mailboxes",
         columns=("email", "email_provider", "status", "daily_email_limit"),
     ),
     Step(
@@ -63,7 +62,7 @@ STEPS = (
             limit=None,
         )
         """,
-        frame="people",
+        value="people",
         columns=("name", "title", "company_name", "company_size", "location"),
     ),
     Step(
@@ -72,7 +71,7 @@ STEPS = (
         headcount = people.outreach.headcount()
         headcount = headcount.sort_values("people", ascending=False)
         """,
-        frame="headcount",
+        value="headcount",
         columns=("company", "department", "people", "share"),
     ),
     Step(
@@ -113,9 +112,9 @@ def run_demo(*, folder: Path = Path()) -> None:
             print(f"\n{step.title}\n\n{_as_prompt(code)}")
             exec(code, names)  # noqa: S102 - the demo runs the lines that it shows
             if step.value:
-                print(f"    >>> {step.value}\n    {eval(step.value, names)}")  # noqa: S307
-            if step.frame:
-                print(f"    >>> {step.frame}\n{_table(names[step.frame], list(step.columns))}")
+                value = eval(step.value, names)  # noqa: S307
+                shown = _table(value, list(step.columns)) if step.columns else f"    {value}"
+                print(f"    >>> {step.value}\n{shown}")
             if "client" in names:
                 stack.callback(names["client"].close)
     print(

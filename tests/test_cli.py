@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import IO
 
@@ -108,20 +107,23 @@ def test_out_rejects_unknown_extensions(
 def test_the_demo_writes_a_table_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The demo prints code and tables, and writes a readable CSV file and a PNG file."""
-    assert main(["demo", "--folder", str(tmp_path)]) == 0
+    """The demo prints code and tables, and writes a CSV file and a PNG file to its folder."""
+    folder = tmp_path / "a" / "b"
+    assert main(["demo", "--folder", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert ">>> people = of.search_people(" in shown
     assert ">>> again.equals(people)\n    True" in shown
-    people = of.read_prospects(tmp_path / "prospects.csv")
+    people = of.read_prospects(folder / "prospects.csv")
     assert people.shape[1] == 262
     assert f"[{len(people):,} rows x 262 columns]" in shown
-    assert (tmp_path / "headcount.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+    assert (folder / "headcount.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in folder.iterdir()) == [
         "headcount.png",
         "prospects.csv",
         "prospects.csv-metadata.json",
     ]
+    (tmp_path / "file").touch()
+    assert main(["demo", "--folder", str(tmp_path / "file")]) == 2
 
 
 def until(stream: IO[str] | None, end: str) -> str:
@@ -132,51 +134,32 @@ def until(stream: IO[str] | None, end: str) -> str:
     return told
 
 
-def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
-    """`outreach-frames sandbox` prints a valid address and token, and ends on Ctrl-C."""
-    arguments = ["sandbox", "--people", "20", "--seed", "3", "--db", str(tmp_path / "world.sqlite")]
-    command = [sys.executable, "-m", "outreach_frames", *arguments]
+@pytest.mark.parametrize("chosen", [[], ["--api-key", "my-own-key"]], ids=len)
+def test_the_sandbox_command_serves_until_interrupted(chosen: list[str], tmp_path: Path) -> None:
+    """The command prints the address and its own token, never a chosen one, and ends on Ctrl-C."""
+    arguments = ["sandbox", "--people", "20", "--db", str(tmp_path / "world.sqlite"), *chosen]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with forked.start_command(*arguments, stdout=subprocess.PIPE, env=environment) as process:
         told = until(process.stdout, "of.connect(")
-        assert told.count("curl -s -H") == 3
-        found = re.search(r'of\.connect\("(http://127\.0\.0\.1:\d+)", "(.+)"\)', told)
-        assert found is not None, told
-        with of.connect(found[1], found[2], cache=None):
+        url, *_ = re.findall(r"http://127\.0\.0\.1:\d+", told)
+        token = "my-own-key" if chosen else re.findall(r'of\.connect\(".+", "(.+)"\)', told)[0]
+        with of.connect(url, token, cache=None):
             assert of.count_people() == 20
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
-
-
-def test_the_sandbox_command_hides_a_chosen_token() -> None:
-    """With a chosen token the sandbox command prints a variable instead of the token."""
-    command = ["sandbox", "--people", "20", "--api-key", "my-own-key"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with forked.start_command(*command, stdout=subprocess.PIPE, env=environment) as process:
-        told = until(process.stdout, "of.connect()")
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
-    assert told.count('-H "Authorization: Bearer $OUTREACH_API_KEY"') == 3
-    assert "my-own-key" not in told
-    url, *_ = re.findall(r"http://127\.0\.0\.1:\d+", told)
-    begins = [line for line in told.splitlines() if not line.startswith((" ", "curl"))]
-    assert begins == [
+    key, shown = ("...  # the key that you chose", "") if chosen else (token, f'"{url}", "{token}"')
+    header = f"Authorization: Bearer {'$OUTREACH_API_KEY' if chosen else token}"
+    assert told.splitlines() == [
         f"The sandbox listens at {url}, on this machine only. Ctrl-C stops it.",
         "/openapi.json describes its interface for other tools.",
         "",
         f"export OUTREACH_BASE_URL={url}",
-        "export OUTREACH_API_KEY=...  # the key that you chose",
-        *[""] * 4,
+        f"export OUTREACH_API_KEY={key}",
+        "",
+        f'curl -s -H "{header}" {url}/sequences',
+        "",
         "or in Python:",
         "",
         "import outreach_frames as of",
-        "of.connect()",
+        f"of.connect({shown})",
     ]
-
-
-def test_the_demo_makes_its_folder(tmp_path: Path) -> None:
-    """demo --folder creates the folder; an existing file of that name is wrong usage."""
-    assert main(["demo", "--folder", str(tmp_path / "a" / "b")]) == 0
-    assert (tmp_path / "a" / "b" / "prospects.csv").is_file()
-    (tmp_path / "file").touch()
-    assert main(["demo", "--folder", str(tmp_path / "file")]) == 2

@@ -17,7 +17,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
-from outreach_frames.commands.terminal import in_shell_terms, message_in_shell_terms
+from outreach_frames.commands.terminal import message_in_shell_terms
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
@@ -26,23 +26,21 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("Pass limit=None to read all.", "Pass --all to read all."),
         ("resume=False starts anew", "--no-resume starts anew"),
         ("Pass refresh=True to read it again.", "Pass --refresh to read it again."),
-        ("of.sequences() lists all.", "outreach-frames sequences lists all."),
-        ("Call snapshot_people() on two days", "Run outreach-frames snapshot on two days"),
-        ("status='activ' is unknown", "--status 'activ' is unknown"),
-        ("page_size=500 is out of range", "--page-size 500 is out of range"),
-        ("company_ids takes ids (UUIDs)", "--company-ids takes ids (UUIDs)"),
         ("overrides={'ignore_x': True} skips", "--overrides ignore_x skips"),
         ("https://x.example/a?limit=1&status='b'", "https://x.example/a?limit=1&status='b'"),
         ("the field 'person_name' is long", "the field 'person_name' is long"),
         ("my_limit=5", "my_limit=5"),
+        ("The frame has no index. Call df.reset_index().", "The table has no index."),
+        ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
+        ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
+        ("0 reads nothing. Pass None for all.", "0 reads nothing. Pass no --limit."),
     ],
 )  # fmt: skip
-def test_python_becomes_options(message: str, shown: str) -> None:
-    """Python arguments and calls become options, and similar text in data stays."""
-    assert in_shell_terms(message) == shown
+def test_messages_are_translated(message: str, shown: str) -> None:
+    """Python arguments become options, data stay, and later advice for Python is dropped."""
+    assert message_in_shell_terms(message, has_all=False) == shown
 
 
 # Each command with words of its message; SEQUENCE and ARCHIVED are replaced by ids.
@@ -224,20 +222,6 @@ def test_advice_for_error_statuses_names_options(
             told = capsys.readouterr().err
             assert_is_of_a_shell(told)
             assert "token-of-tests" not in told
-
-
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("The frame has no index. Call df.reset_index().", "The table has no index."),
-        ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
-        ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
-        ("0 reads nothing. Pass None for all.", "0 reads nothing. Pass no --limit."),
-    ],
-)  # fmt: skip
-def test_advice_for_python_only_is_dropped(message: str, shown: str) -> None:
-    """A later sentence that only applies to Python is dropped; the first one is kept."""
-    assert message_in_shell_terms(message, has_all=False) == shown
 
 
 def test_options_show_what_a_list_holds(capsys: pytest.CaptureFixture[str]) -> None:

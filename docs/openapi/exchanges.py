@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime, time
 from typing import Any
@@ -9,12 +10,11 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.examples import requests
 from outreach_frames.sandbox.faults import Call, Faults
 from outreach_frames.sandbox.operations import Service, respond
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import World, open_store
+from outreach_frames.sandbox.store import Store, World, open_store
 from outreach_frames.sandbox.world import TODAY
 
 # The search among the examples finds one person in this world.
@@ -31,9 +31,44 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     noon = datetime.combine(TODAY, time(12), UTC)
     with closing(open_store(None, World(_PEOPLE, _SEED, make_world))) as store:
         service = Service(
-            store, PeopleIndex(store.connection), "", Faults.activate(None, seed=0), lambda: noon
+            store, PeopleIndex(store.connection), "", Faults(None, seed=0), lambda: noon
         )
         return {
             endpoint: (call, orjson.loads(respond(service, call).body))
-            for endpoint, call in requests(store).items()
+            for endpoint, call in _requests(store).items()
         }
+
+
+def _requests(store: Store) -> Mapping[spec.Endpoint, Call]:
+    """Return an example request per operation."""
+    contacts = store.contacts(store.ids("contacts")[:2])
+    contact = next(contact for contact in contacts if contact["email"])
+    sequence = next(row for row in store.sequences() if row["shows"] == "accepts_any")
+    mailbox = store.mailboxes()[0]
+    lead_list = {"id": store.ids("lead_lists")[-1]}
+    lead = {
+        "email": "anna.larsen@lumenforge.example",
+        "data": {"first_name": "Anna", "company_name": "Lumenforge Analytics AS"},
+        "overrides": {"ignore_recently_contacted": True},
+    }
+    search = {
+        "person_seniorities": ["director", "vp"],
+        "person_departments": ["revenue"],
+        "page": 1,
+        "page_size": 5,
+    }
+    page = (spec.PAGE_SIZE.name, "20")
+    name, owner = ("name", sequence["name"].lower()), ("user_email", mailbox["user_email"])
+    specific = (
+        Call(spec.LIST_SEQUENCES, {}, (name, ("status", "active"), page)),
+        Call(spec.ADD_LEADS, {"id": sequence["id"]}, body=orjson.dumps({spec.LEADS_KEY: [lead]})),
+        Call(spec.GET_CONTACTS, {}, ((spec.CONTACT_IDS.name, contact["id"]),)),
+        Call(spec.GET_CONTACT_BY_EMAIL, {"email": contact["email"]}),
+        Call(spec.SEARCH_PEOPLE, {}, body=orjson.dumps(search)),
+        Call(spec.GET_LEAD_LIST, lead_list, (page,)),
+        Call(spec.LIST_MAILBOXES, {}, (("status", "active"), owner, page)),
+        Call(spec.UPDATE_MAILBOX, {"id": mailbox["id"]}, body=b'{"daily_email_limit":40}'),
+    )
+    examples = {call.endpoint: call for call in specific}
+    # Any other endpoint is a list, which needs no data of the world.
+    return {one: examples.get(one) or Call(one, {}, (page,)) for one in spec.ENDPOINTS}

@@ -17,8 +17,8 @@ _EXIT_CODES: Final = {
     cli.EXIT_FAILURE: (
         "The service, the connection or this machine failed, or Ctrl-C was pressed.",
         "Read the message. Run the same command again: ``export`` and ``snapshot``, and "
-        "``add-leads`` with ``--journal``, resume. The partial result of other commands is in "
-        "the file of ``--out`` with ``.partial`` in its name.",
+        "``add-leads`` with ``--journal``, resume; other commands read finished pages from the "
+        "cache for an hour.",
     ),
     cli.EXIT_USAGE: (
         "An option, a column, a file, or the configured address or token cannot be used. No lead "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,17 +10,16 @@ from importlib.metadata import version
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple, NoReturn, Optional, get_type_hints
+from typing import Any, Final, NamedTuple, Optional, get_type_hints
 
 import anyio
 import anyio.to_thread
 import orjson
 import pandas as pd
 from mcp import types
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from pydantic import ConfigDict, create_model
-from tqdm.std import tqdm
 
 import outreach_frames as of
 from outreach_frames.accounts.find_people import find_people
@@ -31,7 +29,6 @@ from outreach_frames.agents.folder import Folder, parse
 from outreach_frames.analysis.brief import brief
 from outreach_frames.client.client import Client
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
-from outreach_frames.common.progress import current_bar
 from outreach_frames.common.text import printable, quoted, shorten
 from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -64,7 +61,6 @@ _JSON_TYPES: Final = {
 _SAVE_AS: Final = Parameter(
     "save_as", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"
 )
-_SECONDS_BETWEEN_REPORTS: Final = 0.5
 _PARALLEL_CALLS: Final = 4
 
 
@@ -162,41 +158,19 @@ def describe(name: str) -> types.Tool:
 
 
 async def _call_tool(
-    agent: Agent,
-    threads: anyio.CapacityLimiter,
-    ctx: ServerRequestContext[Any],
-    params: types.CallToolRequestParams,
+    agent: Agent, threads: anyio.CapacityLimiter, _: object, params: types.CallToolRequestParams
 ) -> types.CallToolResult:
-    """Call a tool in a thread; report its progress, and cancel its requests if it is cancelled."""
+    """Call a tool in a thread, and cancel its requests if it is cancelled."""
     token = CancellationToken()
-    bars: list[tqdm[NoReturn]] = []
-
-    def invisible_bar(**options: Any) -> tqdm[NoReturn]:
-        bars.append(tqdm(**options | {"file": io.StringIO()}))
-        return bars[-1]
 
     def work() -> types.CallToolResult:
         bind_thread(token)
-        current_bar.set(invisible_bar)
         return agent.answer(params.name, params.arguments or {})
 
-    async def watch() -> None:
-        reported = 0.0
-        try:
-            while True:
-                await anyio.sleep(_SECONDS_BETWEEN_REPORTS)
-                # The protocol requires that the number grows.
-                if bars and bars[-1].n > reported:
-                    reported = bars[-1].n
-                    await ctx.session.report_progress(reported, bars[-1].total, bars[-1].desc)
-        finally:
-            token.set()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        result = await anyio.to_thread.run_sync(work, limiter=threads)
-        tasks.cancel_scope.cancel()
-    return result
+    try:
+        return await anyio.to_thread.run_sync(work, limiter=threads, abandon_on_cancel=True)
+    finally:
+        token.set()
 
 
 async def _list_tools(*_: object) -> types.ListToolsResult:

@@ -18,15 +18,9 @@ from outreach_frames.commands.options import (
     option,
     read_table,
 )
-from outreach_frames.commands.terminal import (
-    fit_lines,
-    in_shell_terms,
-    print_if_open,
-    signals_as_ctrl_c,
-)
+from outreach_frames.commands.terminal import print_result, print_text, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
-from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.statuses import ADDED, DRY_RUN_KINDS, INVALID, PRESENT, WOULD_SEND
 
@@ -56,11 +50,11 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            print_if_open(fit_lines(printable(in_shell_terms(str(report)), keep="\n")))
+            print_result(report)
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
-        print_if_open(f"Each row with its outcome: {options.results}")
+        print_text(f"Each row with its outcome: {options.results}")
     good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 

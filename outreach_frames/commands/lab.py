@@ -98,7 +98,7 @@ def _command(folder: Path, options: argparse.Namespace) -> list[str]:
 
 
 def _serve_lab(command: list[str], environment: dict[str, str]) -> None:
-    """Run JupyterLab until it ends or the user presses Ctrl-C."""
+    """Run JupyterLab until it ends or Ctrl-C; kill it after a timeout or a second Ctrl-C."""
     # A new session shields JupyterLab from Ctrl-C, which would make it ask for confirmation.
     with subprocess.Popen(  # noqa: S603 - fixed arguments, a folder and a port
         command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
@@ -106,19 +106,14 @@ def _serve_lab(command: list[str], environment: dict[str, str]) -> None:
         try:
             code = server.wait()
         except KeyboardInterrupt:
-            _stop(server)
+            server.terminate()
+            try:
+                server.wait(_SECONDS_TO_STOP)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                server.kill()
             return
     if code:
         raise OutreachError(f"JupyterLab ended with exit code {code}. See its messages above.")
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    """Stop JupyterLab and its kernels; kill it after a timeout or a second Ctrl-C."""
-    server.terminate()
-    try:
-        server.wait(_SECONDS_TO_STOP)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        server.kill()
 
 
 LAB: Final = Command(

@@ -153,8 +153,7 @@ _OUT: Final = option(
     "--out",
     type=_TABLE_PATH,
     metavar="FILE",
-    help="write all columns to a .csv, .tsv, .xlsx or .parquet file; after a failure, the partial "
-    "result is in a file with .partial in its name",
+    help="write all columns to a .csv, .tsv, .xlsx or .parquet file",
 )
 
 

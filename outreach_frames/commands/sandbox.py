@@ -1,4 +1,4 @@
-"""The command `sandbox`: run the embedded service and print requests to try."""
+"""The command `sandbox`: run the embedded service and print a request to try."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from outreach_frames.errors import ConfigurationError, InvalidInputError
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
-
-# The first operations to try; the sandbox's page shows all operations.
-_EXAMPLE_ENDPOINTS = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
 
 
 def start(options: argparse.Namespace, **others: Any) -> Sandbox:
@@ -40,8 +37,9 @@ def _run(options: argparse.Namespace) -> None:
         print("/openapi.json describes its interface for other tools.\n")
         print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
         print(f"export {API_KEY_VARIABLE}={key or '...  # the key that you chose'}\n")
-        lines = sandbox.curl(key or f"${API_KEY_VARIABLE}")
-        print(*(lines[endpoint.name] for endpoint in _EXAMPLE_ENDPOINTS), sep="\n\n")
+        token = f"{spec.AUTHORIZATION_SCHEME} {key or f'${API_KEY_VARIABLE}'}"
+        path = spec.LIST_SEQUENCES.path
+        print(f'curl -s -H "{spec.AUTHORIZATION_HEADER}: {token}" {sandbox.url}{path}')
         print("\nor in Python:\n")
         print("import outreach_frames as of")
         arguments = f'"{sandbox.url}", "{key}"' if key else ""
@@ -55,5 +53,5 @@ RUN_SANDBOX: Final = Command(
     _run,
     [".sandbox:serve"],
     description="Run the embedded service with invented data until Ctrl-C, reachable from this "
-    "machine only. The command prints the address, the token and requests to try.",
+    "machine only. The command prints the address, the token and a request to try.",
 )

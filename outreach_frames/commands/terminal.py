@@ -48,7 +48,7 @@ _PHRASES: Final = (
     (r"^(max_requests=.*), or None for all\b", r"\1"),
     (r"\bNone for all\b", "limit=None"),
     (r"^leads=", "LEADS "),
-    (r"the exception's \.partial holds them", "--out FILE keeps them"),
+    (r"; the exception's \.partial holds them", ""),
     (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
     (r'\bof\.connect\("sandbox"\)', "--sandbox"),
     (r"\b(?:api_key|base_url) or (?=OUTREACH_)", ""),
@@ -126,23 +126,15 @@ def print_result(result: object) -> None:
     print_text(fit_lines(in_shell_terms(str(result))))
 
 
-def print_text(text: str) -> None:
-    """Print a text; ignore a closed pipe, but raise OutreachError for other failures."""
-    try:
-        print(printable(text, keep="\n"), flush=True)
-    except OSError as error:
-        _discard_output(sys.stdout)
-        if not isinstance(error, BrokenPipeError):
-            raise OutreachError(f"The output cannot be written: {error}.") from error
-
-
-def print_if_open(text: str, stream: TextIO | None = None) -> None:
-    """Print a text; if the stream is closed, discard this and all later output."""
+def print_text(text: str, stream: TextIO | None = None) -> None:
+    """Print a text; ignore a closed pipe, but raise OutreachError if the output is lost."""
     stream = sys.stdout if stream is None else stream
     try:
-        print(text, file=stream, flush=True)
-    except OSError:
+        print(printable(text, keep="\n"), file=stream, flush=True)
+    except OSError as error:
         _discard_output(stream)
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise OutreachError(f"The output cannot be written: {error}.") from error
 
 
 def fit_lines(text: str) -> str:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DELAY_SECONDS = 0.5
-
-# Makes the current thread's bars, if they do not appear in a terminal or notebook.
-current_bar: ContextVar[Callable[..., tqdm[NoReturn]] | None] = ContextVar(
-    "current_bar", default=None
-)
 
 
 def progress_bar(
@@ -42,14 +35,13 @@ def _bar(
     with warnings.catch_warnings(action="ignore"):
         from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
 
-    custom = current_bar.get()
-    return (custom or tqdm)(
+    return tqdm(
         total=total,
         initial=done,
         desc=description,
         unit=f" {unit}",
         file=None if _in_notebook() else _BestEffortStream(sys.stderr),
-        disable=not (shown or custom) or sys.stderr is None,
+        disable=not shown or sys.stderr is None,
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
     )

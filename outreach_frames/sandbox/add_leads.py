@@ -1,4 +1,4 @@
-"""Add leads to a sequence: the check behind each 422 code, and the outcome of each lead.
+"""Add leads to a sequence: the problems behind each 422 code, and the outcome of each lead.
 
 Choices where the interface document is silent:
 
@@ -11,14 +11,12 @@ Choices where the interface document is silent:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import email_key
-from outreach_frames.sandbox.store import Row, Store, as_text, insert
+from outreach_frames.sandbox.store import Row, Store, as_text, insert, insert_contacts
 from outreach_frames.sandbox.submission import EMAIL, Lead, Submission
 
 MAX_LEADS_PER_SEQUENCE = 20_000
@@ -30,99 +28,67 @@ PROFNET_STAGES = frozenset({"copywriter_email", "profnet_visit", "profnet_invita
 VOICE_STAGES = frozenset({"voice"})
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A well-formed request and the account data that it is checked against."""
-
-    submission: Submission
-    sequence: Row
-    user: Row
-    mailboxes: Sequence[Row]
-    new_leads: int  # leads that requests have added to the sequence
-
-    @property
-    def stages(self) -> frozenset[str]:
-        """The kinds of the sequence's stages."""
-        return frozenset(self.sequence["stages"])
-
-
-def _invalid_sequence_status(attempt: Attempt) -> str:
-    status = attempt.sequence["status"]
-    return "" if spec.SEQUENCE_STATUSES[status] else f"The sequence is {status}"
-
-
-def _missing_ai_credits(attempt: Attempt) -> str:
-    count, user = len(attempt.submission.leads), attempt.user
-    lacking = attempt.stages & COPYWRITER_STAGES and user["ai_credits"] < count
-    return f"Not enough credits for {count} more leads: {user['email']}" if lacking else ""
-
-
-def _require(stages: frozenset[str], ability: str, problem: str, attempt: Attempt) -> str:
-    """Return the problem if the sequence has one of `stages` and the user lacks the ability."""
-    lacking = attempt.stages & stages and not attempt.user[ability]
-    return f"{problem}: {attempt.user['email']}" if lacking else ""
-
-
-def _missing_lead_field(attempt: Attempt) -> str:
-    leads = attempt.submission.leads
-    needed = attempt.sequence["lead_fields"]
-    missing = {name: sum(not lead.data.get(name) for lead in leads) for name in needed}
-    if attempt.stages & EMAIL_STAGES and not attempt.sequence["conditional_logic"]:
-        missing = {EMAIL: sum(lead.email is None for lead in leads), **missing}
-    listed = ", ".join(f"{name} ({count} leads)" for name, count in missing.items() if count)
-    return f"Lead fields are missing: {listed}" if listed else ""
-
-
-def _missing_sender_field(attempt: Attempt) -> str:
-    missing = [
-        f"{name} of {attempt.user['email']}"
-        for name in attempt.sequence["sender_fields"]
-        if name not in attempt.user["sender_fields"]
-    ]
-    return f"Sender fields are empty: {', '.join(missing)}" if missing else ""
-
-
-def _mailbox_unusable(attempt: Attempt) -> str:
-    custom = attempt.submission.settings.custom_mailboxes
-    if custom is None:
-        own = [box for box in attempt.mailboxes if box["id"] in attempt.sequence["mailbox_ids"]]
-        broken = [box["email"] for box in own if box["status"] != "active"]
-    else:
-        usable = {email_key(box["email"]) for box in attempt.mailboxes if box["status"] == "active"}
-        broken = [email for email in custom if email_key(email) not in usable]
-    return f"Mailboxes are not active or not connected: {', '.join(broken)}" if broken else ""
-
-
-def _max_leads_threshold_reached(attempt: Attempt) -> str:
-    room = attempt.sequence["room"]
-    room = (MAX_LEADS_PER_SEQUENCE if room is None else room) - attempt.new_leads
-    if len(attempt.submission.leads) <= room:
-        return ""
-    return f"A sequence holds at most {MAX_LEADS_PER_SEQUENCE} leads; there is room for {room} more"
-
-
-def _other_validation_error(attempt: Attempt) -> str:
-    return "The sequence is being edited in the web app" if attempt.sequence["locked"] else ""
-
-
-# The check per 422 code; each check returns the problem, or an empty text.
-CHECKS: Mapping[str, Callable[[Attempt], str]] = {
-    "invalid_sequence_status": _invalid_sequence_status,
-    "missing_ai_credits": _missing_ai_credits,
-    "missing_feature_copywriter": partial(
-        _require, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
+# By code: the stages that need an ability of the user, and the problem of a user without it.
+_NEEDED_ABILITIES: Mapping[str, tuple[frozenset[str], str, str]] = {
+    "missing_feature_copywriter": (COPYWRITER_STAGES, "copywriter", "No access to the copywriter"),
+    "missing_feature_dialer": (PHONE_STAGES, "dialer", "No dialer configured"),
+    "missing_profnet_account": (
+        PROFNET_STAGES,
+        "profnet_account",
+        "No professional-network account connected",
     ),
-    "missing_feature_dialer": partial(_require, PHONE_STAGES, "dialer", "No dialer configured"),
-    "missing_profnet_account": partial(
-        _require, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
-    ),
-    "missing_voice_clone": partial(_require, VOICE_STAGES, "voice_clone", "No usable voice clone"),
-    "missing_lead_field": _missing_lead_field,
-    "missing_sender_field": _missing_sender_field,
-    "mailbox_unusable": _mailbox_unusable,
-    "max_leads_threshold_reached": _max_leads_threshold_reached,
-    "other_validation_error": _other_validation_error,
+    "missing_voice_clone": (VOICE_STAGES, "voice_clone", "No usable voice clone"),
 }
+
+
+def _find_problems(
+    store: Store, sequence: Row, submission: Submission
+) -> Iterator[tuple[str, str]]:
+    """Yield the code and the message of each reason why the request cannot be completed."""
+    user = store.user(sequence["created_by_user_id"])
+    count, stages, status = len(submission.leads), set(sequence["stages"]), sequence["status"]
+    if not spec.SEQUENCE_STATUSES[status]:
+        yield "invalid_sequence_status", f"The sequence is {status}"
+    if stages & COPYWRITER_STAGES and user["ai_credits"] < count:
+        yield "missing_ai_credits", f"Not enough credits for {count} more leads: {user['email']}"
+    for code, (stages_in_need, ability, problem) in _NEEDED_ABILITIES.items():
+        if stages & stages_in_need and not user[ability]:
+            yield code, f"{problem}: {user['email']}"
+    if missing := _missing_lead_fields(sequence, submission.leads):
+        yield "missing_lead_field", f"Lead fields are missing: {', '.join(missing)}"
+    if empty := [name for name in sequence["sender_fields"] if name not in user["sender_fields"]]:
+        yield "missing_sender_field", f"{user['email']} has empty fields: {', '.join(empty)}"
+    if unusable := _unusable_mailboxes(store, sequence, submission):
+        problem = "Mailboxes are not active or not connected"
+        yield "mailbox_unusable", f"{problem}: {', '.join(unusable)}"
+    room = MAX_LEADS_PER_SEQUENCE if sequence["room"] is None else sequence["room"]
+    room -= store.count_leads(sequence["id"])
+    if count > room:
+        most = f"A sequence holds at most {MAX_LEADS_PER_SEQUENCE} leads"
+        yield "max_leads_threshold_reached", f"{most}; there is room for {room} more"
+    if sequence["locked"]:
+        yield "other_validation_error", "The sequence is being edited in the web app"
+
+
+def _missing_lead_fields(sequence: Row, leads: Sequence[Lead]) -> list[str]:
+    """Return the fields that the sequence needs and some leads lack, with the leads' number."""
+    counts = {
+        name: sum(not lead.data.get(name) for lead in leads) for name in sequence["lead_fields"]
+    }
+    if EMAIL_STAGES.intersection(sequence["stages"]) and not sequence["conditional_logic"]:
+        counts = {EMAIL: sum(lead.email is None for lead in leads), **counts}
+    return [f"{name} ({count} leads)" for name, count in counts.items() if count]
+
+
+def _unusable_mailboxes(store: Store, sequence: Row, submission: Submission) -> list[str]:
+    """Return the emails of the sending mailboxes that are not active."""
+    custom, mailboxes = submission.settings.custom_mailboxes, store.mailboxes()
+    if custom is None:
+        own = [box for box in mailboxes if box["id"] in sequence["mailbox_ids"]]
+        return [box["email"] for box in own if box["status"] != "active"]
+    usable = {email_key(box["email"]) for box in mailboxes if box["status"] == "active"}
+    return [email for email in custom if email_key(email) not in usable]
+
 
 # The lists of skipped leads in the order of their checks; a lead goes to the first match.
 SKIP_LISTS = tuple(
@@ -136,17 +102,8 @@ def add_leads(
     """Add leads and contacts in one transaction; return the response's status and body."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
-        attempt = Attempt(
-            submission,
-            sequence,
-            store.user(sequence["created_by_user_id"]),
-            store.mailboxes(),
-            store.count_leads(sequence["id"]),
-        )
-        reasons = {code: check(attempt) for code, check in CHECKS.items()}
-        errors = [
-            {"error_code": code, "message": reason} for code, reason in reasons.items() if reason
-        ]
+        problems = _find_problems(store, sequence, submission)
+        errors = [{"error_code": code, "message": message} for code, message in problems]
         if errors:
             return 422, {spec.VALIDATION_ERRORS_KEY: errors}
         kept, duplicates = _drop_duplicates(submission.leads)
@@ -165,9 +122,7 @@ def add_leads(
             for lead in added
         )
         insert(store.connection, "leads", rows)
-        store.add_contacts(
-            (lead.columns["email_key"], lead.contact) for lead in added if lead.email
-        )
+        insert_contacts(store.connection, (lead.contact for lead in added if lead.email))
     return 200, {
         "total": len(submission.leads),
         "total_added_to_sequence": len(added),

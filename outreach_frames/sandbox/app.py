@@ -1,8 +1,7 @@
 """The web application that serves the sandbox's operations.
 
-Checks run in this order: host (400), body size (413), token (401), faults. Choices where the
-interface document is silent: an unknown path is 404 and a wrong method 405, both without a token
-check.
+Checks run in this order: host (400), token (401), faults. Choices where the interface document is
+silent: an unknown path is 404 and a wrong method 405, both without a token check.
 `/openapi.json`, the interface for other tools, needs no token either.
 """
 
@@ -50,7 +49,7 @@ def make_app(service: Service) -> Starlette:
         + [Route("/openapi.json", _openapi)],
         # DNS rebinding would send requests for other hosts.
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)],
-        exception_handlers={HTTPException: _routing_error, Exception: _unexpected_error},
+        exception_handlers={HTTPException: _routing_error},
     )
     app.router.redirect_slashes = False
     return app
@@ -67,31 +66,19 @@ class Operation:
     service: Service
     endpoint: spec.Endpoint
 
-    @property
-    def _max_body_bytes(self) -> int:
-        adds_leads = self.endpoint is spec.ADD_LEADS
-        return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        request = Request(scope, receive)
-        try:
-            body = await _read_body(request, self._max_body_bytes)
-        except ClientDisconnect:
-            return
-        except rules.Refusal as refusal:
-            reply = error_reply(refusal)
-        else:
-            reply = self._reply(request, body)
-        await _deliver(reply, scope, receive, send)
+        with suppress(ClientDisconnect):
+            reply = await self._reply(Request(scope, receive))
+            await _deliver(reply, scope, receive, send)
 
-    def _reply(self, request: Request, body: bytes) -> Reply:
+    async def _reply(self, request: Request) -> Reply:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
             reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
             return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
-        query = tuple(request.query_params.multi_items())
+        query, body = tuple(request.query_params.multi_items()), await request.body()
         call = Call(self.endpoint, request.path_params, query, body)
-        return self.service.faults.wrap(call, partial(respond, self.service))(call)
+        return self.service.faults.respond(call, partial(respond, self.service))
 
     def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
@@ -99,25 +86,10 @@ class Operation:
         return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
 
-async def _read_body(request: Request, limit: int) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > limit:
-            raise rules.Refusal(413, f"The body is too large. Send at most {limit:,} bytes.")
-    return bytes(body)
-
-
 async def _routing_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     body = rules.error_body(error.status_code, error.detail)
     return Response(body, error.status_code, error.headers, media_type="application/json")
-
-
-async def _unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Return the response to an internal error, which the server logs."""
-    body = rules.error_body(500, "The sandbox failed with an internal error.")
-    return Response(body, 500, media_type="application/json")
 
 
 async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,6 +18,8 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox import world
 from outreach_frames.sandbox.companies import FOUNDER, JOBS, LEADERSHIP, Employer
+from outreach_frames.sandbox.search import place_words, words
+from outreach_frames.sandbox.store import Row, as_text
 from outreach_frames.sandbox.world import COUNTRIES, WORDS, Entry, draw, draw_entry, location
 
 _STAFF: Final = {name: rank["share"] for name, rank in world.SENIORITIES.items()}
@@ -37,35 +39,19 @@ class Role(NamedTuple):
     job_function: str
 
 
-class Person(NamedTuple):
-    """A person's data for search; `body` is the JSON of the person without the company."""
-
-    name: str
-    role: Role
-    location: str
-    company: int
-    networks: int  # bit n: connected with user n
-    schools: tuple[int, ...]
-    body: bytes  # thousands of dicts would slow down the garbage collector
-
-
 class Market:
     """Draws employers by size and schools by country; `staff` counts people by employer."""
 
-    def __init__(
-        self,
-        employers: Sequence[Employer],
-        schools: Sequence[world.School],
-        staff: Mapping[int, int],
-    ) -> None:
+    def __init__(self, employers: Sequence[Employer], seed: int, staff: Mapping[int, int]) -> None:
+        self.user_emails = [user.email for user in world.users(seed)]
         self._employers = employers
         self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
         self._vacancies = [one.employees - staff.get(one.number, 0) for one in employers]
-        self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
-        self._years = [employer.founded_year for employer in self._by_age]
-        self._schools = schools
+        self._by_age = sorted(employers, key=lambda employer: employer.body["founded_year"])
+        self._years = [employer.body["founded_year"] for employer in self._by_age]
+        self._schools = world.schools(seed)
         self._local: dict[str, list[world.School]] = {}
-        for school in schools:
+        for school in self._schools:
             self._local.setdefault(school.country, []).append(school)
 
     def hire(self, rng: Random) -> Employer:
@@ -86,8 +72,8 @@ class Market:
         return rng.choice(local if rng.random() < 0.85 else self._schools)
 
 
-def new_person(position: int, market: Market, rng: Random) -> Person:
-    """Generate a person with a career up to `TODAY`."""
+def new_person(position: int, market: Market, rng: Random) -> Row:
+    """Generate a person with a career up to `TODAY`, as a row of the table `people`."""
     employer = market.hire(rng)
     country = employer.country if rng.random() < 0.8 else draw_entry(COUNTRIES, rng)
     stays = country is employer.country and rng.random() < 0.7
@@ -101,7 +87,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     jobs = _experiences(employer, role, market, rng)
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
     facts = {
-        "company": employer.name,
+        "company": employer.body["name"],
         "industry": employer.industry["name"],
         "function": world.AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
@@ -140,10 +126,20 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     }
     if awkward_field in {"headline", "about"}:
         body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
-    networks = sum(1 << user for user in range(world.USERS) if rng.random() < 0.02 * (user + 1))
-    document = orjson.dumps(body)
-    place = location(city)
-    return Person(full_name.name, role, place, employer.number, networks, attended, document)
+    networks = [
+        email for place, email in enumerate(market.user_emails, 1) if rng.random() < 0.02 * place
+    ]
+    return {
+        "position": position,
+        "company": employer.number,
+        "name": words(full_name.name),
+        **role._replace(title=words(role.title))._asdict(),
+        "location": place_words(body["location"]),
+        "networks": as_text([spec.ALL_NETWORKS, *networks] if networks else []),
+        "school_ids": as_text([school.id for school in attended]),
+        "schools": as_text([words(school.name) for school in attended]),
+        "body": orjson.dumps(body),
+    }
 
 
 def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:
@@ -173,7 +169,9 @@ def _unique_suffix(position: int) -> str:
 
 
 def _role(employer: Employer, rng: Random) -> Role:
-    department, function = rng.choices(JOBS, cum_weights=employer.cumulative_headcounts)[0]
+    functions = employer.body["job_function_headcount"].values()
+    headcounts = [count for counts in functions for count in counts.values()]
+    department, function = rng.choices(JOBS, headcounts)[0]
     if department != LEADERSHIP:
         seniority = draw(_STAFF, rng)
         if seniority == VICE_PRESIDENT and employer.employees < 100:
@@ -209,7 +207,7 @@ def _experiences(
     """Return the jobs, newest first; earlier jobs are less senior."""
     low, high = world.SENIORITIES[role.seniority]["years"]
     career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
-    founded = employer.founded_year * 12
+    founded = employer.body["founded_year"] * 12
     if role.seniority == FOUNDING:
         since = founded + rng.randint(0, 11)
         career = min(career, since - rng.randint(0, 60))
@@ -237,8 +235,8 @@ def _job(title: str, employer: Employer, start: str, end: str | None = None) -> 
     return {
         "object": "experience",
         "title": title,
-        "company_name": employer.name,
-        "company_profnet_url": employer.profnet_url,
+        "company_name": employer.body["name"],
+        "company_profnet_url": employer.body["profnet_url"],
         "start_date": start,
         "end_date": end,
     }
@@ -246,20 +244,19 @@ def _job(title: str, employer: Employer, start: str, end: str | None = None) -> 
 
 def _educations(
     first_job: str, role: Role, country: Entry, market: Market, rng: Random
-) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
-    """Return school numbers and educations, newest first, all before the first job."""
+) -> tuple[list[world.School], list[dict[str, Any]]]:
+    """Return schools and educations, newest first, all before the first job."""
     chance = rng.random()
     if chance < 0.07:
-        return (), []
+        return [], []
     end = (_month(first_job) - 6) // 12
     degrees = [(rng.choice(WORDS["degrees"]), rng.randint(3, 4))]
     if chance > 0.55:
         degrees.insert(0, (rng.choice(WORDS["higher_degrees"]), 2))
-    numbers: dict[int, None] = {}
-    educations = []
+    attended, educations = [], []
     for degree, years in degrees:
         school = market.school(country, rng)
-        numbers[school.number] = None
+        attended.append(school)
         educations.append(
             {
                 "object": "education",
@@ -272,7 +269,7 @@ def _educations(
             }
         )
         end -= years
-    return tuple(numbers), educations
+    return attended, educations
 
 
 def _languages(country: Entry, rng: Random) -> list[dict[str, Any]]:
@@ -303,7 +300,7 @@ def _proficiency(is_native: bool, rng: Random) -> str | None:
 def _headline(role: Role, employer: Employer, rng: Random) -> str:
     chance = rng.random()
     if chance < 0.6:
-        return f"{role.title} at {employer.name}"
+        return f"{role.title} at {employer.body['name']}"
     if chance < 0.85:
         return f"{role.title} | {world.AREAS[role.job_function]} | {employer.industry['name']}"
     return f"{world.AREAS[role.job_function]} in {employer.industry['name']}"

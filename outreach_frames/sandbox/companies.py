@@ -7,13 +7,11 @@ funding, and a company's `state` is sometimes null.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import exp, log
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.sandbox import world
@@ -43,22 +41,22 @@ JOBS: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Employer:
-    """The attributes of a company that careers and search filters use."""
+class Employer(NamedTuple):
+    """A company's resource `body`, and what the world knows of the company besides."""
 
     number: int
-    name: str
     stem: str
-    profnet_url: str
     country: Entry
     city: Entry
     industry: Entry
-    employees: int
-    founded_year: int
     group: int  # number of the parent company; if none, of this company
-    investors: tuple[int, ...]
-    cumulative_headcounts: array[int]  # of `JOBS`
+    investors: Sequence[str]
+    body: dict[str, Any]
+
+    @property
+    def employees(self) -> int:
+        """The number of employees."""
+        return int(self.body["estimated_number_of_employees"])
 
 
 def size_label(employees: int) -> str | None:
@@ -70,23 +68,23 @@ def size_label(employees: int) -> str | None:
     return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
 
 
-def companies(seed: int, count: int) -> Iterator[tuple[Employer, dict[str, Any]]]:
-    """Generate companies, each with its resource."""
+def companies(seed: int, count: int) -> Iterator[Employer]:
+    """Generate companies."""
     # The first company is old and huge, so that every career finds a former employer.
-    rng = world.new_rng(seed, "companies")
+    rng, investors = world.new_rng(seed, "companies"), world.investors(seed)
     taken: set[str] = set()
     parents: list[Employer] = []
     for number in range(count):
         parent = rng.choice(parents) if parents and rng.random() < 0.12 else None
-        employer, body = _company(number, parent, taken, rng)
+        employer = _company(number, parent, taken, investors, rng)
         if parent is None and employer.employees > SIZES[spec.SUGGESTED_COMPANY_SIZES[2]][1]:
             parents.append(employer)
-        yield employer, body
+        yield employer
 
 
 def _company(
-    number: int, parent: Employer | None, taken: set[str], rng: Random
-) -> tuple[Employer, dict[str, Any]]:
+    number: int, parent: Employer | None, taken: set[str], investors: Sequence[str], rng: Random
+) -> Employer:
     country = draw_entry(COUNTRIES, rng)
     city = draw_entry(country["cities"], rng)
     industry = (
@@ -106,28 +104,14 @@ def _company(
         employees, industry, has_founder=founded >= world.TODAY.year - 35, rng=rng
     )
     identifier = world.new_id(rng)
-    counts = [count for names in functions.values() for count in names.values()]
-    employer = Employer(
-        number=number,
-        name=name,
-        stem=stem,
-        profnet_url=f"{world.PROFNET}/company/{world.slug(name)}",
-        country=country,
-        city=city,
-        industry=industry,
-        employees=employees,
-        founded_year=founded,
-        group=parent.number if parent else number,
-        investors=tuple(rng.sample(range(world.INVESTORS), rng.randint(1, 4))) if funding else (),
-        cumulative_headcounts=array("I", accumulate(counts)),
-    )
+    own_investors = rng.sample(investors, rng.randint(1, 4)) if funding else ()
     stage, total, day = funding or (None, None, None)
     body = {
         "id": identifier,
         "object": "company",
         "name": name,
         "website": f"https://www.{domain}",
-        "profnet_url": employer.profnet_url,
+        "profnet_url": f"{world.PROFNET}/company/{world.slug(name)}",
         "industry": industry["name"],
         "logo_url": f"{world.PROFNET}/images/{identifier}.png",
         "location": location(city),
@@ -162,7 +146,8 @@ def _company(
         "job_function_headcount": functions,
         "estimated_revenue": _revenue(industry, employees, rng),
     }
-    return employer, body
+    group = parent.number if parent else number
+    return Employer(number, stem, country, city, industry, group, own_investors, body)
 
 
 def _log_uniform(low: int, high: int, rng: Random) -> int:

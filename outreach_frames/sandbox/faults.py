@@ -6,11 +6,12 @@ import gzip
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import orjson
 
@@ -100,10 +101,7 @@ class Fault:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"Unknown fault {self.kind!r}. Pass one of {', '.join(KINDS)}.")
-        names = [endpoint.name for endpoint in spec.ENDPOINTS]
         supported = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
-        if self.endpoint is not None and self.endpoint not in names:
-            raise ValueError(f"Unknown endpoint {self.endpoint!r}. Pass one of {', '.join(names)}.")
         if self.endpoint is not None and self.endpoint not in supported:
             raise ValueError(f"The fault {self.kind!r} supports only {', '.join(supported)}.")
         if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
@@ -119,13 +117,7 @@ def as_fault(value: FaultLike) -> Fault:
     """Convert the fields of a fault, or the name of its kind, to a fault."""
     if isinstance(value, Fault):
         return value
-    if isinstance(value, str):
-        return Fault(value)
-    try:
-        return Fault(**value)
-    except TypeError as error:
-        names = ", ".join(each.name for each in fields(Fault))
-        raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
+    return Fault(value) if isinstance(value, str) else Fault(**value)
 
 
 def _retry_after(fault: Fault) -> str:
@@ -148,19 +140,19 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
-def _add_wait(header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler) -> Reply:
+def _add_wait(header: Callable[[Fault], str], fault: Fault, handle: Handler, call: Call) -> Reply:
     return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
 
-def _drop_before(_fault: Fault, _call: Call, _handle: Handler) -> Reply:
+def _drop_before(_fault: Fault, _handle: Handler, _call: Call) -> Reply:
     return Reply(500, b"", delivery="dropped")
 
 
-def _break(delivery: Delivery, fault: Fault, call: Call, handle: Handler) -> Reply:
+def _break(delivery: Delivery, fault: Fault, handle: Handler, call: Call) -> Reply:
     return replace(handle(call), delivery=delivery, delay=fault.delay)
 
 
-def _cut_gzip(_fault: Fault, call: Call, handle: Handler) -> Reply:
+def _cut_gzip(_fault: Fault, handle: Handler, call: Call) -> Reply:
     reply = handle(call)
     packed = gzip.compress(reply.body)
     return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
@@ -170,7 +162,7 @@ Document = dict[str, Any]
 
 
 def _edit(
-    change: Callable[[Fault, Document], object], fault: Fault, call: Call, handle: Handler
+    change: Callable[[Fault, Document], object], fault: Fault, handle: Handler, call: Call
 ) -> Reply:
     reply = handle(call)
     if reply.status != 200:
@@ -194,7 +186,7 @@ def _add_errors(_fault: Fault, document: Document) -> None:
     document[spec.ERRORS_KEY] = [*document.get(spec.ERRORS_KEY, ()), error]
 
 
-def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
+def _drift(fault: Fault, handle: Handler, call: Call) -> Reply:
     """Shift pages after the first, as if a person had been inserted at the front meanwhile."""
 
     def change(_fault: Fault, document: Document) -> None:
@@ -207,7 +199,7 @@ def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
             last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
             document[spec.RESULTS_KEY] = last + people[:-1]
 
-    return _edit(change, fault, call, handle)
+    return _edit(change, fault, handle, call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +207,7 @@ class Kind:
     """The effect of a kind of fault, and the endpoints that it supports."""
 
     description: str
-    apply: Callable[[Fault, Call, Handler], Reply]
+    apply: Callable[[Fault, Handler, Call], Reply]
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
@@ -266,55 +258,35 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(slots=True)
-class _Active:
-    """A fault, the number of requests it has seen, and the number it has affected."""
-
-    fault: Fault
-    seen: int = 0
-    applied: int = 0
-
-
-@dataclass(slots=True)
 class Faults:
-    """The active faults with their counts; one thread serves all requests, so no lock is needed."""
+    """The active faults and their counts; one thread serves all requests, so no lock is needed."""
 
-    entries: list[_Active]
-    rng: random.Random
-
-    @classmethod
-    def activate(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
-        """Activate faults and reset their counts."""
+    def __init__(self, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> None:
         if faults is None:
             faults = ()
         elif isinstance(faults, Fault | Mapping | str):
             faults = (faults,)
-        return cls([_Active(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
+        self.active: Final = tuple(as_fault(each) for each in faults)
+        # Requests by the place of a fault.
+        self._seen: Counter[int] = Counter()
+        self._affected: Counter[int] = Counter()
+        self._rng = random.Random(f"faults {seed}")
 
-    def active(self) -> tuple[Fault, ...]:
-        """Return the active faults."""
-        return tuple(each.fault for each in self.entries)
+    def respond(self, call: Call, handle: Handler) -> Reply:
+        """Handle a request with the faults that affect it, the first fault outermost."""
+        for place, fault in reversed([*enumerate(self.active)]):
+            if self._affects(place, fault, call.endpoint):
+                handle = partial(KINDS[fault.kind].apply, fault, handle)
+        return handle(call)
 
-    def wrap(self, call: Call, handle: Handler) -> Handler:
-        """Wrap an operation in the faults that apply to this request, the first fault outermost."""
-        applying = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
-        for fault in reversed(applying):
-            handle = partial(_apply_fault, fault, handle)
-        return handle
-
-    def _applies(self, entry: _Active, endpoint: spec.Endpoint) -> bool:
-        fault = entry.fault
+    def _affects(self, place: int, fault: Fault, endpoint: spec.Endpoint) -> bool:
         supported = endpoint in KINDS[fault.kind].endpoints
         if not supported or fault.endpoint not in {None, endpoint.name}:
             return False
-        entry.seen += 1
-        if entry.seen <= fault.after or (fault.times is not None and entry.applied >= fault.times):
+        self._seen[place] += 1
+        if self._seen[place] <= fault.after or self._affected[place] == fault.times:
             return False
-        if self.rng.random() >= fault.probability:
+        if self._rng.random() >= fault.probability:
             return False
-        entry.applied += 1
+        self._affected[place] += 1
         return True
-
-
-def _apply_fault(fault: Fault, handle: Handler, call: Call) -> Reply:
-    return KINDS[fault.kind].apply(fault, call, handle)

@@ -10,14 +10,11 @@ the lead was added, plus the days that the world's date has advanced since then.
 from __future__ import annotations
 
 import sqlite3
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime, timedelta
-from itertools import accumulate
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -25,9 +22,10 @@ from outreach_frames import spec
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.companies import LEADERSHIP, Employer, companies, size_label
-from outreach_frames.sandbox.population import add_people, role_number
 from outreach_frames.sandbox.records import EVENT_TYPES, SEQUENCE_TYPES
-from outreach_frames.sandbox.world import TODAY, new_rng, schools
+from outreach_frames.sandbox.search import words
+from outreach_frames.sandbox.store import as_text, insert
+from outreach_frames.sandbox.world import TODAY, new_rng
 
 MAX_DAYS: Final = 3_650
 _DAYS_PER_MONTH: Final = 30
@@ -43,49 +41,37 @@ _MAX_HOURS = {SENT: 23, OPENED: 48, REPLIED: 167}
 _DAYS_TO_LAST_EVENT = 10
 
 
-class _Worker(NamedTuple):
-    """A person and their current job."""
-
-    position: int
-    company: int
-    role: careers.Role
-    body: dict[str, Any]
-
-
 def advance_world(connection: sqlite3.Connection, days: int) -> None:
     """Advance a world by one day or more, in one transaction."""
     ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
     rng = new_rng(seed, f"days {passed} to {passed + days}")
     with connection:
-        staff = _count_staff(connection)
+        present: dict[int, int] = dict(
+            connection.execute("SELECT position, company FROM people ORDER BY company, position")
+        )
+        staff = Counter(present.values())
         employers = _grow_companies(connection, seed, staff, days / _DAYS_PER_MONTH, rng)
-        present = [row[0] for row in connection.execute("SELECT position FROM people")]
-        leaving = _draw_share(present, _LEAVE, days, rng)
-        _remove(connection, leaving)
-        market = careers.Market(employers, schools(seed), staff)
-        remaining = sorted(set(present).difference(leaving))
+        leaving = _draw_share([*present], _LEAVE, days, rng)
+        connection.execute(
+            "DELETE FROM people WHERE position IN (SELECT value FROM json_each(?))",
+            (as_text([*leaving]),),
+        )
+        market = careers.Market(employers, seed, staff)
+        remaining = sorted(present.keys() - leaving)
         moving = _draw_share(remaining, _MOVE, days, rng)
         promoted = _draw_share(sorted(set(remaining).difference(moving)), _PROMOTE, days, rng)
         today = TODAY + timedelta(days=passed)
         for position in sorted([*moving, *promoted]):
-            worker = _worker(connection, position)
-            employer = market.hire(rng) if position in moving else employers[worker.company]
+            employer = market.hire(rng) if position in moving else employers[present[position]]
             day = today + timedelta(days=rng.randint(1, days))
-            _change_job(connection, worker, employer, day, rng)
-        count = len(_draw_share(present, _JOIN, days, rng))
-        joining = [
-            careers.new_person(position, market, rng)
-            for position in range(positions, positions + count)
-        ]
-        add_people(connection, positions, joining)
+            _change_job(connection, position, employer, day, rng)
+        count = len(_draw_share([*present], _JOIN, days, rng))
+        joining = range(positions, positions + count)
+        insert(connection, "people", (careers.new_person(one, market, rng) for one in joining))
         _record_events(connection, seed, passed, days)
         connection.execute(
             "UPDATE world SET days = ?, positions = ?", (passed + days, positions + count)
         )
-
-
-def _count_staff(connection: sqlite3.Connection) -> Counter[int]:
-    return Counter(dict(connection.execute("SELECT company, count(*) FROM people GROUP BY 1")))
 
 
 def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
@@ -94,75 +80,45 @@ def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random
     return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
 
 
-def _remove(connection: sqlite3.Connection, positions: set[int]) -> None:
-    for table, column in (
-        ("people", "position"),
-        ("person_bodies", "position"),
-        ("educations", "person"),
-    ):
-        connection.executemany(
-            f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608 - names from above
-            [(position,) for position in positions],
-        )
-
-
 def _change_job(
-    connection: sqlite3.Connection, worker: _Worker, employer: Employer, day: date, rng: Random
+    connection: sqlite3.Connection, position: int, employer: Employer, day: date, rng: Random
 ) -> None:
     """Move a person to another employer, or promote the person at the same one."""
-    moves = employer.number != worker.company
-    role = careers.next_role(worker.role, promoted=not moves or rng.random() < 0.4, rng=rng)
-    since = date.fromisoformat(worker.body["current_position_start_date"])
-    may_change = (day - since).days >= _MIN_JOB_DAYS
-    is_owner = role.seniority in (careers.OWNER, careers.FOUNDING)
-    if is_owner or not may_change or not (moves or role.seniority != worker.role.seniority):
-        return
-    careers.begin_job(worker.body, role, employer, day, rng)
-    number = role_number(connection, role)
-    connection.execute(
-        "UPDATE people SET role = ?, company = ? WHERE position = ?",
-        (number, employer.number, worker.position),
-    )
-    connection.execute(
-        "UPDATE person_bodies SET company = ?, body = ? WHERE position = ?",
-        (employer.number, orjson.dumps(worker.body), worker.position),
-    )
-
-
-def _worker(connection: sqlite3.Connection, position: int) -> _Worker:
-    company, body, *role = connection.execute(
-        """SELECT people.company, body, title, seniority, department, job_function FROM people
-        JOIN person_bodies USING (position) JOIN roles ON number = role WHERE position = ?""",
+    company, document, *columns = connection.execute(
+        "SELECT company, body, title, seniority, department, job_function FROM people"
+        " WHERE position = ?",
         (position,),
     ).fetchone()
-    return _Worker(position, company, careers.Role(*role), orjson.loads(body))
+    body, old_role = orjson.loads(document), careers.Role(*columns)
+    moves = employer.number != company
+    role = careers.next_role(old_role, promoted=not moves or rng.random() < 0.4, rng=rng)
+    since = date.fromisoformat(body["current_position_start_date"])
+    may_change = (day - since).days >= _MIN_JOB_DAYS
+    is_owner = role.seniority in (careers.OWNER, careers.FOUNDING)
+    if is_owner or not may_change or not (moves or role.seniority != old_role.seniority):
+        return
+    careers.begin_job(body, role, employer, day, rng)
+    connection.execute(
+        "UPDATE people SET company = ?, title = ?, seniority = ?, body = ? WHERE position = ?",
+        (employer.number, words(role.title), role.seniority, orjson.dumps(body), position),
+    )
 
 
 def _grow_companies(
     connection: sqlite3.Connection, seed: int, staff: Counter[int], months: float, rng: Random
 ) -> list[Employer]:
-    bodies = dict(connection.execute("SELECT number, body FROM company_bodies ORDER BY number"))
+    bodies = dict(connection.execute("SELECT number, body FROM companies ORDER BY number"))
     employers: list[Employer] = []
-    for employer, _ in companies(seed, len(bodies)):
+    for employer in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
         grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
         # Skip growth to fewer employees than the company has people, or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
-        counts = [n for part in body["job_function_headcount"].values() for n in part.values()]
-        employers.append(
-            replace(
-                employer,
-                employees=body["estimated_number_of_employees"],
-                cumulative_headcounts=array("I", accumulate(counts)),
-            )
-        )
+        employers.append(employer._replace(body=body))
         connection.execute(
-            "UPDATE company_bodies SET body = ? WHERE number = ?",
-            (orjson.dumps(body), employer.number),
-        )
-        connection.execute(
-            "UPDATE companies SET size = ? WHERE number = ?", (body["size"], employer.number)
+            "UPDATE companies SET size = ?, body = ? WHERE number = ?",
+            (body["size"], orjson.dumps(body), employer.number),
         )
     return employers
 

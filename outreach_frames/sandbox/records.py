@@ -15,7 +15,7 @@ from outreach_frames import spec
 from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
 from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
-from outreach_frames.sandbox.store import as_text, insert
+from outreach_frames.sandbox.store import as_text, insert, insert_contacts
 from outreach_frames.sandbox.world import ACCOUNT, COUNTRIES, User, new_id, slug, users
 
 Record = dict[str, Any]
@@ -41,18 +41,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
     fill_account(connection, account_users, seed=seed)
     rng = random.Random(f"records {seed}")
     contacts = list(_contacts(sample_people(connection, CONTACTS, seed), account_users, rng))
-    insert(
-        connection,
-        "contacts",
-        (
-            {
-                "id": contact["id"],
-                "email_key": identifiers(contact["email"], None)["email_key"],
-                "document": orjson.dumps(contact),
-            }
-            for contact in contacts
-        ),
-    )
+    insert_contacts(connection, contacts)
     _insert_known_leads(connection, contacts, rng)
     for one in ACCOUNT["lead_lists"]:
         lead_list = _lead_list(one, account_users, rng)

@@ -10,8 +10,7 @@ The interface document does not say how text is matched. This is the sandbox's p
 
 `RULES` defines how each filter matches. Values of one filter are alternatives; different filters
 must all match. An excluding filter negates the rule of the filter that `excludes` names in `spec`.
-Empty texts and filters without values (an empty list, false) are ignored. A filter that searches in
-texts rejects more than 1,000 values (400), so that one search cannot block the others.
+Empty texts and filters without values (an empty list, false) are ignored.
 """
 
 from __future__ import annotations
@@ -20,21 +19,18 @@ import sqlite3
 import unicodedata
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.rules import bad_request
 
 Filters = Mapping[str, str | bool | Sequence[str]]
 
 TITLE_EXACT: Final = "person_title_exact_match"
 WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
-MAX_SEARCHED_VALUES: Final = 1_000
 MIN_PREFIX: Final = 3  # letters
 _MAX_CACHED_SEARCHES: Final = 8
 # Lowercase letters that Unicode does not decompose into a base letter and an accent.
@@ -43,165 +39,7 @@ _UNDECOMPOSED: Final = str.maketrans("øłđ\N{LATIN SMALL LETTER DOTLESS I}", "
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The SQL condition on `people` for one filter."""
-
-    condition: str
-    when: str = ""  # a boolean filter that replaces `condition` with `instead`
-    instead: str = ""
-
-
-# Tables with one column, `value`: `:values` are case-folded for equality, `:wholes` are words for
-# equality, `:words` and `:places` are for `instr`. A company's location is its headquarters.
-RULES: Final[Mapping[str, Rule]] = {
-    "person_name": Rule("instr(name, :words)"),
-    "person_titles": Rule(
-        "role IN (SELECT number FROM roles, :words WHERE instr(title, value))",
-        when=TITLE_EXACT,
-        instead="role IN (SELECT number FROM roles WHERE title IN :wholes)",
-    ),
-    "person_seniorities": Rule("role IN (SELECT number FROM roles WHERE seniority IN :values)"),
-    "person_departments": Rule("role IN (SELECT number FROM roles WHERE department IN :values)"),
-    "person_job_functions": Rule(
-        "role IN (SELECT number FROM roles WHERE job_function IN :values)"
-    ),
-    "person_locations": Rule(
-        "place IN (SELECT number FROM places, :places WHERE instr(location, value))"
-    ),
-    "company_locations": Rule(
-        "company IN (SELECT number FROM companies, :places WHERE instr(location, value))"
-    ),
-    "company_names": Rule(
-        "company IN (SELECT number FROM companies, :words WHERE instr(name, value))"
-    ),
-    "company_ids": Rule("company IN (SELECT number FROM companies WHERE id IN :values)"),
-    # A company's group is itself, its parent and all subsidiaries of that parent.
-    "company_domains": Rule(
-        "company IN (SELECT number FROM companies WHERE domain IN :values)",
-        when=WHOLE_GROUPS,
-        instead="""company IN (
-            SELECT number FROM companies WHERE group_number IN (
-                SELECT group_number FROM companies WHERE domain IN :values))""",
-    ),
-    "company_profnet_urls": Rule(
-        "company IN (SELECT number FROM companies WHERE profnet_url IN :values)"
-    ),
-    "company_focuses": Rule(
-        """company IN (
-            SELECT number FROM companies, json_each(focuses) AS focus
-            WHERE focus.value IN :values)"""
-    ),
-    "company_sizes": Rule("company IN (SELECT number FROM companies WHERE size IN :values)"),
-    "company_types": Rule("company IN (SELECT number FROM companies WHERE type IN :values)"),
-    "company_industries": Rule(
-        "company IN (SELECT number FROM companies WHERE industry IN :values)"
-    ),
-    "education_company_ids": Rule(
-        """position IN (
-            SELECT person FROM educations WHERE school IN (
-                SELECT number FROM schools WHERE id IN :values))"""
-    ),
-    "education_company_names": Rule(
-        """position IN (
-            SELECT person FROM educations WHERE school IN (
-                SELECT number FROM schools, :words WHERE instr(folded, value)))"""
-    ),
-    "profnet_networks": Rule(
-        """networks & (
-            SELECT coalesce(sum(1 << bit), 0) FROM network_users
-            WHERE email IN :values OR :all_networks IN :values) <> 0"""
-    ),
-    "company_investors": Rule(
-        """company IN (
-            SELECT company FROM company_investors WHERE investor IN (
-                SELECT number FROM investors, :words WHERE instr(folded, value)))"""
-    ),
-    # Values are full company names; a company does not share investors with itself.
-    "company_shares_investors_with": Rule(
-        """company IN (
-            SELECT other.company FROM companies
-            JOIN company_investors AS own ON own.company = companies.number
-            JOIN company_investors AS other ON other.investor = own.investor
-            WHERE other.company <> own.company AND companies.name IN :wholes)"""
-    ),
-}
-
-# Boolean filters that only change how another filter matches.
-SWITCHES: Final = tuple(rule.when for rule in RULES.values() if rule.when)
-
-
-class PeopleIndex:
-    """People search over a filled database, with a cache of recent searches; not thread-safe."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._matches = lru_cache(_MAX_CACHED_SEARCHES)(self._matching_positions)
-
-    def reload(self) -> None:
-        """Clear the cache after the people have changed."""
-        self._matches.cache_clear()
-
-    def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
-        """Return the number of matching people, and the JSON of one page; pages count from 1.
-
-        >>> from outreach_frames.sandbox.population import fill
-        >>> connection = sqlite3.connect(":memory:")
-        >>> fill(connection, people=20, seed=0)
-        >>> total, people = PeopleIndex(connection).search({}, page=1, page_size=5)
-        >>> total, len(people)
-        (20, 5)
-        >>> connection.close()
-        """
-        # JSON, because a key of the cache must be hashable.
-        key = orjson.dumps(_active_filters(filters), option=orjson.OPT_SORT_KEYS)
-        matches = self._matches(key)
-        start = (page - 1) * page_size
-        return len(matches), self._bodies(matches[start : start + page_size])
-
-    def school_ids(self) -> dict[str, str]:
-        """Return the ids of all schools with alumni in the world, by name."""
-        return dict(
-            self._connection.execute(
-                """SELECT name, id FROM schools
-                WHERE EXISTS (SELECT 1 FROM educations WHERE school = number) ORDER BY number"""
-            )
-        )
-
-    def investors(self) -> list[str]:
-        """Return the names of investors in companies with people in the world."""
-        rows = self._connection.execute(
-            """SELECT name FROM investors WHERE EXISTS (
-                SELECT 1 FROM company_investors JOIN people USING (company)
-                WHERE investor = number) ORDER BY number"""
-        )
-        return [name for (name,) in rows]
-
-    def network_users(self) -> list[str]:
-        """Return the emails of the users whose networks are searchable."""
-        rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
-        return [email for (email,) in rows]
-
-    def _matching_positions(self, filters: bytes) -> Sequence[int]:
-        conditions, values = _conditions(orjson.loads(filters))
-        # The conditions come from RULES; the caller's values are bound as parameters.
-        rows = self._connection.execute(
-            f"SELECT position FROM people WHERE {conditions} ORDER BY position",  # noqa: S608
-            values,
-        )
-        return array("I", (position for (position,) in rows))
-
-    def _bodies(self, positions: Sequence[int]) -> list[bytes]:
-        """Return the JSON of the people at these positions, with their companies inserted."""
-        rows = self._connection.execute(
-            """SELECT person_bodies.body, company_bodies.body FROM person_bodies
-            JOIN company_bodies ON number = company
-            WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position""",
-            (orjson.dumps(list(positions)).decode(),),
-        )
-        return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
-
-
+@lru_cache(maxsize=10_000)
 def words(text: str) -> str:
     """Return the words of a text without accents, in lowercase, between spaces.
 
@@ -213,6 +51,7 @@ def words(text: str) -> str:
     return f" {' '.join(''.join(map(_plain_letter, letters)).split())} "
 
 
+@lru_cache(maxsize=10_000)
 def place_words(location: str) -> str:
     """Return the words of a city, state and country, with and without the state.
 
@@ -252,13 +91,112 @@ def _folded(value: str) -> str:
     return value.casefold().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-# How the values of a filter are prepared for the tables in the conditions of `RULES`.
-_TABLES: Final[Mapping[str, Callable[[str], str]]] = {
-    ":values": _folded,
-    ":wholes": words,
-    ":words": _searched_words,
-    ":places": _searched_place,
+class Rule(NamedTuple):
+    """The SQL condition on `people` for one filter, and how to prepare the filter's values.
+
+    In the condition, `:values` is a table of the prepared values with one column, `value`.
+    """
+
+    condition: str
+    prepare: Callable[[str], str] = _folded
+
+
+# The columns come from `RULES`.
+def _contains(column: str) -> str:
+    return f"EXISTS (SELECT 1 FROM :values WHERE instr({column}, value))"  # noqa: S608
+
+
+def _lists(column: str) -> str:
+    """Return the condition that a list in JSON has one of the values."""
+    return f"EXISTS (SELECT 1 FROM json_each({column}) AS own WHERE own.value IN :values)"  # noqa: S608
+
+
+def _at_company(condition: str) -> str:
+    return f"company IN (SELECT number FROM companies WHERE {condition})"  # noqa: S608
+
+
+# A company's location is its headquarters.
+RULES: Final[Mapping[str, Rule]] = {
+    "person_name": Rule(_contains("name"), _searched_words),
+    "person_titles": Rule(_contains("title"), _searched_words),
+    "person_seniorities": Rule("seniority IN :values"),
+    "person_departments": Rule("department IN :values"),
+    "person_job_functions": Rule("job_function IN :values"),
+    "person_locations": Rule(_contains("location"), _searched_place),
+    "company_locations": Rule(_at_company(_contains("location")), _searched_place),
+    "company_names": Rule(_at_company(_contains("name")), _searched_words),
+    "company_ids": Rule(_at_company("id IN :values")),
+    "company_domains": Rule(_at_company("domain IN :values")),
+    "company_profnet_urls": Rule(_at_company("profnet_url IN :values")),
+    "company_focuses": Rule(_at_company(_lists("focuses"))),
+    "company_sizes": Rule(_at_company("size IN :values")),
+    "company_types": Rule(_at_company("type IN :values")),
+    "company_industries": Rule(_at_company("industry IN :values")),
+    "education_company_ids": Rule(_lists("school_ids")),
+    "education_company_names": Rule(_contains("schools"), _searched_words),
+    "profnet_networks": Rule(_lists("networks")),
+    "company_investors": Rule(_at_company(_contains("investors")), _searched_words),
+    # Values are full company names; a company does not share investors with itself.
+    "company_shares_investors_with": Rule(
+        """company IN (
+            SELECT companies.number FROM companies, json_each(companies.investors) AS own
+            JOIN companies AS other, json_each(other.investors) AS theirs
+            WHERE other.name IN :values AND other.number <> companies.number
+            AND own.value = theirs.value)""",
+        words,
+    ),
 }
+# The rules with a boolean filter that only changes how another filter matches. A company's group is
+# itself, its parent and all subsidiaries of that parent.
+SWITCHES: Final[Mapping[str, tuple[str, Rule]]] = {
+    "person_titles": (TITLE_EXACT, Rule("title IN :values", words)),
+    "company_domains": (
+        WHOLE_GROUPS,
+        Rule(
+            _at_company(
+                "group_number IN (SELECT group_number FROM companies WHERE domain IN :values)"
+            )
+        ),
+    ),
+}
+
+
+class PeopleIndex:
+    """People search over a filled database, with a cache of recent searches; not thread-safe."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._matches = lru_cache(_MAX_CACHED_SEARCHES)(self._matching_positions)
+
+    def reload(self) -> None:
+        """Clear the cache after the people have changed."""
+        self._matches.cache_clear()
+
+    def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
+        """Return the number of matching people, and the JSON of one page; pages count from 1."""
+        # JSON, because a key of the cache must be hashable.
+        key = orjson.dumps(_active_filters(filters), option=orjson.OPT_SORT_KEYS)
+        matches = self._matches(key)
+        start = (page - 1) * page_size
+        return len(matches), self._bodies(matches[start : start + page_size])
+
+    def _matching_positions(self, filters: bytes) -> Sequence[int]:
+        conditions, values = _conditions(orjson.loads(filters))
+        # The conditions come from RULES; the caller's values are bound as parameters.
+        rows = self._connection.execute(
+            f"SELECT position FROM people WHERE {conditions} ORDER BY position",  # noqa: S608
+            values,
+        )
+        return array("I", (position for (position,) in rows))
+
+    def _bodies(self, positions: Sequence[int]) -> list[bytes]:
+        """Return the JSON of the people at these positions, with their companies inserted."""
+        rows = self._connection.execute(
+            """SELECT people.body, companies.body FROM people JOIN companies ON number = company
+            WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position""",
+            (orjson.dumps(list(positions)).decode(),),
+        )
+        return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
 
 def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
@@ -271,22 +209,16 @@ def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
 
 
 def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:
-    conditions, values = ["1"], {"all_networks": spec.ALL_NETWORKS}
+    conditions, values = ["1"], {}
     for name, value in active.items():
-        if name in SWITCHES:
+        if isinstance(value, bool):
             continue
         opposite = spec.FILTERS_BY_NAME[name].excludes
         rule = RULES[opposite or name]
-        # A switch applies to a filter, never to its opposite.
-        switched = rule.when and active.get(rule.when) and not opposite
-        condition = rule.instead if switched else rule.condition
-        if "instr" in condition and isinstance(value, list) and len(value) > MAX_SEARCHED_VALUES:
-            raise bad_request(f"{name} accepts at most {MAX_SEARCHED_VALUES:,} values")
-        for table, prepare in _TABLES.items():
-            if table in condition and isinstance(value, list):
-                parameter = f"{name}_{table[1:]}"
-                rows = f"(SELECT value FROM json_each(:{parameter}))"  # noqa: S608 - names from above
-                condition = condition.replace(table, rows)
-                values[parameter] = orjson.dumps([prepare(text) for text in value]).decode()
+        switch, other_rule = SWITCHES.get(name, ("", rule))
+        condition, prepare = other_rule if active.get(switch) else rule
+        table = f"(SELECT value FROM json_each(:{name}))"  # noqa: S608 - a name of `spec`
+        condition = condition.replace(":values", table)
         conditions.append(f"NOT ({condition})" if opposite else condition)
-    return " AND ".join(f"({condition})" for condition in conditions), values
+        values[name] = orjson.dumps([prepare(text) for text in value]).decode()
+    return " AND ".join(conditions), values

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from outreach_frames.sandbox.examples import curl, requests
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
+from outreach_frames.sandbox.population import active_investors, attended_schools
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, World, open_store
-from outreach_frames.sandbox.world import TODAY
+from outreach_frames.sandbox.world import TODAY, users
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
@@ -80,14 +80,15 @@ class Sandbox:
         self.recently_contacted: list[dict[str, Any]] = store.list_identifiers("recently_contacted")
         self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
         self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
-        self.network_users: list[str] = service.people.network_users()
+        self.network_users: list[str] = [user.email for user in users(seed)]
         self._refresh()
         atexit.register(self.stop)
 
     def _refresh(self) -> None:
         """Update the attributes that change with `advance`."""
-        self.school_ids: dict[str, str] = self._service.people.school_ids()
-        self.investors: list[str] = self._service.people.investors()
+        connection = self._service.store.connection
+        self.school_ids: dict[str, str] = attended_schools(connection, self.seed)
+        self.investors: list[str] = active_investors(connection, self.seed)
         self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
 
     @property
@@ -98,11 +99,11 @@ class Sandbox:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The active faults; assigning new faults replaces them and resets the counts."""
-        return self._service.faults.active()
+        return self._service.faults.active
 
     @faults.setter
     def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
-        self._service.faults = Faults.activate(faults, seed=self.seed)
+        self._service.faults = Faults(faults, seed=self.seed)
 
     def leads(self, sequence_id: str) -> list[dict[str, Any]]:
         """Return the leads of a sequence in order of arrival.
@@ -120,34 +121,6 @@ class Sandbox:
         with self._service.store.lock:
             self._require_running()
             return self._service.store.leads(sequence_id)
-
-    def curl(self, token: str | None = None) -> dict[str, str]:
-        """Return an example request per operation as a working curl command.
-
-        Parameters
-        ----------
-        token : str, optional
-            Text to replace the token, such as ``$OUTREACH_API_KEY``; by default the token itself.
-
-        Returns
-        -------
-        dict of str to str
-            Commands by operation name, with ids of this world.
-
-        Examples
-        --------
-        >>> import outreach_frames.sandbox
-        >>> with outreach_frames.sandbox.serve(people=50) as sandbox:
-        ...     print(sandbox.curl("$OUTREACH_API_KEY")["list_sequences"])
-        curl -s -H "Authorization: Bearer $OUTREACH_API_KEY" 'http://127.0.0.1:...'
-        """
-        with self._service.store.lock:
-            self._require_running()
-            calls = requests(self._service.store)
-        return {
-            endpoint.name: curl(call, self.url, token or self.api_key)
-            for endpoint, call in calls.items()
-        }
 
     def advance(self, days: int = 30) -> date:
         """Advance the world's date: people change jobs, join and leave, and headcounts change.
@@ -320,7 +293,7 @@ def serve(
         raise ValueError(
             "The api_key has invalid characters or is empty. Use letters, digits and - . _ ~ + / =."
         )
-    active_faults = Faults.activate(faults, seed=seed)
+    active_faults = Faults(faults, seed=seed)
     try:
         from outreach_frames.sandbox.app import make_app  # noqa: PLC0415
         from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from outreach_frames.sandbox.rules import email_key
+
 Row = dict[str, Any]
 
 
@@ -25,10 +27,7 @@ class World(NamedTuple):
 
 
 # Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 7
-
-# 4 KB pages waste a sixth of the space; pages larger than 16 KB slow down adding a lead.
-PAGE_BYTES = 16_384
+FORMAT = 8
 
 # A world of 2,000 people takes 8 MB; larger worlds are generated each time.
 MAX_CACHED_PEOPLE = 2_000
@@ -37,6 +36,17 @@ SCHEMA = """
 -- `days` passed since the creation; `positions`: the number of positions ever assigned to people.
 CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
+);
+-- Lists are in JSON; `body` is the resource, in `people` without its company.
+CREATE TABLE companies (
+    number INTEGER PRIMARY KEY, id TEXT, name TEXT, domain TEXT, profnet_url TEXT, location TEXT,
+    size TEXT, type TEXT, industry TEXT, focuses TEXT, group_number INTEGER, investors TEXT,
+    body BLOB
+);
+CREATE TABLE people (
+    position INTEGER PRIMARY KEY, company INTEGER, name TEXT, title TEXT, seniority TEXT,
+    department TEXT, job_function TEXT, location TEXT, networks TEXT, school_ids TEXT,
+    schools TEXT, body BLOB
 );
 CREATE TABLE account_users (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT, abilities TEXT
@@ -141,13 +151,6 @@ class Store:
         found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
 
-    def add_contacts(self, contacts: Iterable[tuple[str | None, Row]]) -> None:
-        """Add contacts with their email keys, but no known emails; the caller commits."""
-        self.connection.executemany(
-            "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
-            ((document["id"], key, orjson.dumps(document)) for key, document in contacts),
-        )
-
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
     ) -> bool:
@@ -230,6 +233,17 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> N
         )
 
 
+def insert_contacts(connection: sqlite3.Connection, contacts: Iterable[Row]) -> None:
+    """Insert contacts, but none with the email of another contact."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
+        (
+            (contact["id"], contact["email"] and email_key(contact["email"]), orjson.dumps(contact))
+            for contact in contacts
+        ),
+    )
+
+
 def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
     """Open or create a world in memory (`db` is None) or in a file that only its owner can read."""
     if db is None:
@@ -248,11 +262,8 @@ def _open_memory(world: World) -> sqlite3.Connection:
     connection = _connect(":memory:")
     if world.people > MAX_CACHED_PEOPLE:
         _create_world(connection, world)
-        return connection
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    with closing(_connect(":memory:")) as kept:
-        kept.deserialize(_serialized_world(world))
-        kept.backup(connection)
+    else:
+        connection.deserialize(_serialized_world(world))
     return connection
 
 
@@ -265,30 +276,14 @@ def _serialized_world(world: World) -> bytes:
 
 
 def _open_file(path: Path, world: World) -> sqlite3.Connection:
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        # Rename the file only when its world is complete.
-        temporary = path.with_name(path.name + ".making")
-        temporary.unlink(missing_ok=True)
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(_connect(temporary)) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            _create_world(connection, world)
-        temporary.replace(path)
+    # Create a missing file that only its owner can read, and fail if it cannot be written.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     with closing(_connect(path)) as connection:
-        _check_world(connection, path, world)
-    # Set the mode before the WAL files are created, which inherit it.
-    path.chmod(0o600)
-    connection = _connect(path)
-    try:
+        _create_or_check_world(connection, path, world)
         connection.execute("PRAGMA journal_mode = WAL")
-        # Reject a read-only file now, not at the first lead.
-        connection.execute("BEGIN IMMEDIATE")
-        connection.rollback()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    # The WAL files of the next connection inherit the mode.
+    path.chmod(0o600)
+    return _connect(path)
 
 
 def _connect(path: str | Path) -> sqlite3.Connection:
@@ -297,15 +292,16 @@ def _connect(path: str | Path) -> sqlite3.Connection:
 
 def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.executescript(SCHEMA)
+    connection.executescript(f"BEGIN; {SCHEMA}")
     fill(connection, people, seed)
     connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
     connection.commit()
 
 
-def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
+def _create_or_check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
     try:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            _create_world(connection, world)
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
         # Only these errors prove that the file has other content; a missing permission does not.

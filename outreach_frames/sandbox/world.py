@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from importlib import resources
@@ -78,11 +77,9 @@ class User(NamedTuple):
     email: str
 
 
-@dataclass(frozen=True, slots=True)
-class School:
-    """An invented school; `number` counts from 0."""
+class School(NamedTuple):
+    """An invented school."""
 
-    number: int
     id: str
     name: str
     profnet_url: str
@@ -160,7 +157,7 @@ def schools(seed: int) -> tuple[School, ...]:
         name = rng.choice(patterns).format(invented_stem(rng))
         if slug(name) not in found:
             url = f"{PROFNET}/school/{slug(name)}"
-            found[slug(name)] = School(len(found), new_id(rng), name, url, country["name"])
+            found[slug(name)] = School(new_id(rng), name, url, country["name"])
     return tuple(found.values())
 
 

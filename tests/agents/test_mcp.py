@@ -223,28 +223,6 @@ def test_no_file_is_replaced(agent: Agent, name: str) -> None:
     assert [file.read_text() for file in kept] == ["kept", "kept"]
 
 
-def test_progress_is_reported(agent: Agent, sandbox: Sandbox) -> None:
-    """A call that takes long reports numbers that grow, by the protocol."""
-    reported: list[tuple[float, float | None, str | None]] = []
-
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        reported.append((done, total, message))
-
-    async def search() -> None:
-        arguments = {"by": "person_seniorities", "refresh": True}
-        await agent.client.call_tool("count_people", arguments, progress_callback=note)
-
-    sandbox.faults = Fault("rate_limit", endpoint="search_people", after=6, times=1, retry_after=2)
-    try:
-        agent.portal.call(search)
-    finally:
-        sandbox.faults = None
-    done = [one for one, _, _ in reported]
-    assert done
-    assert done == sorted(set(done))
-    assert len({(total, message) for _, total, message in reported}) == 1
-
-
 def test_a_cancelled_call_stops_its_requests(agent: Agent, sandbox: Sandbox) -> None:
     """Cancellation interrupts the requests, so that the threads are free for other calls."""
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
+from contextlib import closing
 
 from outreach_frames import spec
-from outreach_frames.sandbox.population import fill
+from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
+from outreach_frames.sandbox.store import World, open_store
 
 
 def people_pages(pages: int, *, page_size: int = spec.MAX_SEARCH_PAGE_SIZE) -> list[bytes]:
     """Make the response bodies of a search for everybody."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        fill(connection, people=pages * page_size, seed=0)
-        index = PeopleIndex(connection)
+    with closing(open_store(None, World(pages * page_size, 0, make_world))) as store:
+        index = PeopleIndex(store.connection)
         return [_body(index, number, pages, page_size) for number in range(1, pages + 1)]
-    finally:
-        connection.close()
 
 
 def _body(index: PeopleIndex, number: int, pages: int, page_size: int) -> bytes:

@@ -59,72 +59,31 @@ NINES = {f"field_{number}": "x" for number in range(spec.MAX_DATA_FIELDS)}
 class TestMalformed:
     """Malformed requests return status 400 and store nothing."""
 
+    # What the OpenAPI document excludes is rejected too; see `test_conformance`.
     BODIES: tuple[dict[str, Any], ...] = (
         {},
-        {"leads": None},
-        {"leads": {}},
-        {"leads": "anna@example.com"},
         {"leads": []},
-        {"leads": [None]},
-        {"leads": ["anna@example.com"]},
-        {"leads": [[]]},
         {"leads": [{}]},
-        {"leads": [{"email": None}]},
         {"leads": [{"email": None, "profnet_url": None}]},
         {"leads": [{"data": {"profnet_url": "https://profnet.example/in/anna"}}]},
-        {"leads": [{"email": 7}]},
-        {"leads": [{"email": ""}]},
-        {"leads": [{"email": "unknown"}]},
-        {"leads": [{"email": "N/A"}]},
-        {"leads": [{"email": "-"}]},
-        {"leads": [{"email": ["anna@example.com"]}]},
-        {"leads": [{"profnet_url": 7}]},
-        {"leads": [{"profnet_url": ""}]},
-        {"leads": [{"profnet_url": "nan"}]},
-        {"leads": [{"profnet_url": "http://["}]},
-        {"leads": [{"email": "anna\0@example.com"}]},
+        *(
+            {"leads": [{"email": text}]}
+            for text in ("", "unknown", "N/A", "-", "anna\0@example.com")
+        ),
         {"leads": [{"email": f"{'a' * 1013}@example.com"}]},
+        *({"leads": [{"profnet_url": text}]} for text in ("", "nan", "http://[")),
         {"leads": [{"profnet_url": "https://profnet.example/in/\0anna"}]},
         {"leads": [{"profnet_url": f"https://profnet.example/in/{'a' * 1000}"}]},
         {"leads": [{"profnet_url": "https://profnet.example"}]},
-        {"leads": [{"profnet_url": {"href": "https://profnet.example/in/anna"}}]},
-        {"leads": [new_lead()], "sequence": "x"},
-        {"leads": [new_lead()], "settings": None},
-        {"leads": [new_lead()], "settings": []},
-        {"leads": [new_lead()], "settings": {"mailbox": []}},
-        {"leads": [new_lead()], "settings": {"leads_distribution": "evenly"}},
-        {"leads": [new_lead()], "settings": {"leads_distribution": None}},
-        {"leads": [new_lead()], "settings": {"leads_distribution": ["custom_mailboxes"]}},
-        {"leads": [new_lead()], "settings": {"mailboxes": "anna@example.com"}},
-        {"leads": [new_lead()], "settings": {"mailboxes": [7]}},
         {"leads": [new_lead()], "settings": {"leads_distribution": "custom_mailboxes"}},
     )
     MEMBERS = (
-        {"first_name": "Anna"},
-        {"data": None},
-        {"data": []},
-        {"data": {"first_name": None}},
-        {"data": {"employees": 7}},
-        {"data": {"is_new": True}},
-        {"data": {"tags": ["a"]}},
         {"data": {**NINES, "one_more": "x"}},
         {"data": {"a" * (spec.MAX_DATA_NAME_LENGTH + 1): "x"}},
         {"data": {"a": "x" * (spec.MAX_DATA_VALUE_LENGTH + 1)}},
-        {"data": {"": "x"}},
-        {"data": {"First": "x"}},
-        {"data": {"first name": "x"}},
-        {"data": {"1st": "x"}},
-        {"data": {"_first": "x"}},
-        {"data": {"größe": "x"}},
-        {"data": {"first\n": "x"}},
-        {"overrides": None},
-        {"overrides": []},
+        *({"data": {name: "x"}} for name in ("", "First", "first name", "1st", "größe", "first\n")),
         {"overrides": {"ignore_everything": True}},
-        *(
-            {"overrides": {field.name: value}}
-            for field in spec.OVERRIDES
-            for value in (None, 1, "true")
-        ),
+        *({"overrides": {field.name: 1}} for field in spec.OVERRIDES),
     )
 
     @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:70])

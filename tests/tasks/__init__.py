@@ -1,1 +1,0 @@
-"""What an analyst does in a day, as code."""
