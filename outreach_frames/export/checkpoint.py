@@ -42,7 +42,7 @@ CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_START_OVER: Final = "Pass resume=False to delete the checkpoint and start over."
+_START_OVER: Final = "To start over, delete this folder, or pass resume=False to export_people()."
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -251,21 +251,6 @@ class Checkpoint:
                 if isinstance(error, OutreachError):
                     raise
                 raise sqlite3.DatabaseError(error) from error
-
-
-def partial_filters(target: Path) -> dict[str, Any] | None:
-    """Return the filters and `split_by` of an unfinished export, or None without a checkpoint."""
-    journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
-    try:
-        if not journal.is_file():
-            return None
-        query = "SELECT part, value FROM export WHERE part IN ('filters', 'split_by')"
-        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            stored = {name: json.loads(value) for name, value in opened.execute(query)}
-    except (OSError, sqlite3.Error, ValueError, TypeError, RecursionError):
-        return None  # the error is reported when the export resumes
-    filters = stored.pop("filters", None)
-    return {**filters, **stored} if isinstance(filters, dict) else None
 
 
 def read_span(path: Path, span: Span) -> pa.Buffer:

@@ -20,7 +20,6 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.export.checkpoint import partial_filters
 from outreach_frames.export.people import export_people
 from outreach_frames.files.parquet import reading
 from outreach_frames.files.provenance import attrs_in_parquet
@@ -120,7 +119,7 @@ def snapshot_people(
         )
     connected = resolve(client)
     root = expanded(folder)
-    _require_same_search(root, day, body, split_by)
+    _require_same_search(root, body, split_by)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -267,32 +266,20 @@ def _filter_text(filters: Mapping[str, Any], name: str) -> str:
     return "not set" if filters.get(name) is None else quoted(filters[name])
 
 
-def _require_same_search(
-    folder: Path, day: str, filters: Mapping[str, Any], split_by: str | None
-) -> None:
-    """Reject a folder that has finished or unfinished snapshots of another search."""
-    if not folder.is_dir():
-        return
-    for name, search in _stored_searches(folder, day):
-        changed = filter_differences(search, {"split_by": split_by, **filters})
-        if changed:
-            raise InvalidInputError(
-                f"{folder} has snapshots of another search: in {name}, {'; '.join(changed)}. "
-                "Use a separate folder per search."
-            )
-
-
-def _stored_searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the searches of the newest snapshot and of the day's unfinished snapshot."""
-    for one in reversed(list(list_snapshots(folder))):
+def _require_same_search(folder: Path, filters: Mapping[str, Any], split_by: str | None) -> None:
+    """Reject a folder whose newest readable snapshot is of another search."""
+    found = list(list_snapshots(folder)) if folder.is_dir() else []
+    for one in reversed(found):
         try:
             attrs = read_attrs(one.path)
         except InvalidInputError as error:
             warn(f"{error} The filters of that snapshot were not compared with this search.")
             continue
         if "filters" in attrs:
-            yield one.path.name, {"split_by": attrs.get("split_by"), **attrs["filters"]}
+            search = {"split_by": attrs.get("split_by"), **attrs["filters"]}
+            if changed := filter_differences(search, {"split_by": split_by, **filters}):
+                raise InvalidInputError(
+                    f"{folder} has snapshots of another search: in {one.path.name}, "
+                    f"{'; '.join(changed)}. Use a separate folder per search."
+                )
             break
-    partial = partial_filters(folder / f"{KEY}={day}")
-    if partial is not None:
-        yield f".{KEY}={day}.partial", {"split_by": None, **partial}

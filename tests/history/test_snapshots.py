@@ -139,7 +139,7 @@ def test_an_interrupted_snapshot_is_listed_and_resumed(tmp_path: Path) -> None:
             of.snapshot_people(tmp_path, date=OLD)
         with pytest.warns(OutreachWarning, match=rf"snapshot of {OLD} .* is not finished"):
             assert of.snapshots(tmp_path).empty
-        with pytest.raises(InvalidInputError, match=r"another search: in \.snapshot="):
+        with pytest.raises(InvalidInputError, match="belongs to a different export: filters was"):
             of.snapshot_people(tmp_path, date=OLD, person_name="Ada")
         mended.set()
         asked = len(service.requests)
@@ -158,7 +158,7 @@ def test_an_interrupted_split_resumes_with_the_same_split_only(tmp_path: Path) -
         with pytest.raises(ServerError):
             of.snapshot_people(tmp_path, date=OLD, **split)
         mended.set()
-        with pytest.raises(InvalidInputError, match="split_by was 'person_seniorities' and is"):
+        with pytest.raises(InvalidInputError, match=r"split_by was .person_seniorities"):
             of.snapshot_people(tmp_path, date=OLD, person_seniorities=["vp"])
         path = of.snapshot_people(tmp_path, date=OLD, **split)
     assert len(of.read_prospects(path)) == 250
