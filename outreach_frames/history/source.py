@@ -39,8 +39,8 @@ class Source:
         require_columns(frame, self.columns, "columns")
 
     def column(self, name: str) -> pa.Array:
-        """Return one column in a comparable type."""
-        return as_arrow(self._frame[name])
+        """Return one column in a comparable type; missing values if the table lacks the column."""
+        return as_arrow(self._frame[name]) if name in self.columns else pa.nulls(self.rows)
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
         """Return the rows at ascending positions as a new frame without attrs."""
