@@ -60,11 +60,8 @@ def main() -> None:
     if options.without_export:
         del measurements["export"]
     if options.against:
-        changes = against.measure_against(
-            options.against, options.names or measurements, runs=options.runs
-        )
-        print(f"\n{against.as_markdown(changes)}")
-        return
+        names = options.names or measurements
+        return against.print_ratios(options.against, names, runs=options.runs)
     comparisons: list[Comparison] = []
     for name in options.names or measurements:
         for comparison in measurements[name]():
