@@ -61,7 +61,8 @@ def main() -> None:
         del measurements["export"]
     if options.against:
         names = options.names or measurements
-        return against.print_ratios(options.against, names, runs=options.runs)
+        against.print_ratios(options.against, names, runs=options.runs)
+        return
     comparisons: list[Comparison] = []
     for name in options.names or measurements:
         for comparison in measurements[name]():
