@@ -29,9 +29,9 @@ R = TypeVar("R")
 
 
 def _method(
-    function: Callable[Concatenate[pd.DataFrame, P], R], name: str = "", *, hidden: str = ""
+    function: Callable[Concatenate[pd.DataFrame, P], R], name: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
-    """Convert a function of a frame to a method; its signature omits the parameter in `hidden`."""
+    """Convert a function of a frame to a method."""
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -39,9 +39,8 @@ def _method(
 
     takes = signature(function)
     _frame, *others = takes.parameters.values()
-    shown = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    shown += [parameter for parameter in others if parameter.name != hidden]
-    method.__signature__ = takes.replace(parameters=shown)  # type: ignore[attr-defined]
+    shown = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    method.__signature__ = takes.replace(parameters=[shown, *others])  # type: ignore[attr-defined]
     method.__name__ = name or method.__name__
     method.__qualname__ = f"OutreachAccessor.{method.__name__}"
     return method
@@ -74,7 +73,7 @@ class OutreachAccessor:
     to_csv: Final = _method(write_csv, "to_csv")
     to_excel: Final = _method(write_excel, "to_excel")
     to_parquet: Final = _method(write_parquet, "to_parquet")
-    unlist: Final = _method(unlist, hidden="columns")
+    unlist: Final = _method(unlist)
     brief: Final = _method(brief)
     companies: Final = _method(company_tables.companies)
     headcount: Final = _method(company_tables.headcount)
@@ -91,6 +90,6 @@ class OutreachAccessor:
     phone_numbers: Final = _method(CHILD_FUNCTIONS["phone_numbers"])
     recent_activity: Final = _method(CHILD_FUNCTIONS["recent_activity"])
     find_people: Final = _method(find_people)
-    match: Final = _method(match, hidden="on")
-    without: Final = _method(without, hidden="on")
+    match: Final = _method(match)
+    without: Final = _method(without)
     assign_arms: Final = _method(assign_arms)

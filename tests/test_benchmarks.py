@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.against import as_markdown, changes_of
-from tests.benchmarks.comparison import Comparison
-
-
-def _row(ours: float, *, what: str = "search", other: float = 2.0) -> Comparison:
-    return Comparison(what, "a loop", ours, other, goal=1)
+from tests.benchmarks.against import ratios
 
 
 def test_rows_are_compared_by_name() -> None:
-    """The ratio is the median over runs of the ratios of rows with the same name."""
+    """The ratio is the median over runs of the ratios of rows that both commits have."""
     pairs = [
-        ([_row(1.0), _row(4.0, what="plan")], [_row(2.0, what="plan"), _row(1.2)]),
-        ([_row(10.0), _row(4.0, what="plan")], [_row(2.0, what="plan"), _row(10.0)]),
-        ([_row(1.0), _row(4.0, what="plan")], [_row(2.0, what="plan"), _row(1.1, other=3.0)]),
+        ({"search": (1.0, 2.0), "old": (1.0, 1.0)}, {"search": (1.2, 2.0), "new": (1.0, 1.0)}),
+        ({"search": (10.0, 2.0)}, {"search": (10.0, 2.0)}),
+        ({"search": (1.0, 2.0)}, {"search": (1.1, 3.0)}),
     ]
-    plan, search = changes_of(pairs)
-    assert (plan.before, plan.after, plan.ratio) == (4.0, 2.0, 0.5)
-    assert (search.ratio, search.other_ratio) == (1.1, 1.0)
-    assert "1.10 (slower)" in as_markdown([search])
-    assert "slower" not in as_markdown([plan])
-
-
-def test_a_row_of_one_commit_has_no_ratio() -> None:
-    """A measurement of only one commit has no ratio."""
-    assert changes_of([([_row(1.0, what="old")], [_row(1.0, what="new")])]) == []
+    assert list(ratios(pairs)) == ["| search | 1.10 (slower) | 1.00 |"]
+    assert list(ratios([(after, before) for before, after in pairs])) == [
+        "| search | 0.91 | 1.00 |"
+    ]

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.accounts.agenda import Company
 from outreach_frames.accounts.companies import (
     IDENTIFIER_KINDS,
     identifier_columns,
@@ -29,6 +28,7 @@ from outreach_frames.accounts.result import (
     list_once,
     people_table,
 )
+from outreach_frames.accounts.searches import Company
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
@@ -166,10 +166,9 @@ def find_people(
     identifier in the order company_id, company_profnet_url, domain, name. For each identifier
     column and value of `split_by`, else of `person_seniorities`, the function sends at most one
     request per page of a company's people, plus 10 % of the number of companies, rounded up;
-    usually far fewer. Rows count as one
-    company if the people found for them have the same companies, identified by company id, else
-    profile URL, else domain. With `company_domains_match_subsidiaries_and_affiliates`, each company
-    takes a separate request, because people at a subsidiary do not show which domain matched.
+    usually far fewer. A row whose people are all listed for earlier rows is a duplicate. With
+    `company_domains_match_subsidiaries_and_affiliates`, each company takes a separate request,
+    because people at a subsidiary do not show which domain matched.
 
     Examples
     --------
@@ -225,7 +224,7 @@ def find_people(
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
-            rows, explained = list_once(finder.batches, {**outcomes, **found}, accounts.index, most)
+            rows, explained = list_once(finder.batches, {**outcomes, **found}, accounts.index)
             people = people_table(
                 finder.batches, rows, dtype_backend, split_by, body, columns=needed
             )

@@ -1,18 +1,26 @@
-"""Repeat the searches of `find_people` until every company is finished."""
+"""Repeat the searches of `find_people` until every company is finished.
+
+One search covers many companies if few people match. If many people match, the largest companies
+fill the pages, and the other companies are searched again, in smaller groups of similar size.
+
+All searches together take at most as many requests as a separate search of each company, plus 10 %
+of the number of companies, rounded up.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from math import ceil, inf
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from outreach_frames.accounts.agenda import MAX_GROUP, PAGE, Agenda, Company
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS
-from outreach_frames.accounts.searches import CompanySearch
+from outreach_frames.accounts.searches import PAGE, Company, CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import OutreachError
@@ -21,6 +29,15 @@ from outreach_frames.reading.fast_reader import PeoplePage
 # This filter also finds people at subsidiaries; the results do not show which searched company
 # matched.
 _AFFILIATES_FILTER: Final = "company_domains_match_subsidiaries_and_affiliates"
+# The service documents no limit of values per filter; 500 domains take 15 KB.
+_MAX_GROUP: Final = 500
+_COMPANIES_PER_EXTRA_REQUEST: Final = 10
+# To finish most companies of similar size, read 1.5 x `per_company` people per company.
+_READ_FACTOR: Final = 1.5
+# More people per search waste less of the last page, but make wrong estimates more expensive.
+_PEOPLE_PER_SEARCH: Final = 3 * PAGE
+# If people's companies are unknown, divide the group into so many parts.
+_PARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +98,12 @@ class Finder:
                 for company in self.companies
                 if company.account.kind is kind and not company.is_finished
             ]
-            alone = kind.column is None or bool(filters.get(_AFFILIATES_FILTER))
-            agenda = Agenda(companies, self.per_company, 1 if alone else MAX_GROUP)
-            yield _Stage(self, agenda, filters, value, **options)
+            for company in companies:
+                company.size = 0.0
+            alone = kind.column is None or filters.get(_AFFILIATES_FILTER)
+            extra = ceil(len(companies) / _COMPANIES_PER_EXTRA_REQUEST)
+            max_group = 1 if alone else _MAX_GROUP
+            yield _Stage(self, filters, value, companies, max_group, extra, **options)
 
 
 @dataclass
@@ -91,24 +111,26 @@ class _Stage:
     """All searches with one kind of company identifier and one `split_by` value."""
 
     finder: Finder
-    agenda: Agenda
     filters: Mapping[str, Any]
     value: str | None
+    open: list[Company]  # companies without a group
+    max_group: int  # number of companies per search
+    extra: int  # number of requests allowed beyond those of separate searches
     needs_proof: bool  # whether a company without people needs a search without results
     is_only: bool
     is_last: bool
+    groups: list[list[Company]] = field(default_factory=list)  # one group per search
 
     def finish_companies_without_people(self) -> None:
         """Finish the companies of searches without results."""
-        searches = [self._search(group) for group in self.agenda.next_searches()]
+        searches = self._next_searches()
         self._read((search, 1) for search in searches)
         for search in searches:
             if search.is_complete and not search.received:
                 self._evaluate(search)
 
     def run(self) -> None:
-        while self.agenda.open:
-            searches = [self._search(group) for group in self.agenda.next_searches()]
+        while searches := self._next_searches():
             requested = [(search, 1) for search in searches]
             while requested:
                 active = dict.fromkeys(search for search, _ in requested)
@@ -121,6 +143,34 @@ class _Stage:
                             self._evaluate(search)
                     raise
                 requested = [(search, page) for search in active for page in self._evaluate(search)]
+
+    def _next_searches(self) -> list[CompanySearch]:
+        """Return the searches of all groups, or of the groups that `extra` allows."""
+        self._group_by_size()
+        shared = [group for group in self.groups if len(group) > 1]
+        alone = [group for group in self.groups if len(group) == 1]
+        self.groups = shared[max(self.extra, 0) :]
+        if self.groups == shared and not alone:
+            alone = [[company] for group in shared for company in group]
+            self.groups = shared = []
+        return [self._search(group) for group in [*shared[: max(self.extra, 0)], *alone]]
+
+    def _group_by_size(self) -> None:
+        """Group companies of similar size, which finish after a few pages."""
+        people, group = 0.0, list[Company]()
+        for company in sorted(self.open, key=lambda one: one.size):
+            is_full = people >= _PEOPLE_PER_SEARCH and len(group) * self._needed >= PAGE
+            if not group or is_full or len(group) == self.max_group:
+                people, group = 0.0, []
+                self.groups.append(group)
+            group.append(company)
+            people += company.size
+        self.open = []
+
+    @property
+    def _needed(self) -> float:
+        """The number of people per company to read."""
+        return _READ_FACTOR * (self.finder.per_company or inf)
 
     def _search(self, companies: Sequence[Company]) -> CompanySearch:
         size = PAGE if len(companies) > 1 else min(PAGE, self.finder.per_company or PAGE)
@@ -139,87 +189,90 @@ class _Stage:
             for search, page in pages:
                 finder.requests += 1
                 # If a search covers a single company, its further pages are not extra requests.
-                self.agenda.spare -= not (search.is_single and search.pages)
+                self.extra -= not (search.is_single and search.pages)
                 search.add(page)
 
     def _evaluate(self, search: CompanySearch) -> range:
         """Finish companies if their pages suffice, and return the page numbers to read next."""
-        first = search.companies[0]
-        is_proven = self.needs_proof or first.is_proven or bool(first.kept)
-        positions = search.company_positions(trusts_single=is_proven)
-        if (positions < 0).any():
-            if search.is_single:
-                # People of an earlier value may be missing too, so search all values once more.
-                self.agenda.remove(search.companies)
-            else:
-                self.agenda.shrink_groups(search.companies)
+        companies = search.companies
+        is_certain = self.needs_proof or companies[0].is_proven or bool(companies[0].kept)
+        positions = search.company_positions(trusts_single=is_certain)
+        if -1 in positions:
+            # People of an earlier value may be missing at a single company too, so it stays
+            # unfinished, and all values are searched once more.
+            if not search.is_single:
+                self._split(companies)
             return range(0)
-        is_new = search.is_new(positions)
-        seen, new = (
-            np.bincount(some, minlength=len(search.companies))
-            for some in (positions, positions[is_new])
-        )
-        missing = np.array([company.missing for company in search.companies]) - new
-        finished = missing <= 0
-        if further := self._further_pages(search, seen[~finished], float(missing.max())):
+        seen = Counter(positions)
+        found = search.new_people(positions)
+        unfinished = [
+            place for place, company in enumerate(companies) if len(found[place]) < company.missing
+        ]
+        counts = [seen[place] for place in unfinished]
+        missing = companies[0].missing - len(found[0])
+        if further := self._further_pages(search, counts, missing):
             return range(search.pages + 1, search.pages + 1 + further)
         if search.is_single or (search.is_complete and not search.received):
-            finished[:] = True
+            unfinished = []
         elif search.is_complete:
             # Only a search without results proves that a company has no people.
-            for company in np.flatnonzero(~finished & (seen == 0)).tolist():
-                search.companies[company].is_proven = False
-            finished |= (seen > 0) | (not self.needs_proof)
-        self._keep(search, np.flatnonzero(finished), positions, is_new)
-        still_open = {
-            search.companies[position]: int(seen[position])
-            for position in np.flatnonzero(~finished).tolist()
-        }
-        self.agenda.estimate_sizes(
-            still_open, search.received, 0 if search.is_complete else search.total or 0
-        )
-        if not search.is_complete and (search.is_over or not search.received):
-            self.agenda.shrink_groups(list(still_open))
+            unfinished = [place for place in unfinished if not seen[place]]
+            for place in unfinished:
+                companies[place].is_proven = False
+            unfinished = unfinished if self.needs_proof else []
+        finished = [place for place in range(len(companies)) if place not in {*unfinished}]
+        self._keep(search, finished, found)
+        rest = [companies[place] for place in unfinished]
+        if search.is_over and not search.is_complete:
+            self._split(rest)
+            return range(0)
+        mean = sum(seen[place] for place in unfinished) / max(len(unfinished), 1)
+        for place in unfinished:
+            # The sample is small, so estimates are shrunk towards the mean.
+            companies[place].size = search.scale * (seen[place] + mean) / 2
+        self.open += rest
         return range(0)
 
-    def _further_pages(
-        self, search: CompanySearch, seen: np.ndarray[Any, Any], missing: float
-    ) -> int:
-        """Return how many further pages to read; `seen` counts people per unfinished company."""
+    def _split(self, companies: Sequence[Company]) -> None:
+        """Search the companies again in smaller groups."""
+        size = max(1, len(companies) // _PARTS)
+        for start in range(0, len(companies), size):
+            self.groups.append([*companies[start : start + size]])
+
+    def _further_pages(self, search: CompanySearch, counts: Sequence[int], missing: float) -> int:
+        """Return how many further pages to read.
+
+        `counts` has the number of people received per unfinished company, and `missing` is the
+        number of people still to find at a single company.
+        """
         remaining = search.remaining_pages
         if search.is_single:
-            return int(min(remaining, max(0, np.ceil(missing / search.size))))
-        total = search.received if search.total is None else search.total
-        people = seen.sum() * total / max(search.received, 1)
-        present = int(np.count_nonzero(seen))
-        return remaining if self.agenda.is_worth_reading(remaining, present, people) else 0
+            return ceil(min(remaining, max(0, missing) / search.size))
+        present = sum(count > 0 for count in counts)
+        needed = min(search.scale * sum(counts), self._needed * present)
+        allowed = min(present + max(self.extra, 0), ceil(needed / PAGE))
+        return remaining if remaining <= allowed else 0
 
     def _keep(
-        self,
-        search: CompanySearch,
-        finished: np.ndarray[Any, Any],
-        positions: np.ndarray[Any, Any],
-        is_new: np.ndarray[Any, Any],
+        self, search: CompanySearch, finished: Iterable[int], found: Sequence[Sequence[int]]
     ) -> None:
+        """Keep the people of finished companies; `found` has the rows of new people per company."""
         ids = search.people.column("id")
-        selected: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
-        for position in finished.tolist():
+        rows: list[int] = []
+        account_rows: list[int] = []
+        for position in finished:
             company = search.companies[position]
-            found = np.flatnonzero((positions == position) & is_new)
-            kept = found[: int(min(company.missing, len(found)))]
-            selected.append(kept)
-            company.kept += ids.take(pa.array(kept)).to_pylist()
+            kept = found[position][: int(min(company.missing, len(found[position])))]
+            rows += kept
+            account_rows += [company.account.row] * len(kept)
+            company.kept += ids.take(pa.array(kept, pa.int64())).to_pylist()
             company.missing -= len(kept)
-            self._count(company, search, len(found))
-        rows = np.concatenate(selected)
-        if len(rows):
-            account_rows = np.array([company.account.row for company in search.companies])
+            self._count(company, search, len(found[position]))
+            self.extra += 1
+        if rows:
             people = search.people.take(pa.array(rows))
-            self.finder.batches.append(
-                PeopleBatch(people, account_rows[positions[rows]], self.value)
-            )
+            self.finder.batches.append(PeopleBatch(people, np.array(account_rows), self.value))
         self.finder.errors.extend(search.errors)
-        self.agenda.remove([search.companies[position] for position in finished.tolist()])
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
         """Set the company's total; finish a company that has enough people or no further search."""

@@ -67,7 +67,6 @@ def match(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
-    on: None = None,
 ) -> pd.DataFrame:
     """Find the matching row in another table for each row.
 
@@ -122,7 +121,6 @@ def match(
     [<NA>, 0]
     """
     theirs = frame_or_file(other, "match()", _TABLES)
-    _refuse_on(on, frame, [theirs])
     keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
     requested = _requested(frame, keys, [theirs])
     columns = _columns(frame, theirs, requested, _OTHER_TABLE)
@@ -156,7 +154,6 @@ def without(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
-    on: None = None,
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
@@ -220,7 +217,6 @@ def without(
         frame_or_file(one, "without()", _TABLES_AND_JOURNALS) if journal is None else pd.DataFrame()
         for one, journal in zip(others, journals, strict=True)
     ]
-    _refuse_on(on, frame, frames)
     keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
     tables = [f"Table {number}" for number in range(1, len(others) + 1)]
     requested = _requested(frame, keys, frames)
@@ -277,13 +273,6 @@ def _read_journal(other: object) -> ReachedPeople | None:
     path = expanded(other)
     require_readable_file(path)
     return reached_people(path) if is_journal(path) else None
-
-
-def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
-    """Reject `on`, the argument of `pandas.merge`: it does not name a kind of key."""
-    if on is not None:
-        problem = f"on={quoted(on)} does not name a kind of key: {', '.join(_KEYS)}."
-        raise _columns_error(problem, frame, others, _DEFAULT)
 
 
 def _columns_error(

@@ -19,7 +19,6 @@ from outreach_frames.accounts.companies import (
     NOBODY,
     STATUSES,
     Outcome,
-    id_keys,
     prefixed,
     row_label,
 )
@@ -29,12 +28,7 @@ from outreach_frames.common.card import Card, Fact
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
-from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import (
-    company_url_keys,
-    filled_texts,
-    profnet_url_keys,
-)
+from outreach_frames.identity.keys import filled_texts, profnet_url_keys
 from outreach_frames.reading.flatten import (
     DtypeBackend,
     concat_tables,
@@ -154,91 +148,44 @@ class AccountPeople(Result):
 
 
 def list_once(
-    batches: Sequence[PeopleBatch],
-    outcomes: Mapping[int, Outcome],
-    index: pd.Index[Any],
-    per_company: int | None,
-) -> tuple[np.ndarray[Any, Any], Mapping[int, Outcome]]:
-    """Assign each person to one account row; repetitions get -1.
+    batches: Sequence[PeopleBatch], outcomes: Mapping[int, Outcome], index: pd.Index[Any]
+) -> tuple[np.ndarray[Any, Any], dict[int, Outcome]]:
+    """Assign each person to the first account row that found the person; repetitions get -1.
 
-    A person belongs to the first row that found the person. Rows that found the same companies
-    count as one account and share the limit `per_company`; the first row gets the people.
+    An account without a person of its own is a duplicate of the account that has its people.
     """
-    if not batches:
-        return np.empty(0, np.int64), outcomes
-    found = _identities(batches)
-    by_row = found.drop_duplicates([ROW, "company"]).groupby(ROW)
-    companies: dict[Any, list[str]] = by_row["company"].agg(list).to_dict()
-    first = _first_rows(companies, outcomes)
-    found["account"] = found[ROW].map(first)
-    rows = np.full(len(found), -1)
-    found = found.sort_values(["account", ROW], kind="stable")
-    found = found[~found.duplicated(["account", "person", "company"])]
-    found = found[found.groupby("account").cumcount() < (per_company or np.inf)]
-    found["listed"] = found.groupby(["person", "company"])["account"].transform("first")
-    listed: dict[Any, list[int]] = found.groupby("account")["listed"].agg(list).to_dict()
-    found = found[found["listed"] == found["account"]]
-    rows[found.index] = found["account"]
-    return rows, _mark_duplicates(outcomes, listed, first, index)
+    rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
+    found = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
+    first = found.groupby("person")[ROW].transform("min")
+    listed_at = first.groupby(found[ROW]).agg(set)
+    explained = dict(outcomes)
+    for row, homes in listed_at.items():
+        outcome = outcomes[row]
+        if homes == {row}:
+            continue
+        label = row_label(index, min(homes - {row}))
+        if row in homes or outcome.status is None:
+            explained[row] = _noted(outcome, f"some people belong to row {label}")
+        else:
+            noted = _noted(outcome, f"same company as row {label}")
+            explained[row] = replace(noted, status=DUPLICATE, total=None)
+    # A search may find a person twice.
+    is_repeated = found.duplicated() | (found[ROW] != first)
+    return np.where(is_repeated, -1, rows), explained
 
 
-def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
-    """Return the account row, person key and company key of all found people, in their order."""
-    table = concat_tables([batch.people.select(IDENTITY) for batch in batches])
-    ids, urls, company_ids, websites, company_urls = (
-        filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
+def _person_keys(batches: Sequence[PeopleBatch]) -> list[str]:
+    """Return each person's id, else profile URL, else a unique text."""
+    tables = [batch.people.select(["id", "profnet_url"]) for batch in batches]
+    if not tables:
+        return []
+    ids, urls = (
+        filled_texts(column.cast(pa.large_string()).combine_chunks())
+        for column in concat_tables(tables).columns
     )
     numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
-    persons = pc.coalesce(ids, profnet_url_keys(urls), numbers)
-    companies = pc.coalesce(id_keys(company_ids), company_ids)
-    if companies.null_count:
-        keys = company_url_keys(company_urls), domain_keys(websites)
-        companies = pc.coalesce(companies, *keys, pa.scalar("", companies.type))
-    return pd.DataFrame(
-        {
-            "person": persons.to_numpy(zero_copy_only=False),
-            "company": companies.to_numpy(zero_copy_only=False),
-            ROW: np.concatenate([batch.account_rows for batch in batches]),
-        }
-    )
-
-
-def _first_rows(
-    companies: Mapping[int, Sequence[str]], outcomes: Mapping[int, Outcome]
-) -> dict[int, int]:
-    """Map each row to the first finished row that found the same companies."""
-    first: dict[int, int] = {}
-    rows: dict[frozenset[str], int] = {}
-    for row, found in companies.items():
-        is_known = outcomes[row].status is not None and "" not in found
-        first[row] = rows.setdefault(frozenset(found), row) if is_known else row
-    return first
-
-
-def _mark_duplicates(
-    outcomes: Mapping[int, Outcome],
-    listed: Mapping[int, Sequence[int]],
-    first: Mapping[int, int],
-    index: pd.Index[Any],
-) -> dict[int, Outcome]:
-    """Mark rows without new people as duplicates, and name the row that has the people."""
-    homes: dict[int, int] = {}  # maps each duplicate row to the row that has its people
-    explained = {}
-    for row in sorted(outcomes):
-        outcome = outcomes[row]
-        same = first.get(row, row) if outcome.first is None else outcome.first
-        home = homes.get(same, same)
-        others = sorted(place for place in listed.get(row, ()) if place != row)
-        if others and (row in listed[row] or outcome.status is None):
-            outcome = _noted(outcome, f"some people belong to row {row_label(index, others[0])}")
-        elif others:
-            home = others[0]
-        if home not in (row, outcome.first):
-            homes[row] = home
-            outcome = _noted(outcome, f"same company as row {row_label(index, home)}")
-            outcome = replace(outcome, status=DUPLICATE, total=None)
-        explained[row] = outcome
-    return explained
+    keys: list[str] = pc.coalesce(ids, profnet_url_keys(urls), numbers).to_pylist()
+    return keys
 
 
 def _noted(outcome: Outcome, note: str) -> Outcome:

@@ -7,18 +7,42 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.accounts.agenda import PAGE, Company
+from outreach_frames import spec
+from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 from outreach_frames.client.client import Client
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search_pages import SearchPages
 
-# End a search with a wrong total after this many consecutive pages without new people.
-_MAX_PAGES_WITHOUT_NEW: Final = 3
+PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
+
+
+@dataclass(eq=False)
+class Company:
+    """The search progress of one company."""
+
+    account: Account
+    missing: float  # number of people still to find; inf for all
+    kept: list[str | None] = field(default_factory=list)  # person ids
+    total: int | None = 0  # None if some people were not counted
+    detail: str = ""
+    is_finished: bool = False
+    is_proven: bool = True  # False if a search for other companies' people had none of this company
+    size: float = 0.0  # estimated number of matching people; 0 if unknown
+
+    def outcome(self) -> Outcome:
+        """Return the outcome of the row that names this company."""
+        if not self.is_finished:
+            return Outcome(
+                None, self.detail or "the search stopped before this company was finished"
+            )
+        if self.kept:
+            return Outcome(FOUND, self.detail, self.total)
+        detail = f"no person matches the {self.account.kind.noun} {self.account.label}"
+        return Outcome(NOBODY, self.detail or detail, self.total)
 
 
 @dataclass(eq=False)
@@ -32,10 +56,10 @@ class CompanySearch:
     pages: int = 0
     received: int = 0
     total: int | None = None
+    is_over: bool = False  # whether further pages cannot contain new people
     errors: list[Any] = field(default_factory=list)
     _tables: list[pa.Table] = field(default_factory=list)
-    _ids: set[str] = field(default_factory=set)
-    _pages_without_new: int = 0
+    _ids: set[str | None] = field(default_factory=set)
 
     def read(self, number: int, client: Client, *, refresh: bool) -> PeoplePage:
         """Read one page."""
@@ -56,10 +80,10 @@ class CompanySearch:
             self.total = total
         elif self.total is None and page.people.num_rows < self.size:
             self.total = self.received
-        known = len(self._ids)
-        self._ids.update(page.people.column("id").drop_null().to_pylist())
-        has_new = len(self._ids) > known
-        self._pages_without_new = 0 if has_new else self._pages_without_new + 1
+        ids = set(page.people.column("id").to_pylist())
+        # A page without new people ends a search with a wrong total.
+        self.is_over = self.is_complete or ids <= self._ids
+        self._ids |= ids
 
     @property
     def is_single(self) -> bool:
@@ -72,9 +96,9 @@ class CompanySearch:
         return self.total is not None and self.received >= self.total
 
     @property
-    def is_over(self) -> bool:
-        """Whether further pages cannot contain new people."""
-        return self.is_complete or self._pages_without_new >= _MAX_PAGES_WITHOUT_NEW
+    def scale(self) -> float:
+        """The number of matching people per person received."""
+        return (self.total or self.received) / max(self.received, 1)
 
     @property
     def remaining_pages(self) -> int:
@@ -90,25 +114,28 @@ class CompanySearch:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]
 
-    def company_positions(self, *, trusts_single: bool) -> np.ndarray[Any, Any]:
+    def company_positions(self, *, trusts_single: bool) -> list[int]:
         """Return the position of each person's company in `companies`; -1 if it is not there.
 
         With `trusts_single`, all people of a search for a single company are at this company.
         """
         kind = self.companies[0].account.kind
         if kind.column is None or (self.is_single and trusts_single):
-            return np.zeros(self.received, dtype=np.int64)
+            return [0] * self.received
         texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
         known = pa.array([company.account.key for company in self.companies], pa.large_string())
-        found = pc.index_in(kind.keys(texts), value_set=known)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        positions: list[int] = (
+            pc.index_in(kind.keys(texts), value_set=known).fill_null(-1).to_pylist()
+        )
+        return positions
 
-    def is_new(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return which people were not found at their company before."""
+    def new_people(self, positions: Sequence[int]) -> list[list[int]]:
+        """Return, per company, the rows of people who were not found there before."""
         known = [set(company.kept) for company in self.companies]
-        is_new = np.ones(len(positions), dtype=bool)
+        rows: list[list[int]] = [[] for _ in self.companies]
         ids = self.people.column("id").to_pylist()
-        for row, (position, identity) in enumerate(zip(positions.tolist(), ids, strict=True)):
-            is_new[row] = identity is None or identity not in known[position]
-            known[position].add(identity)
-        return is_new
+        for row, (position, identity) in enumerate(zip(positions, ids, strict=True)):
+            if identity is None or identity not in known[position]:
+                rows[position].append(row)
+                known[position].add(identity)
+        return rows

@@ -56,7 +56,6 @@ _NUMBERS_BY_NAME: Final = (
 _MAX_NAMED: Final = 20
 # This maximum keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
-_DAYS_AT_ONCE: Final = 75
 
 
 def _numbers_by_name(function: Callable[P, R]) -> Callable[P, R]:
@@ -261,14 +260,16 @@ def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
     ):
         steps = _limits_by_day("ramp", {} if ramp is None else ramp)
         return dict.fromkeys(mailboxes.index, steps) if steps else {}
-    rows = dict(zip(_mailbox_ids(mailboxes), mailboxes.index, strict=True))
-    unknown = [key for key in ramp if key not in rows]
+    ids = _mailbox_ids(mailboxes)
+    known = set(ids)
+    unknown = [key for key in ramp if key not in known]
     if unknown:
         raise InvalidInputError(
             f"ramp has the key {quoted(unknown[0])}, which is not the id of a mailbox in "
             f"the frame ({plural(len(unknown), 'unknown key')}). Pass ids from the column id."
         )
-    return {rows[key]: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
+    limits = {key: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
+    return {row: limits[key] for row, key in ids.items() if key in limits}
 
 
 def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
@@ -319,7 +320,7 @@ def _schedule(
         while changes and changes[-1][0] <= day:
             _, place, limit[place] = changes.pop()
         if evenly and not sending_days:
-            quota = np.array(_evenly(limit.tolist(), leads), "int64")
+            quota = np.array(_divided(leads, [1] * len(limit)), "int64")
         sent, left = history[-1].copy(), limit.copy()
         # Leads that started earlier are at later steps, so begin with the last step.
         for step in range(len(gaps), 0, -1):
@@ -338,7 +339,7 @@ def _schedule(
     # No lead delays an earlier lead, so dropping the surplus leads changes no other email.
     before, after = counts[-2:, -1]
     rest = leads - int(before.sum())
-    last = _by_limit((after - before).tolist(), rest) if rest else np.zeros_like(after)
+    last = _divided(rest, (after - before).tolist()) if rest else np.zeros_like(after)
     counts = np.minimum(counts, before + last)
     totals = counts[1:].sum(axis=2)
     emails = np.diff(counts.sum(axis=1), axis=0)
@@ -365,13 +366,6 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
     )
     # Concatenated frames have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
-    ids = _mailbox_ids(mailboxes)
-    duplicates = ids[ids.duplicated() & ids.notna()]
-    if len(duplicates):
-        raise InvalidInputError(
-            f"The frame contains the mailbox {duplicates.iloc[0]!r} more than once, so its limit "
-            'would count each time. Remove the duplicates: mailboxes.drop_duplicates("id").'
-        )
     column = mailboxes["daily_email_limit"]
     try:
         # Convert through text, because dates and booleans would become numbers.
@@ -385,9 +379,9 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
 
 
 def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
-    """Warn of sending rows with the address of an earlier sending row; return these rows."""
+    """Warn of sending rows with the address, else id, of an earlier one; return these rows."""
     texts = pa.array(mailboxes["email"].astype(STR), from_pandas=True)
-    keys = email_keys(texts).to_pandas().where(sends)
+    keys = email_keys(texts).to_pandas().fillna(_mailbox_ids(mailboxes)).where(sends)
     repeats = (keys.duplicated() & keys.notna()).to_numpy("bool")
     if repeats.any():
         first = mailboxes[repeats].iloc[0]
@@ -410,22 +404,12 @@ def _no_sender(statuses: pd.Series[str]) -> str:
     )
 
 
-def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails in proportion to limits; rows with the largest remainders get one extra."""
-    days, rest = divmod(emails, sum(limits))
-    shares = [divmod(rest * limit, sum(limits)) for limit in limits]
-    remaining = rest - sum(share for share, _ in shares)
-    largest = sorted(range(len(limits)), key=lambda place: -shares[place][1])[:remaining]
-    return [
-        days * limit + shares[place][0] + (place in largest) for place, limit in enumerate(limits)
-    ]
-
-
-def _evenly(limits: Sequence[int], emails: int) -> list[int]:
-    """Divide emails evenly; if a remainder is left, rows with the highest limits get one more."""
-    share, rest = divmod(emails, len(limits))
-    highest = sorted(range(len(limits)), key=lambda place: -limits[place])[:rest]
-    return [share + (place in highest) for place in range(len(limits))]
+def _divided(leads: int, weights: Sequence[int]) -> list[int]:
+    """Divide leads in proportion to weights; rows with the largest remainders get one more."""
+    shares = [divmod(leads * weight, sum(weights)) for weight in weights]
+    remaining = leads - sum(share for share, _ in shares)
+    largest = sorted(range(len(weights)), key=lambda place: -shares[place][1])[:remaining]
+    return [share + (place in largest) for place, (share, _) in enumerate(shares)]
 
 
 def _check_holidays(holidays: Any, first: pd.Timestamp) -> Container[date]:
@@ -449,27 +433,23 @@ def _check_holidays(holidays: Any, first: pd.Timestamp) -> Container[date]:
 
 def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
     """Yield the days of a frequency, without holidays."""
-    for _ in range(_MAX_DAYS // _DAYS_AT_ONCE):
-        *days, first = _dates(first, freq, _DAYS_AT_ONCE + 1)
-        yield from (day for day in days if day.date() not in holidays)
-
-
-def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
-    """Return the first `number` days of a frequency."""
     try:
         offset = pd.tseries.frequencies.to_offset(freq)
-        dates = pd.date_range(first, periods=number, freq=offset).normalize()
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        day = offset.rollforward(first)
+    except (ValueError, TypeError, AttributeError) as error:
         raise InvalidInputError(
             f"freq={freq!r} is not a pandas frequency. Pass a frequency such as 'B' or 'D'."
         ) from error
-    is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
-    if offset is None or not is_increasing:
-        raise InvalidInputError(
-            f"freq={freq!r} does not produce distinct days in order, but limits are per day. "
-            "Pass 'B', 'D' or a longer frequency."
-        )
-    return dates
+    for _ in range(_MAX_DAYS):
+        if day.date() not in holidays:
+            yield day
+        following = (day + offset).normalize()
+        if following <= day:
+            raise InvalidInputError(
+                f"freq={freq!r} does not produce distinct days in order, but limits are per day. "
+                "Pass 'B', 'D' or a longer frequency."
+            )
+        day = following
 
 
 def _warn_cannot_send(others: pd.DataFrame, limits: pd.Series[Any]) -> None:

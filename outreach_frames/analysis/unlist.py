@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.pandas_versions import STR, snapshot
-from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT
@@ -22,7 +21,7 @@ _MEMBER_SEPARATOR: Final = ", "
 _START, _END, _EMPLOYER = "start_date", "end_date", "company_name"
 
 
-def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.DataFrame:
+def unlist(frame: pd.DataFrame, *, sep: str = "; ") -> pd.DataFrame:
     """Return the frame with all list columns converted to text.
 
     pandas' `drop_duplicates`, `value_counts` and `groupby`, which fail on lists, work on the
@@ -47,7 +46,7 @@ def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.
     Raises
     ------
     InvalidInputError
-        `sep` is not text, or was passed without its name.
+        `sep` is not text.
 
     Notes
     -----
@@ -61,12 +60,6 @@ def unlist(frame: pd.DataFrame, columns: None = None, *, sep: str = "; ") -> pd.
     >>> people.outreach.unlist().drop_duplicates().shape
     (20, 262)
     """
-    if columns is not None:
-        raise InvalidInputError(
-            f"unlist() converts all list columns and takes only sep=, by name, not "
-            f"{quoted(columns)}. To convert some columns, select them first, such as "
-            'df[["languages"]].outreach.unlist().'
-        )
     if not isinstance(sep, str):
         raise InvalidInputError(f"sep must be text, not {type(sep).__name__}.")
     converted = [

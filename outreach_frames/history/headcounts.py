@@ -20,7 +20,6 @@ from outreach_frames.history.values import texts
 from outreach_frames.identity.matching import Matching
 from outreach_frames.identity.persons import NONE, Rows, first_known, fullest_rows
 from outreach_frames.tables.schema import to_frame
-from outreach_frames.tables.value_text import TEXT
 
 _COLUMNS: Final = {
     department: f"{COMPANY_PREFIX}department_headcount_{department}"
@@ -113,8 +112,6 @@ def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
 
     `first` has, for each row, the first row of the same company.
     """
-    if name not in side.columns:
-        return pa.nulls(len(rows), TEXT)
     column = side.column(name)
     missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     known = first_known(first, missing) if len(rows) and missing.any() else first
@@ -122,9 +119,7 @@ def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
 
 
 def _texts(side: Source, name: str, rows: Rows) -> pa.Array:
-    """Return some rows of a column as text, missing for the row -1 or a missing column."""
-    if name not in side.columns:
-        return pa.nulls(len(rows), TEXT)
+    """Return some rows of a column as text, missing for the row -1."""
     return texts(side.column(name).take(pa.array(rows, mask=rows < 0)))
 
 

@@ -14,7 +14,7 @@ from matplotlib import font_manager
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from outreach_frames.analysis.companies import require_columns
+from outreach_frames.analysis.companies import require_columns, to_numbers
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots.labels import count_text
@@ -64,10 +64,7 @@ def check_top(value: object) -> int:
 def check_numbers(data: pd.DataFrame, column: str) -> pd.Series[Any]:
     """Return a column as numbers; replace infinite numbers by missing values."""
     require_columns(data, [column], "numbers")
-    try:
-        numbers = data[column].astype("Float64")
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"The column {column!r} is not numeric: {error}.") from error
+    numbers = to_numbers(data[[column]])[column]
     return numbers.mask(numbers.abs().eq(np.inf))
 
 

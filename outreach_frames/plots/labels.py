@@ -13,20 +13,10 @@ NOT_GIVEN: Final = "not given"
 MINUS: Final = "\N{MINUS SIGN}"
 _MAX_NAME: Final = 36
 
-# What people call departments and company sizes whose name in the interface is no good label.
+# Departments whose name in the interface is no good label.
 DEPARTMENT_LABELS: Final = {
     "engineering_technical": "Engineering",
     "medical_health": "Medical and health",
-}
-SIZE_LABELS: Final = {
-    "1-10": "1 to 10",
-    "11-50": "11 to 50",
-    "51-200": "51 to 200",
-    "201-500": "201 to 500",
-    "501-1000": "501 to 1,000",
-    "1001-5000": "1,001 to 5,000",
-    "5001-10000": "5,001 to 10,000",
-    "10001+": "more than 10,000",
 }
 
 
@@ -37,15 +27,6 @@ def department_label(department: str) -> str:
     ('Medical and health', 'Senior leadership')
     """
     return DEPARTMENT_LABELS.get(department) or readable(department)
-
-
-def size_label(size: str) -> str:
-    """Return what people call a company size.
-
-    >>> size_label("501-1000"), size_label("501-1,000"), size_label("some")
-    ('501 to 1,000', '501 to 1,000', 'some')
-    """
-    return SIZE_LABELS.get(size.replace(",", ""), size)
 
 
 def count_text(value: float) -> str:

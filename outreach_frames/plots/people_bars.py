@@ -26,7 +26,6 @@ from outreach_frames.plots.labels import (
     department_label,
     share_text,
     short_name,
-    size_label,
 )
 from outreach_frames.tables.interchange import FrameLike
 
@@ -178,7 +177,7 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     sizes = table["size"].astype(STR).fillna(NOT_GIVEN).value_counts()
     return plot_bars(
         ax,
-        sizes.to_frame("companies").rename(index=size_label),
+        sizes.to_frame("companies"),
         title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
         xlabel="Companies",
         ylabel="Employees",
@@ -251,8 +250,6 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
 def _key_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the labels of a segment column's values."""
     texts = column.astype(STR).fillna(NOT_GIVEN)
-    if column.name in _SIZE_COLUMNS:
-        return texts.map(size_label)
     return texts.map(department_label) if "department" in str(column.name) else texts
 
 

@@ -1,93 +1,218 @@
-"""Sending capacity: the plan equals a day-by-day simulation, and warnings name unused capacity."""
+"""Sending capacity equals a simulation of each lead, and warnings name unused capacity."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Iterator
+from datetime import date, datetime
+from itertools import product
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.analysis.capacity import CAPACITY
+from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.examples import share_of_examples
 
 MONDAY = "2026-03-02"
+DAYS = pd.date_range(MONDAY, periods=2_000)
+# A mailbox's name in the simulation, and its limit on each day.
+Limits = dict[str, list[int]]
 
 
-def mailboxes(*rows: tuple[int | None, str]) -> pd.DataFrame:
-    """Make mailboxes m0, m1, ... with a daily limit and a status each."""
+def mailboxes(*limits: int | None, status: str | list[str] = "active") -> pd.DataFrame:
+    """Make mailboxes m0, m1, ... with a daily limit each."""
+    ids = pd.Series([f"m{number}" for number in range(len(limits))], dtype="str")
+    limit = pd.array(limits, dtype="Int64")
     return pd.DataFrame(
-        {
-            "id": pd.array([f"m{number}" for number in range(len(rows))], dtype="str"),
-            "email": pd.array([f"{number}@x.example" for number in range(len(rows))], dtype="str"),
-            "daily_email_limit": pd.array([limit for limit, _ in rows], dtype="Int64"),
-            "status": pd.array([status for _, status in rows], dtype="str"),
-        }
+        {"id": ids, "email": ids + "@x.example", "daily_email_limit": limit, "status": status}
     )
 
 
-def active(*limits: int) -> pd.DataFrame:
-    """Make active mailboxes."""
-    return mailboxes(*((limit, "active") for limit in limits))
+def shares(room: dict[str, int], leads: int) -> dict[str, int]:
+    """Divide leads in proportion to room, largest remainders first."""
+    total = sum(room.values())
+    if total <= leads:
+        return room
+    given = {name: leads * free // total for name, free in room.items()}
+    rest = sorted(room, key=lambda name: -(leads * room[name] % total))
+    for name in rest[: leads - sum(given.values())]:
+        given[name] += 1
+    return given
 
 
-def simulated(limits: list[int], leads: int, each: int, spread: str) -> list[tuple[int, int]]:
-    """Send email by email; return each day's number of emails and finished leads."""
-    pool = [lead for lead in range(leads) for _ in range(each)]
-    tasks = dict.fromkeys(range(len(limits)), 0)
+def sent_by(limit: list[int], leads: float, email_days: list[int], end: int) -> list[list[int]]:
+    """Send one mailbox's emails lead by lead; return each lead's sending days before `end`."""
+    started: list[list[int]] = []
+    for day in range(end):
+        follow_ups = [
+            lead
+            for lead in started
+            if len(lead) < len(email_days)
+            and day - lead[-1] >= email_days[len(lead)] - email_days[len(lead) - 1]
+        ][: limit[day]]
+        for lead in follow_ups:
+            lead.append(day)
+        room = min(limit[day] - len(follow_ups), leads - len(started))
+        started += [[day] for _ in range(int(room))]
+    return started
+
+
+def finished_by(limit: list[int], email_days: list[int], end: int) -> int:
+    """Count the leads that a mailbox can finish in so many days."""
+    leads = sent_by(limit, math.inf, email_days, end)
+    return sum(len(lead) == len(email_days) for lead in leads)
+
+
+def leads_of(limits: Limits, leads: int, email_days: list[int], spread: str) -> dict[str, int]:
+    """Return each mailbox's number of leads."""
+    given = dict.fromkeys(limits, 0)
     if spread == "evenly":
-        # Mailboxes send in turn; if the emails do not divide evenly, the highest limits send first.
-        turn = sorted(tasks, key=lambda number: -limits[number])
-        for place in range(len(pool)):
-            tasks[turn[place % len(turn)]] += 1
-    days, open_emails, done = [], pool, 0
-    while open_emails:
-        sent = 0
-        for number, limit in enumerate(limits):
-            most = min(limit, len(open_emails) - sent)
-            if spread == "evenly":
-                most = min(most, tasks[number])
-                tasks[number] -= most
-            sent += most
-        left = open_emails[sent:]
-        done = leads - len(set(left))
-        open_emails = left
-        days.append((sent, done))
-    return days
+        names = list(limits)
+        for lead in range(leads):
+            given[names[lead % len(names)]] += 1
+        return given
+    for end in range(len(DAYS)):
+        can = {name: finished_by(limit, email_days, end + 1) for name, limit in limits.items()}
+        if sum(can.values()) >= leads:
+            last = shares(
+                {name: can[name] - given[name] for name in can}, leads - sum(given.values())
+            )
+            return {name: given[name] + last[name] for name in can}
+        given = can
+    raise AssertionError("The simulation does not end.")
+
+
+def simulated(
+    limits: Limits, leads: int, email_days: list[int], spread: str
+) -> Iterator[tuple[int, str, int, int, int]]:
+    """Send lead by lead; return day, mailbox, emails, and leads finished and started so far."""
+    given = leads_of(limits, leads, email_days, spread)
+    sent = {
+        name: sent_by(limit, given[name], email_days, min(len(limit), 300))
+        for name, limit in limits.items()
+    }
+    everyone = [lead for started in sent.values() for lead in started]
+    assert len(everyone) == leads
+    for day in sorted({day for lead in everyone for day in lead}):
+        finished = sum(len(lead) == len(email_days) and lead[-1] <= day for lead in everyone)
+        begun = sum(lead[0] <= day for lead in everyone)
+        for name, started in sent.items():
+            if number := sum(day in lead for lead in started):
+                yield day, name, number, finished, begun
+
+
+def limits_of_days(base: list[int], ramps: list[dict[int, int]], days: list[int]) -> Limits:
+    """Return each mailbox's limit on these days."""
+    found: Limits = {}
+    for number, (limit, ramp) in enumerate(zip(base, ramps, strict=True)):
+        found[f"m{number}"] = [
+            ramp[max(begun)] if (begun := [change for change in ramp if change <= day]) else limit
+            for day in days
+        ]
+    return found
+
+
+STEPS = st.lists(st.integers(1, 6), max_size=3).map(lambda gaps: [0, *np.cumsum(gaps).tolist()])
+# The last limit is positive, so that every email is sent eventually.
+RAMP = st.builds(
+    lambda steps, last: steps | {40: last},
+    st.dictionaries(st.integers(0, 30), st.integers(0, 9), max_size=4),
+    st.integers(1, 9),
+)
 
 
 @given(
-    st.lists(st.integers(1, 12), min_size=1, max_size=5),
-    st.integers(0, 60),
-    st.integers(1, 4),
+    st.lists(st.tuples(st.integers(1, 9), st.just({}) | RAMP), min_size=1, max_size=4),
+    st.integers(0, 40),
+    STEPS | st.integers(1, 4),
+    st.sets(st.integers(0, 30), max_size=8),
     st.sampled_from(["by_limit", "evenly"]),
 )
-@example([1, 100], 30, 3, "evenly")
-def test_the_plan_is_that_of_a_day_by_day_simulation(
-    limits: list[int], leads: int, each: int, spread: Any
+@example([(5, {}), (3, {0: 0, 4: 2, 9: 7})], 40, [0, 3, 7], {1, 2, 8}, "by_limit")
+@example([(9, {}), (9, {3: 0, 40: 1})], 30, [0, 1, 2], set(), "evenly")
+@example([(2, {})], 4, [0, 1, 3], {2, 3}, "by_limit")
+@example([(1, {}), (100, {})], 30, 3, set(), "evenly")
+def test_the_plan_equals_a_simulation_of_each_lead(
+    boxes: list[tuple[int, dict[int, int]]],
+    leads: int,
+    emails: list[int] | int,
+    holidays: set[int],
+    spread: Any,
 ) -> None:
-    """Each day has as many emails and finished leads as in a simulation, within each limit."""
+    """Rows and counts equal those of a lead-by-lead simulation, with ramps and holidays."""
+    base, ramps = [limit for limit, _ in boxes], [ramp for _, ramp in boxes]
+    days = [day for day in range(len(DAYS)) if day not in holidays]
+    steps, each = (emails, 1) if isinstance(emails, list) else ([0], emails)
+    options: Any = {"email_days": steps} if each == 1 else {"emails_per_lead": each}
     plan = of.sending_capacity(
-        active(*limits), leads, emails_per_lead=each, start=MONDAY, freq="D", spread=spread
+        mailboxes(*base),
+        leads,
+        start=MONDAY,
+        freq="D",
+        spread=spread,
+        ramp={
+            f"m{number}": {DAYS[day]: limit for day, limit in ramp.items()}
+            for number, ramp in enumerate(ramps)
+        },
+        holidays={DAYS[day].date() for day in holidays},
+        **options,
     )
-    days = plan.groupby("date")
-    expected = simulated(limits, leads, each, spread)
-    assert list(zip(days["emails"].sum(), days["leads_finished"].max(), strict=True)) == expected
-    assert list(days["date"].first()) == list(pd.date_range(MONDAY, periods=len(expected)))
-    assert plan["emails"].gt(0).all()
-    assert (
-        plan["emails"] <= plan["mailbox_id"].str[1:].astype(int).map(dict(enumerate(limits)))
-    ).all()
-    totals = plan.groupby("mailbox_id")["emails"].sum()
-    for number, limit in enumerate(limits):
-        part = limit / sum(limits) if spread == "by_limit" else 1 / len(limits)
-        assert abs(int(totals.get(f"m{number}", 0)) - leads * each * part) < 1
-    assert not plan.duplicated(["date", "mailbox_id"]).any()
-    assert days["leads_finished"].nunique().le(1).all()
+    limits = limits_of_days(base, ramps, [*days, *days[:40]])
+    # Without waiting times, each email is sent like a lead of its own.
+    rows = [
+        (f"{DAYS[days[day]]:%Y-%m-%d}", name, sent, finished // each, -(-started // each))
+        for day, name, sent, finished, started in simulated(limits, leads * each, steps, spread)
+    ]
+    columns = ["date", "mailbox_id", "emails", "leads_finished", "leads_started"]
+    found = plan[columns].assign(date=plan["date"].dt.strftime("%Y-%m-%d"))
+    assert list(found.itertuples(index=False, name=None)) == rows
+
+
+@share_of_examples(0.5)
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=3), st.integers(1, 14), STEPS)
+def test_no_distribution_ends_earlier(limits: list[int], leads: int, email_days: list[int]) -> None:
+    """By limit, the last day is the earliest of all distributions of leads to mailboxes."""
+    plan = of.sending_capacity(
+        mailboxes(*limits), leads, start=MONDAY, freq="D", email_days=email_days
+    )
+
+    def last_day(limit: int, own: int) -> int:
+        sent = sent_by([limit] * 99, own, email_days, 99)
+        return max((lead[-1] for lead in sent), default=0)
+
+    ends = [[last_day(limit, own) for own in range(leads + 1)] for limit in limits]
+    best = min(
+        max(of_box[own] for of_box, own in zip(ends, split, strict=True))
+        for split in product(range(leads + 1), repeat=len(limits))
+        if sum(split) == leads
+    )
+    assert plan.attrs["last_day"] == f"{DAYS[best]:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize("email_days", [None, [0, 3, 7]])
+def test_a_number_of_mailboxes_is_a_frame_of_such_mailboxes(email_days: Any) -> None:
+    """Twelve mailboxes of 40 a day send like a frame of them, and attrs has the last day."""
+    arguments: dict[str, Any] = {"start": MONDAY, "email_days": email_days}
+    plan = of.sending_capacity(mailboxes=12, leads=5_000, daily_email_limit=40, **arguments)
+    same = of.sending_capacity(mailboxes(*[40] * 12), 5_000, **arguments)
+    counts = ["date", "emails", "leads_finished", "leads_started"]
+    pd.testing.assert_frame_equal(plan[counts], same[counts])
+    assert plan.attrs["last_day"] == f"{plan['date'].max():%Y-%m-%d}"
+    assert plan["mailbox_id"].nunique() == 12
+    assert of.sending_capacity(mailboxes=1, leads=0, daily_email_limit=1).attrs["last_day"] is None
+    with pytest.raises(InvalidInputError, match="by name"):
+        of.sending_capacity(12, 5_000, daily_email_limit=40)
 
 
 def test_the_frame_of_mailboxes_is_accepted(client: Client) -> None:
@@ -106,16 +231,16 @@ def test_the_frame_of_mailboxes_is_accepted(client: Client) -> None:
 
 def test_the_index_makes_no_difference() -> None:
     """Concatenated mailboxes of two accounts, with repeated labels, are planned like others."""
-    frame = active(5, 3, 9)
+    frame = mailboxes(5, 3, 9)
     plan = of.sending_capacity(frame, 40, start=MONDAY)
     twice = of.sending_capacity(frame.set_axis([0, 0, 1]), 40, start=MONDAY)
     pd.testing.assert_frame_equal(twice, plan)
 
 
-@pytest.mark.parametrize("address", ["0@x.example", "0@X.EXAMPLE", " 0@x.example ", "0@X.example"])
+@pytest.mark.parametrize("address", ["m0@x.example", "M0@X.EXAMPLE", " m0@x.example "])
 def test_an_address_counts_once(address: str) -> None:
     """Mailboxes with the same address, in any case, count once, with a warning."""
-    frame = active(5, 3, 9)
+    frame = mailboxes(5, 3, 9)
     expected = of.sending_capacity(frame[:2], 40, start=MONDAY)
     frame.loc[2, "email"] = address
     with pytest.warns(OutreachWarning, match="1 mailbox has the address of another row") as caught:
@@ -124,25 +249,24 @@ def test_an_address_counts_once(address: str) -> None:
     pd.testing.assert_frame_equal(plan, expected)
 
 
-def test_an_inactive_mailbox_does_not_replace_an_active_one_of_its_address() -> None:
-    """Of two mailboxes with the same address, the one that can send counts."""
-    frame = mailboxes((9, "inactive"), (5, "active")).assign(email="0@x.example")
+def test_repeated_rows_count_once() -> None:
+    """Of two rows of an address, the one that can send counts; without addresses, ids count."""
+    frame = mailboxes(9, 5, status=["inactive", "active"]).assign(email="m0@x.example")
     with pytest.warns(OutreachWarning, match="1 mailbox cannot send"):
         plan = of.sending_capacity(frame, 40, start=MONDAY)
     assert set(plan["mailbox_id"]) == {"m1"}
-
-
-def test_mailboxes_without_address_are_distinct() -> None:
-    """Mailboxes with missing addresses are distinct mailboxes."""
-    frame = active(5, 5)
+    frame = mailboxes(5, 5)
     plan = of.sending_capacity(frame, 40, start=MONDAY)
-    missing = of.sending_capacity(frame.assign(email=None), 40, start=MONDAY)
-    assert missing["emails"].equals(plan["emails"])
+    missing = frame.assign(email=None)
+    assert of.sending_capacity(missing, 40, start=MONDAY)["emails"].equals(plan["emails"])
+    with pytest.warns(OutreachWarning, match="2 mailboxes have the address of another row"):
+        twice = of.sending_capacity(pd.concat([missing, missing]), 40, start=MONDAY)
+    assert twice["emails"].equals(plan["emails"])
 
 
 def test_a_huge_limit_sends_no_more_than_all_leads() -> None:
     """Limits near the 64-bit maximum do not overflow."""
-    plan = of.sending_capacity(active(2**62, 2**62, 2**62), 10, start=MONDAY)
+    plan = of.sending_capacity(mailboxes(2**62, 2**62, 2**62), 10, start=MONDAY)
     assert plan["emails"].sum() == plan["leads_finished"].iloc[-1] == 10
     assert len(plan["date"].unique()) == 1
 
@@ -150,8 +274,8 @@ def test_a_huge_limit_sends_no_more_than_all_leads() -> None:
 @pytest.mark.parametrize("leads", [0, pd.DataFrame({"email": []})])
 def test_no_leads_make_an_empty_plan_with_the_same_dtypes(leads: Any) -> None:
     """A plan for no leads has no rows, and the usual columns and dtypes."""
-    empty = of.sending_capacity(mailboxes((5, "active"), (5, "inactive")), leads)
-    full = of.sending_capacity(active(5), 7)
+    empty = of.sending_capacity(mailboxes(5, 5, status=["active", "inactive"]), leads)
+    full = of.sending_capacity(mailboxes(5), 7)
     assert empty.empty
     assert empty.dtypes.equals(full.dtypes)
     assert list(full) == [field.name for field in CAPACITY]
@@ -163,6 +287,7 @@ def test_no_leads_make_an_empty_plan_with_the_same_dtypes(leads: Any) -> None:
     ("freq", "start", "days"),
     [
         ("B", "2026-03-07", ["2026-03-09", "2026-03-10"]),
+        ("MS", MONDAY, ["2026-04-01", "2026-05-01"]),
         ("D", pd.Timestamp("2026-03-07 15:00"), ["2026-03-07", "2026-03-08"]),
         ("W-WED", MONDAY, ["2026-03-04", "2026-03-11"]),
         (
@@ -173,15 +298,17 @@ def test_no_leads_make_an_empty_plan_with_the_same_dtypes(leads: Any) -> None:
     ],
 )
 def test_days_are_those_of_the_frequency(freq: Any, start: Any, days: list[str]) -> None:
-    """Emails go out on the dates that pandas generates for the frequency."""
-    plan = of.sending_capacity(active(10), 20, start=start, freq=freq)
-    assert plan["date"].dt.strftime("%Y-%m-%d").tolist() == days
+    """Emails go out on the dates of the pandas frequency, and `email_days` counts these dates."""
+    for steps, leads in ((None, 20), ([0, 1], 10)):
+        options: Any = {"start": start, "freq": freq, "email_days": steps}
+        plan = of.sending_capacity(mailboxes(10), leads, **options)
+        assert plan["date"].dt.strftime("%Y-%m-%d").tolist() == days
 
 
 def test_the_default_start_is_the_next_sending_day() -> None:
     """Without a start, the first day is today, or the next day of the frequency."""
     before = pd.Timestamp.today().normalize()
-    plan = of.sending_capacity(active(10), 1)
+    plan = of.sending_capacity(mailboxes(10), 1)
     assert plan["date"].iloc[0] in {
         pd.offsets.BDay().rollforward(before),
         pd.offsets.BDay().rollforward(pd.Timestamp.today().normalize()),
@@ -190,17 +317,16 @@ def test_the_default_start_is_the_next_sending_day() -> None:
 
 def test_mailboxes_that_cannot_send_are_a_warning() -> None:
     """A warning names mailboxes that are inactive or have no limit."""
-    frame = mailboxes(
-        (10, "active"), (30, "needs_reconnection"), (10, "inactive"), (None, "active")
-    )
+    statuses = ["active", "needs_reconnection", "inactive", "active"]
+    frame = mailboxes(10, 30, 10, None, status=statuses)
     with pytest.warns(OutreachWarning) as caught:
         plan = of.sending_capacity(frame, 100, start=MONDAY)
     assert set(plan["mailbox_id"]) == {"m0"}
     (message,) = (str(warning.message) for warning in caught)
     assert message == (
-        "3 mailboxes cannot send: 1@x.example (id m1, status needs_reconnection, limit 30), "
-        "2@x.example (id m2, status inactive, limit 10), 3@x.example (id m3, status active, limit "
-        "none)."
+        "3 mailboxes cannot send: m1@x.example (id m1, status needs_reconnection, limit 30), "
+        "m2@x.example (id m2, status inactive, limit 10), m3@x.example (id m3, status active, "
+        "limit none)."
     )
 
 
@@ -208,41 +334,186 @@ def test_there_is_no_warning_if_every_mailbox_sends() -> None:
     """There is no warning if every mailbox sends, or if there is nothing to send."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        of.sending_capacity(active(10, 20), 100)
-        of.sending_capacity(mailboxes((5, "active"), (5, "inactive")), 0)
+        of.sending_capacity(mailboxes(10, 20), 100)
+        of.sending_capacity(mailboxes(5, 5, status=["active", "inactive"]), 0)
+
+
+def by_day(plan: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
+    """Return each day's emails, and the leads started and reached by its end."""
+    days = plan.groupby(plan["date"].dt.strftime("%m-%d"))
+    found = days.agg({"emails": "sum", "leads_started": "max", "leads_finished": "max"})
+    return {str(day): tuple(map(int, row)) for day, *row in found.itertuples(name=None)}
+
+
+def test_mailboxes_warm_up() -> None:
+    """A ramp replaces every limit from its dates on, whether or not they are sending days."""
+    ramp = {
+        "2026-03-04": 1,
+        date(2026, 3, 7): 3,
+        pd.Timestamp("2026-03-10 09:00"): 0,
+        "2026-03-12": 4,
+    }
+    plan = of.sending_capacity(mailboxes(2, 1), 20, start=MONDAY, ramp=ramp)
+    assert plan.groupby("date")["emails"].sum().tolist() == [3, 3, 2, 2, 2, 6, 2]
+    assert plan["date"].max() == pd.Timestamp("2026-03-12")
+    one = of.sending_capacity(mailboxes(2, 1), 9, start=MONDAY, ramp={"m1": {"2026-03-03": 4}})
+    assert one.groupby("date")["emails"].sum().tolist() == [3, 6]
+    # Limits with an earlier date apply from the first day.
+    late = of.sending_capacity(mailboxes(2, 1), 20, start="2026-03-11", ramp=ramp)
+    assert by_day(late) == {"03-12": (8, 8, 8), "03-13": (8, 16, 16), "03-16": (4, 20, 20)}
+
+
+def test_a_mailbox_with_only_a_ramp_sends() -> None:
+    """A mailbox without a limit sends from the ramp's first date; inactive ones do not send."""
+    frame = mailboxes(None, 0, 5).assign(status=["active", "active", "inactive"])
+    below = of.sending_capacity(mailboxes(-4), 9, start=MONDAY, ramp={"2026-03-03": 4})
+    assert below["emails"].tolist() == [4, 4, 1]
+    with pytest.warns(OutreachWarning) as caught:
+        plan = of.sending_capacity(frame, 12, start=MONDAY, ramp={"m0": {"2026-03-03": 4}})
+    assert plan["mailbox_id"].unique().tolist() == ["m0"]
+    assert plan["date"].min() == pd.Timestamp("2026-03-03")
+    (message,) = (str(warning.message) for warning in caught)
+    assert message == (
+        "2 mailboxes cannot send: m1@x.example (id m1, status active, limit 0), m2@x.example (id "
+        "m2, status inactive, limit 5)."
+    )
+
+
+CHRISTMAS = date(2026, 12, 25)
+
+
+class Calendar:
+    """A calendar that accepts any year but only dates, like the `holidays` package."""
+
+    def __contains__(self, day: object) -> bool:
+        """Return whether a date is Christmas Day."""
+        assert type(day) is date
+        return (day.month, day.day) == (12, 25)
 
 
 @pytest.mark.parametrize(
-    ("frame", "arguments", "says"),
+    "holidays",
     [
-        (mailboxes((5, "inactive"), (0, "active"), (None, "active")), {}, "No mailbox can send"),
-        (active(), {}, r"above 0 \(no mailboxes\)"),
-        (pd.concat([active(5), active(5)]), {}, "more than once"),
-        (active(5).drop(columns="status"), {}, "'status' is missing"),
-        (active(5).assign(daily_email_limit="many"), {}, "not whole numbers"),
-        (active(5), {"leads": -1}, "leads=-1"),
-        (active(5), {"leads": "100"}, "leads takes a whole number"),
-        (active(5), {"leads": 10**12}, "take more than 36,525 days"),
-        (active(5), {"emails_per_lead": 0}, "emails_per_lead=0"),
-        (active(5), {"freq": "h"}, "distinct days in order"),
-        (active(5), {"freq": "-1D"}, "distinct days in order"),
-        (active(5), {"freq": None}, "distinct days in order"),
-        (active(5), {"freq": pd.DateOffset(days=0)}, "distinct days in order"),
-        (active(5), {"freq": pd.DateOffset(month=2, day=30)}, "distinct days in order"),
-        (active(5, 5).assign(id=pd.Series(["1", 1], dtype=object)), {}, "more than once"),
-        (active(5, 5).assign(id=None, email="0@x.example"), {}, "more than once"),
-        (active(5).assign(daily_email_limit=float("inf")), {}, "not whole numbers"),
-        (active(5).assign(daily_email_limit=pd.Timestamp(MONDAY)), {}, "not whole numbers"),
-        (active(5).assign(daily_email_limit=True), {}, "not whole numbers"),
-        (active(2**62, 2**62), {"leads": 2**62}, "exceed the maximum"),
-        (active(5), {"freq": "weekly"}, "is not a pandas frequency"),
-        (active(5), {"start": "soon"}, "is not a day"),
-        (active(5), {"spread": "even"}, "Did you mean 'evenly'"),
+        Calendar(),
+        [CHRISTMAS],
+        {CHRISTMAS},
+        {pd.Timestamp(CHRISTMAS)},
+        {CHRISTMAS: "Christmas"},
+        {"2026-12-25": "Christmas"},
+        ("2026-12-25",),
+        [datetime(2026, 12, 25, 12)],
+        np.array(["2026-12-25"], dtype="datetime64[ns]"),
+        pd.Series(["2026-12-25"]),
+        pd.Series([CHRISTMAS], index=[7]),
+        pd.DatetimeIndex([CHRISTMAS]),
+        pa.array([CHRISTMAS]),
+        (day for day in [CHRISTMAS]),
+    ],
+    ids=lambda holidays: type(holidays).__name__,
+)
+def test_nothing_is_sent_on_holidays(holidays: Any) -> None:
+    """Any collection of dates or calendar closes the same days, and steps skip them."""
+    plan = of.sending_capacity(
+        mailboxes(5), 5, email_days=[0, 2], start="2026-12-24", holidays=holidays
+    )
+    assert by_day(plan) == {"12-24": (5, 5, 0), "12-29": (5, 5, 5)}
+
+
+def test_a_plan_of_many_leads_over_years_is_fast() -> None:
+    """Steps are computed per group of leads: ten times the leads and limits take no longer."""
+    few = of.sending_capacity(mailboxes(40, 7), 9_400, email_days=[0, 3, 7, 14], start=MONDAY)
+    many = of.sending_capacity(
+        mailboxes(40_000, 7_000), 9_400_000, email_days=[0, 3, 7, 14], start=MONDAY
+    )
+    counts = ["emails", "leads_finished", "leads_started"]
+    pd.testing.assert_frame_equal(few[counts] * 1_000, many[counts])
+    assert few["date"].equals(many["date"])
+
+
+BOX = mailboxes(5)
+NO_SENDER = mailboxes(5, 0, None, status=["inactive", "active", "active"])
+HUGE = mailboxes(2**62, 2**62)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"mailboxes": NO_SENDER}, "No mailbox can send"),
+        ({"mailboxes": mailboxes()}, r"above 0 \(no mailboxes\)"),
+        ({"mailboxes": BOX.drop(columns="status")}, "'status' is missing"),
+        *(
+            ({"mailboxes": BOX.assign(daily_email_limit=limit)}, "not whole numbers")
+            for limit in ("many", float("inf"), pd.Timestamp(MONDAY), True)
+        ),
+        ({"mailboxes": 12}, "Pass a number of mailboxes .* with daily_email_limit"),
+        ({"daily_email_limit": 40}, "Pass a number of mailboxes"),
+        *(
+            ({"mailboxes": number, "daily_email_limit": limit}, "Pass a number of mailboxes")
+            for number, limit in ((0, 40), (12, 0), (10**9, 40))
+        ),
+        ({"mailboxes": HUGE, "leads": 2**62}, "exceed the maximum"),
+        ({"leads": -1}, "leads=-1"),
+        ({"leads": "100"}, "leads takes a whole number"),
+        ({"leads": 10**12}, "take more than 36,525 days"),
+        ({"emails_per_lead": 0}, "emails_per_lead=0"),
+        *(({"freq": freq}, "is not a pandas frequency") for freq in ("weekly", None)),
+        *(({"freq": freq}, "distinct days in order") for freq in ("h", "-1D")),
+        *(
+            ({"freq": pd.DateOffset(**offset)}, "distinct days in order")
+            for offset in ({"days": 0}, {"month": 2, "day": 30})
+        ),
+        ({"start": "soon"}, "is not a day"),
+        ({"spread": "even"}, "Did you mean 'evenly'"),
+        (
+            {"email_days": [0, 3], "emails_per_lead": 2},
+            "emails_per_lead=2 conflicts with email_days=.0, 3.",
+        ),
+        *(({"email_days": days}, "ascending list from 0") for days in ([], [1, 2], [0, 3, 3])),
+        *(({"email_days": days}, "whole number") for days in ([0, 1.5], [0, True], ["0"], "037")),
+        *(({"email_days": days}, "takes a list") for days in (3, {0: 1}, pd.DataFrame([0]))),
+        ({"email_days": [0, 40_000]}, "more than 36,525 days"),
+        ({"email_days": [0, 1], "leads": 10**12}, "more than 36,525 days"),
+        ({"ramp": {MONDAY: 0}}, "more than 36,525 days at 5 a day or the limits in ramp"),
+        ({"ramp": 5}, "ramp=5 is not a dict"),
+        ({"ramp": {"m1": {MONDAY: 5}}}, "'m1', which is not the id of a mailbox in the frame"),
+        ({"ramp": {"m0@x.example": {MONDAY: 5}}}, "Pass ids from the column id"),
+        ({"ramp": {"m0": {MONDAY: 5}, MONDAY: 5}}, f"'{MONDAY}', which is not the id"),
+        ({"ramp": {"m0": 5, "m1": {MONDAY: 5}}}, "'m1', which is not the id"),
+        ({"ramp": {"m0": 5}}, "ramp='m0' is not a day"),
+        ({"ramp": {None: 5}}, "ramp=NaT is not a day"),
+        ({"ramp": {"m0": {"2.3.2026": 5}}}, r"ramp\['m0'\]='2.3.2026' is not a day"),
+        ({"ramp": {MONDAY: -1}}, "-1} has a negative limit"),
+        ({"ramp": {MONDAY: 1, date(2026, 3, 2): 2}}, "or a repeated date"),
+        *(({"ramp": {MONDAY: limit}}, "takes a whole number") for limit in (None, 1.5, "9", True)),
+        *(({"holidays": days}, "does not support `date in holidays`") for days in ("DE", 5)),
+        *(({"holidays": [day]}, "is not a day") for day in ("25.12.2026", None, 5, pd.NaT)),
+        ({"holidays": pd.DataFrame({"date": [CHRISTMAS]})}, "a frame's column"),
+        ({"holidays": pd.date_range(MONDAY, periods=60_000)}, "36,525 days.*or holidays"),
     ],
 )
-def test_invalid_arguments_are_an_error(
-    frame: pd.DataFrame, arguments: dict[str, Any], says: str
-) -> None:
-    """Invalid arguments are errors that say what to pass."""
+def test_invalid_arguments_are_an_error(arguments: dict[str, Any], says: str) -> None:
+    """Invalid or contradictory arguments are errors that say what to pass."""
     with pytest.raises(InvalidInputError, match=says):
-        of.sending_capacity(frame, **{"leads": 10, **arguments})
+        of.sending_capacity(**{"mailboxes": BOX, "leads": 10, "start": MONDAY, **arguments})
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_the_command_line_plans_the_same(
+    tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line gives the function's plan, and prints how many leads started."""
+    line = "capacity 900 --email-days 0 3 --start 2026-03-02"
+    out = tmp_path / "days.parquet"
+    assert main([*line.split(), "--holidays", "2026-03-03", "--out", str(out)]) == 0
+    expected = of.sending_capacity(
+        of.mailboxes(client=client),
+        900,
+        email_days=[0, 3],
+        holidays=["2026-03-03"],
+        start=MONDAY,
+    )
+    pd.testing.assert_frame_equal(of.read_prospects(out), expected, check_dtype=False)
+    capsys.readouterr()
+    assert main(line.split()) == 0
+    assert "leads_started" in capsys.readouterr().out

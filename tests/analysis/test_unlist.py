@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pandas as pd
@@ -109,11 +108,3 @@ def test_odd_frames() -> None:
     assert mixed.outreach.unlist()["a"].tolist() == [[1], {"b": 1}, "c"]
     with pytest.raises(InvalidInputError, match="sep must be text"):
         twice.outreach.unlist(sep=None)
-
-
-@pytest.mark.parametrize("given", ["company_technologies", ", ", ["languages"]])
-def test_a_positional_argument_is_an_error(people: pd.DataFrame, given: Any) -> None:
-    """A column's name is not used as a separator; the error shows how to select columns."""
-    with pytest.raises(InvalidInputError, match=r"takes only sep=, by name, not .*df\[\["):
-        people.outreach.unlist(given)
-    assert list(inspect.signature(people.outreach.unlist).parameters) == ["sep"]

@@ -60,10 +60,8 @@ def main() -> None:
     if options.without_export:
         del measurements["export"]
     if options.against:
-        changes = against.measure_against(
-            options.against, options.names or measurements, runs=options.runs
-        )
-        print(f"\n{against.as_markdown(changes)}")
+        names = options.names or measurements
+        against.print_ratios(options.against, names, runs=options.runs)
         return
     comparisons: list[Comparison] = []
     for name in options.names or measurements:

@@ -28,7 +28,6 @@ def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
     counts = [1, 2, 7, 4, 5, 6, 3]
     labels = pd.Series([*SIZES, None]).repeat(counts)
     names = [*SIZES, "not given"]
-    names[1], names[4], names[5] = "1 to 10", "1,001 to 5,000", "more than 10,000"
     expected = {n: c for n, c in zip(names, counts, strict=True) if top == 20 or c > 4}
     axes = of.plots.company_sizes(pd.DataFrame({"size": labels.sample(frac=1, random_state=1)}))
     if top == 3:
@@ -211,7 +210,7 @@ def test_numbers_that_are_text_are_rejected(
     values = ("many", "02.03.2026", "2026-03", 20260302) if column == "date" else ("many",)
     for value in values:
         with pytest.raises(
-            of.OutreachError, match=f"'{column}' (is not numeric|has values not in)"
+            of.OutreachError, match=f"'{column}' has values (that are not numbers|not in)"
         ):
             getattr(of.plots, name)(pd.DataFrame(table | {column: [value]}))
 
