@@ -19,9 +19,16 @@ from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import records_frame, undocumented_frame
-from outreach_frames.tables.schema import to_frame, wire_type
+from outreach_frames.reading.lenient_reader import (
+    MAX_UNDOCUMENTED_COLUMNS,
+    RAW_SUFFIX,
+    named_columns,
+    parse_dates,
+)
+from outreach_frames.tables.schema import column_type, to_frame, wire_type
 
 POSITION: Final = "position"
+_PLAIN: Final = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_(), pa.null())
 _DOCSTRING: Final = """Return one row per {entry}.
 
 Parameters
@@ -113,7 +120,7 @@ def _child_table(
             POSITION: pd.array(np.arange(len(rows)) - np.searchsorted(rows, rows), dtype="Int64"),
         }
         if listed.members:
-            return pd.DataFrame(keys).join(records_frame(entries.to_pylist(), members))
+            return pd.DataFrame(keys).join(objects_frame(entries, members))
         values = _undocumented_values if listed.items is None else _plain_values
         return pd.DataFrame(keys).join(values(entries, members[0]))
 
@@ -151,6 +158,45 @@ def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array
             "read the file with of.read_prospects(), which restores lists."
         )
     return pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
+
+
+def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataFrame:
+    """Build a frame from objects: documented columns first, then undocumented columns.
+
+    >>> objects_frame(pa.array([{"language": "Czech"}]), spec.LANGUAGE)["language"].tolist()
+    ['Czech']
+    """
+    columns = _plain_columns(entries, fields)
+    if columns is None:
+        return records_frame(entries.to_pylist(), fields)
+    return to_frame(pa.table(columns), "numpy_nullable")
+
+
+def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[str, pa.Array] | None:
+    """Build the columns of `records_frame` faster; return None if only `records_frame` can."""
+    if not pa.types.is_struct(entries.type) or not len(entries):
+        return None
+    members = {member.name: member.type for member in entries.type}
+    if len(members) < entries.type.num_fields or not set(members.values()) <= set(_PLAIN):
+        return None
+    known: dict[str, pa.Array] = {}
+    raws: list[tuple[str, pa.Array]] = []
+    for field in fields:
+        column = pa.nulls(len(entries))
+        if field.name in members:
+            column = pc.struct_field(entries, field.name)
+        if column.type not in {wire_type(field), pa.null(), pa.large_string()}:
+            return None
+        column = column.cast(wire_type(field))
+        if column_type(field) != column.type:
+            column, unreadable = parse_dates(column, field)
+            raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
+        known[field.name] = column
+    undocumented = [name for name in members if name not in known and name != spec.LINKS_KEY]
+    if len(undocumented) > MAX_UNDOCUMENTED_COLUMNS:
+        return None
+    extras = [(name, pc.struct_field(entries, name)) for name in undocumented]
+    return named_columns(known, [*extras, *raws])
 
 
 def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:

@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.analysis.child_tables import list_entries
+from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.analysis.companies import column_of, require_columns
 from outreach_frames.common.arguments import check_day
 from outreach_frames.common.text import quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
-from outreach_frames.reading.flatten import records_frame
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.tables.schema import frame_of_columns
 from outreach_frames.tables.value_text import column_texts, strip_texts
@@ -107,7 +106,7 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     require_columns(frame, columns, "columns of positions", "a frame from search_people()")
     day = check_day("as_of", as_of).to_numpy().astype("datetime64[us]")
     rows, entries = list_entries(frame[_POSITIONS])
-    held = records_frame(entries.to_pylist(), spec.EXPERIENCE)
+    held = objects_frame(entries, spec.EXPERIENCE)
     documented = {field.name for field in spec.EXPERIENCE if not field.constant}
     # A value that does not fit its column, such as a month, is text in a raw column.
     columns = [name for name in held.columns if str(name).removesuffix(RAW_SUFFIX) in documented]

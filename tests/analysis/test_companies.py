@@ -319,14 +319,6 @@ def test_codes_that_are_not_numbers_are_kept() -> None:
     assert odd.outreach.sic_codes()["sic_code"].tolist() == ["7372a"]
 
 
-@pytest.mark.parametrize("cells", [[None, None], [float("nan")] * 2, []])
-def test_lists_that_are_all_missing_have_no_entries(cells: list[Any]) -> None:
-    """A column with only missing lists, of any dtype, makes an empty table with all columns."""
-    frame = pd.DataFrame({"id": ["1", "2"][: len(cells)], "experiences": cells})
-    assert list(frame.outreach.experiences())[2:] == [field.name for field in spec.EXPERIENCE]
-    assert frame.outreach.experiences().empty
-
-
 def test_entries_that_are_objects_become_columns() -> None:
     """Locations that the service returns as objects become columns."""
     places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.analysis.child_tables import list_entries
+from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.client.client import Client
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
@@ -21,7 +21,6 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.leads import statuses
-from outreach_frames.reading.flatten import records_frame
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.contacts import contacts
 from outreach_frames.resources.sequences import sequences
@@ -148,7 +147,7 @@ def _events(people: pd.DataFrame, read: pd.DataFrame, name: str | None) -> pd.Da
     Events without a name or time are kept. Without a name, the events of all sequences are kept.
     """
     at, entries = list_entries(read[_LIST])
-    events = records_frame(entries.to_pylist(), spec.ACTIVITY)
+    events = objects_frame(entries, spec.ACTIVITY)
     _warn_of_unreadable(read, events)
     owners = {"asked": read["asked"].iloc[at].array, "contact_id": read["id"].iloc[at].array}
     merged = people.merge(events[_FIELDS].assign(**owners), on="asked")
