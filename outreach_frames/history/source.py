@@ -1,4 +1,4 @@
-"""Open frames, files and snapshots to compare people."""
+"""Open a frame or Parquet files to compare people, one column at a time."""
 
 from __future__ import annotations
 
@@ -9,26 +9,32 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import dataset
 
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.provenance import plain_attrs
-from outreach_frames.files.read import read_prospects
+from outreach_frames.files.parquet import frame_of_parquet, reading
+from outreach_frames.files.provenance import attrs_in_parquet, plain_attrs
+from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import (
     KEY,
     describe_unfinished,
     list_snapshots,
 )
-from outreach_frames.history.values import as_arrow
+from outreach_frames.history.values import as_arrow, comparable, texts
+from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
+# Files stay open, up to this number: opening a file takes longer than reading a column.
+_MAX_OPEN_FILES: Final = 200
 
 
-class Source:
-    """A table of people; columns whose name is not text are ignored."""
+class FrameSource:
+    """A frame of people in memory; columns whose name is not text are ignored."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
@@ -49,18 +55,82 @@ class Source:
         return taken
 
 
+class ParquetSource:
+    """Parquet files read on demand, with the interface of `FrameSource`."""
+
+    def __init__(self, parts: Sequence[Path], name: str) -> None:
+        self.name: str = name
+        self._parts = parts
+        with reading(Path(name)):
+            # Parse each part's metadata once: it describes hundreds of columns, and each column is
+            # read separately.
+            self._metadata = [pq.read_metadata(part) for part in parts]
+            self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
+            self.attrs: Mapping[Any, Any] = attrs_in_parquet(self._schemas[0].metadata, Path(name))
+            notes = self._schemas[0].pandas_metadata or {}
+            levels = [one for one in notes.get("index_columns", []) if isinstance(one, str)]
+        self._opened: dict[int, pq.ParquetFile] = {}
+        names = dict.fromkeys(name for schema in self._schemas for name in schema.names)
+        self.columns: Sequence[str] = [name for name in names if name not in levels]
+        self.rows: int = sum(one.num_rows for one in self._metadata)
+
+    def column(self, name: str) -> pa.Array:
+        """Read one column."""
+        chunks: list[pa.Array] = []
+        with reading(Path(self.name)):
+            for number, schema in enumerate(self._schemas):
+                if name in schema.names:
+                    chunks.append(comparable(self._open(number).read(columns=[name]).column(name)))
+                else:
+                    chunks.append(pa.nulls(self._metadata[number].num_rows))
+        return _concatenated(chunks)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
+        """Read some rows."""
+        tables: list[pa.Table] = []
+        start = 0
+        with reading(Path(self.name)):
+            for part, metadata in zip(self._parts, self._metadata, strict=True):
+                first, last = np.searchsorted(rows, [start, start + metadata.num_rows])
+                if first < last:
+                    rows_of_part = pa.array(rows[first:last] - start)
+                    tables.append(dataset.dataset(part, format="parquet").take(rows_of_part))
+                start += metadata.num_rows
+            taken = concat_tables(tables or [self._schemas[0].empty_table()])
+            frame = frame_of_parquet(taken).reset_index(drop=True)
+        frame.attrs = {}
+        return frame
+
+    def _open(self, number: int) -> pq.ParquetFile:
+        part = self._opened.get(number) or pq.ParquetFile(
+            self._parts[number], metadata=self._metadata[number]
+        )
+        if len(self._opened) < _MAX_OPEN_FILES:
+            self._opened[number] = part
+        return part
+
+
+Source = FrameSource | ParquetSource
+
+
 def open_source(people: FrameLike | str | Path, name: str) -> Source:
     """Open a frame, a file or a snapshot for comparison."""
     if not isinstance(people, str | Path):
-        return Source(as_frame(people, name, _TAKES), name)
+        return FrameSource(as_frame(people, name, _TAKES), name)
     path = expanded(people)
-    if path.is_dir() and list(list_snapshots(path)):
-        raise InvalidInputError(
-            f"{path} is a folder of snapshots. Pass one of the snapshots as {name}, such as "
-            f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
-            "snapshots."
-        )
-    return Source(read_prospects(path), str(path))
+    if path.is_dir():
+        if list(list_snapshots(path)):
+            raise InvalidInputError(
+                f"{path} is a folder of snapshots. Pass one of the snapshots as {name}, such as "
+                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
+                "snapshots."
+            )
+        return ParquetSource(parts_of(path), str(path))
+    require_readable_file(path)
+    if path.suffix.lower() == ".parquet" and path.exists():
+        return ParquetSource([path], str(path))
+    frame = read_prospects(path)
+    return FrameSource(frame, str(path))
 
 
 def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
@@ -78,5 +148,15 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
             f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Call "
             "snapshot_people() on two days, or pass two tables, before and after."
         )
-    before, after = (Source(read_prospects(one.path), str(one.path)) for one in found[-2:])
+    before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
     return before, after, list(describe_unfinished(root))
+
+
+def _concatenated(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Concatenate the parts of a column; incompatible types become text."""
+    if len({chunk.type for chunk in chunks}) > 1:
+        try:
+            return comparable(concat_promoted([pa.chunked_array([chunk]) for chunk in chunks]))
+        except pa.ArrowException:
+            chunks = [texts(chunk) for chunk in chunks]
+    return pa.concat_arrays(chunks)

@@ -1,6 +1,6 @@
-"""Measure the comparison of two snapshots of 100,000 people.
+"""Measure the comparison of two snapshots of a million people.
 
-Run ``python -m tests.benchmarks.history FOLDER``, which writes some 200 MB to the folder.
+Run ``python -m tests.benchmarks.history FOLDER``, which writes some 2 GB to the folder.
 """
 
 from __future__ import annotations
@@ -66,4 +66,4 @@ def main(folder: Path, people: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100_000)
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000)
