@@ -194,6 +194,8 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
     statuses = [400, 401]
     if "{" in endpoint.path:
         statuses.append(404)
+    if endpoint.body:
+        statuses.append(413)
     errors = {
         str(status): {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
         for status in sorted({*statuses, *endpoint.refusals})
@@ -209,6 +211,7 @@ _ERRORS: Final = {
     ),
     401: ("Unauthorized", "The token is missing or wrong"),
     404: ("NotFound", "No object has this id or email"),
+    413: ("ContentTooLarge", f"The body is larger than {rules.MAX_BODY_BYTES // 10**6} MB"),
     422: ("ValidationFailed", "The request is well formed but cannot be completed"),
 }
 

@@ -1,7 +1,8 @@
 """The web application that serves the sandbox's operations.
 
-Checks run in this order: host (400), token (401), faults. Choices where the interface document is
-silent: an unknown path is 404 and a wrong method 405, both without a token check.
+Checks run in this order: host (400), token (401), body size (413), faults. Choices where the
+interface document is silent: an unknown path is 404 and a wrong method 405, both without a token
+check.
 `/openapi.json`, the interface for other tools, needs no token either.
 """
 
@@ -76,8 +77,14 @@ class Operation:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
             reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
             return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
-        query, body = tuple(request.query_params.multi_items()), await request.body()
-        call = Call(self.endpoint, request.path_params, query, body)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > rules.MAX_BODY_BYTES:
+                message = f"The body is too large. Send at most {rules.MAX_BODY_BYTES:,} bytes."
+                return error_reply(rules.Refusal(413, message))
+        query = tuple(request.query_params.multi_items())
+        call = Call(self.endpoint, request.path_params, query, bytes(body))
         return self.service.faults.respond(call, partial(respond, self.service))
 
     def _is_authorized(self, header: str) -> bool:

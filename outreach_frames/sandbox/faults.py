@@ -8,7 +8,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from email.utils import formatdate
 from functools import partial
 from typing import Any, Final, Literal
@@ -117,7 +117,11 @@ def as_fault(value: FaultLike) -> Fault:
     """Convert the fields of a fault, or the name of its kind, to a fault."""
     if isinstance(value, Fault):
         return value
-    return Fault(value) if isinstance(value, str) else Fault(**value)
+    try:
+        return Fault(value) if isinstance(value, str) else Fault(**value)
+    except TypeError as error:
+        names = ", ".join(each.name for each in fields(Fault))
+        raise ValueError(f"A fault needs a kind, and may have {names}: {error}.") from error
 
 
 def _retry_after(fault: Fault) -> str:

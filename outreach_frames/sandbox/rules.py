@@ -22,6 +22,7 @@ DEFAULT_PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100  # `spec` has another maximum for mailboxes
 MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
+MAX_BODY_BYTES = 64_000_000  # 250 leads x 50 fields x 1024 characters x 4 bytes
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 
@@ -33,6 +34,7 @@ ERROR_CODES = {
     401: "unauthorized",
     404: "not_found",
     405: "method_not_allowed",
+    413: "content_too_large",
     429: "too_many_requests",
     500: "internal_error",
     503: "unavailable",
