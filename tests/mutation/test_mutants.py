@@ -1,4 +1,4 @@
-"""The mutation script: its mutants and its sample."""
+"""The mutation script: its mutants, and its choice of tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from tests.mutation.__main__ import sample
+from tests.mutation.__main__ import PACKAGE, ROOT, sample
+from tests.mutation.contexts import MAX_TESTS, room_of, spread
 from tests.mutation.mutants import mutants, mutated
 
 
@@ -35,9 +36,21 @@ def test_each_mutant_has_one_change(source: str, after: list[str]) -> None:
     assert ast.unparse(ast.parse(source)) not in after
 
 
-def test_a_sample_depends_on_the_seed() -> None:
-    """The same seed gives the same sample of the room's modules."""
-    chosen = sample("common", 20, 3)
-    assert {path.parent.name for path, _ in chosen} == {"common"}
-    assert sample("common", 20, 3) == chosen != sample("common", 20, 4)
-    assert {path.parent.name for path, _ in sample(".", 20, 3)} == {"outreach_frames"}
+def test_every_room_is_sampled() -> None:
+    """A sample contains mutants of every room, and the same seed gives the same sample."""
+    chosen = sample(200, 3, [])
+    rooms = {room_of(str(path.relative_to(ROOT))) for path in (ROOT / PACKAGE).rglob("*.py")}
+    assert {room_of(module) for module, _ in chosen} == rooms
+    common = sample(20, 3, ["common"])
+    assert sample(20, 3, ["common"]) == common != sample(20, 4, ["common"])
+
+
+def test_tests_of_the_same_room_come_first() -> None:
+    """If a line has too many tests, some of its own room and some of others are chosen."""
+    own = {f"tests/client/test_a.py::test[{number}]" for number in range(1_000)}
+    other = {f"tests/files/test_a.py::test[{number}]" for number in range(1_000)}
+    chosen = spread(own | other, "outreach_frames/client/retry.py")
+    assert MAX_TESTS - 5 < len(chosen) <= MAX_TESTS
+    near = [one for one in chosen if one in own]
+    assert MAX_TESTS / 3 < len(near) < MAX_TESTS
+    assert chosen[: len(near)] == near
