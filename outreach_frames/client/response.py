@@ -168,6 +168,7 @@ def _not_found(endpoint: spec.Endpoint, label: str) -> str:
 def _said(value: Any, body: bytes) -> str:
     """Return the message in an error's body, or else the whole body."""
     if isinstance(value, dict):
+        value = value["error"] if isinstance(value.get("error"), dict) else value
         for name in ("message", "error", "detail"):
             if isinstance(value.get(name), str):
                 return str(value[name])

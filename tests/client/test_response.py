@@ -81,6 +81,7 @@ SAID: list[tuple[Any, str]] = [
     ({"error": "Because."}, "Because."),
     ({"message": "Because.", "detail": "More."}, "Because."),
     ({"detail": "Because."}, "Because."),
+    ({"error": {"code": "unavailable", "message": "Because."}}, "Because."),
     ({"error": {"code": "no"}}, '{"error":{"code":"no"}}'),
     (["One.", "Two."], '["One.","Two."]'),
     ({}, ""),
