@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from outreach_frames import spec
-from outreach_frames.sandbox import Sandbox, serve
+from outreach_frames.sandbox import Sandbox
 from tests.sandbox.http import Api
 
 Lead = dict[str, Any]
@@ -373,18 +372,3 @@ def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: 
         added = list(pool.map(send, range(16)))
     assert sorted(added) == [0] * 15 + [40]
     assert identifiers(sandbox, open_id)[before:] == leads
-
-
-def test_largest_request() -> None:
-    """The sandbox accepts the largest request within the interface's limits."""
-    data = {
-        f"f{number}".ljust(spec.MAX_DATA_NAME_LENGTH, "_"): "\N{ROCKET}"
-        * spec.MAX_DATA_VALUE_LENGTH
-        for number in range(spec.MAX_DATA_FIELDS)
-    }
-    leads = [new_lead(data=data) for _ in range(spec.MAX_LEADS_PER_REQUEST)]
-    body = json.dumps({"leads": leads}, ensure_ascii=False).encode()
-    with serve(people=20) as sandbox, Api(sandbox) as api:
-        path = f"/sequences/{sandbox.sequence_ids['accepts_any']}/leads"
-        response = api.send("POST", path, data=body)
-    assert response.json()["total_added_to_sequence"] == spec.MAX_LEADS_PER_REQUEST

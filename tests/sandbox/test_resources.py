@@ -136,28 +136,15 @@ class TestMailboxes:
         assert after == {**before, **changed}
         assert self.all(api)[3] == after
 
-    @pytest.mark.parametrize(
-        "body",
-        [
-            {},
-            {"daily_email_limit": None},
-            {"daily_email_limit": True},
-            {"daily_email_limit": "50"},
-            {"daily_email_limit": 50.5},
-            {"daily_email_limit": -1},
-            {"daily_email_limit": 1001},
-            {"daily_email_limit": 10**30},
-            {"daily_email_limit": 50, "status": "active"},
-        ],
-    )
-    def test_wrong_updates(self, api: Api, body: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("limit", [None, True, "50", 50.5, -1, 1001, 10**30])
+    def test_wrong_updates(self, api: Api, limit: object) -> None:
         """A limit that is not an integer within the bounds is rejected and changes nothing."""
         before = self.all(api)[5]
-        response = api.send("PATCH", f"/mailboxes/{before['id']}", json=body)
+        response = api.send(
+            "PATCH", f"/mailboxes/{before['id']}", json={"daily_email_limit": limit}
+        )
         assert refused(response, 400)
-        if "status" not in body:
-            message = response.json()["error"]["message"]
-            assert "daily_email_limit" in message
+        assert "daily_email_limit" in response.json()["error"]["message"]
         assert self.all(api)[5] == before
 
 
@@ -260,49 +247,11 @@ class TestPeopleSearch:
         assert response["results"] == []
         assert response["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
 
-    @pytest.mark.parametrize("search_filter", spec.FILTERS, ids=lambda each: each.name)
-    def test_types(self, api: Api, search_filter: spec.Filter) -> None:
-        """Every filter accepts values of its own type only."""
-        name = search_filter.name
-        right: dict[str, object] = {
-            "string": "Anna",
-            "boolean": True,
-            "array": [UNKNOWN_UUID if search_filter.format == "uuid" else "example.com"],
-        }
-        for kind, value in right.items():
-            expected = 200 if kind == search_filter.type else 400
-            assert api.search({name: value}).status_code == expected
-        wrongs: tuple[object, ...] = (None, 7, {}, [7], [None], [["x"]], ["x", True])
-        for wrong in wrongs:
-            assert refused(api.search({name: wrong}), 400)
-        if search_filter.format == "uuid":
-            for wrong in ("no-uuid", f"{{{UNKNOWN_UUID}}}", UNKNOWN_UUID.replace("-", "")):
-                assert refused(api.search({name: [wrong]}), 400)
-
     @pytest.mark.parametrize(
-        "body",
-        [
-            {"page": 0},
-            {"page": -1},
-            {"page": 2**63},
-            {"page": 2**64},
-            {"page": 1e300},
-            {"page": True},
-            {"page": "1"},
-            {"page": 1.5},
-            {"page": None},
-            {"page_size": 0},
-            {"page_size": 101},
-            {"page_size": True},
-            {"page_size": "5"},
-            {"page_size": 5.5},
-            {"page_size": None},
-            {"person_email": "anna@example.com"},
-            {"page[size]": 5},
-        ],
+        "body", [{"page": 2**63}, {"page": 1e300}, {"page": True}, {"person_name": None}]
     )
     def test_wrong_bodies(self, api: Api, body: object) -> None:
-        """Pages out of range, booleans as numbers, and unknown fields are rejected."""
+        """What fits no type of the OpenAPI document is rejected, also what JSON makes doubtful."""
         assert refused(api.search(body), 400)
 
 
@@ -314,20 +263,12 @@ def test_whole_numbers_may_be_written_with_a_point(api: Api) -> None:
     assert response.json()["daily_email_limit"] == 77
 
 
-def test_same_seed_same_account() -> None:
-    """The same seed gives the same account, and another seed another account."""
-    paths = ("/sequences", "/mailboxes")
-    shown = []
-    for seed in (5, 5, 6):
-        with serve(people=30, seed=seed) as sandbox, Api(sandbox) as api:
-            lists = [f"/lead-lists/{each}" for each in sandbox.lead_list_ids]
-            contacts = {"ids[]": sandbox.contact_ids[:20]}
-            texts = [api.get(path).text for path in (*paths, *lists)]
-            texts.append(api.get("/contacts", contacts).text)
-            shown.append((texts, sandbox.exclusion_list, sandbox.draft_leads))
-    assert shown[0] == shown[1]
-    for one, other in zip(shown[0], shown[2], strict=True):
-        assert one != other
+def test_another_seed_is_another_account(api: Api) -> None:
+    """Another seed gives other mailboxes, sequences and known leads."""
+    with serve(people=PEOPLE, seed=6) as sandbox, Api(sandbox) as other:
+        for path in ("/sequences", "/mailboxes"):
+            assert other.get(path).text != api.get(path).text
+        assert sandbox.exclusion_list != api.sandbox.exclusion_list
 
 
 def test_sample_data_uses_reserved_domains(api: Api) -> None:

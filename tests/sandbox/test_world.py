@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.sandbox import population, world
+from outreach_frames.sandbox import world
 from outreach_frames.sandbox.companies import LEADERSHIP, SIZES, shares
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
@@ -207,22 +207,6 @@ def test_names_are_written_in_many_scripts(people: list[Person], script: str) ->
 def test_a_person_has_a_realistic_size(people: list[Person]) -> None:
     """A person with a company has about 7.5 KB of JSON."""
     assert 6_500 < len(orjson.dumps(people)) / PEOPLE < 8_500
-
-
-def test_a_sample_has_different_people(
-    connection: sqlite3.Connection, people: list[Person]
-) -> None:
-    """The sample has different people of the world and is the same for the same seed."""
-    drawn = population.sample_people(connection, 50, seed=5)
-    assert drawn == population.sample_people(connection, 50, seed=5)
-    assert drawn != population.sample_people(connection, 50, seed=6)
-    assert len({person["profnet_url"] for person in drawn}) == 50
-    by_url = {person["profnet_url"]: person for person in people}
-    for one in drawn:
-        company = by_url[one["profnet_url"]]["company"]
-        domain = company["website"].removeprefix("https://www.")
-        assert one | {"company": company} == by_url[one["profnet_url"]] | {"company_domain": domain}
-    assert len(population.sample_people(connection, PEOPLE * 2, seed=5)) == PEOPLE
 
 
 def test_the_word_lists_are_consistent() -> None:
