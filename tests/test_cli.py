@@ -31,12 +31,18 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
     assert "usage: outreach-frames" in capsys.readouterr().out
 
 
-def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of search lists each of the interface's filters."""
-    with pytest.raises(SystemExit):
-        main(["search", "--help"])
-    shown = capsys.readouterr().out
-    assert all(f"--{known.name.replace('_', '-')}" in shown for known in spec.FILTERS)
+def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help lists each filter, and the noun of a value: of a list, of a column."""
+    shown = {}
+    for command in ("search", "add-leads", "find-people"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        shown[command] = " ".join(capsys.readouterr().out.split())
+    for known in spec.FILTERS:
+        assert f"--{known.name.replace('_', '-')}" in shown["search"]
+    assert "--mailboxes EMAIL [EMAIL ...]" in shown["add-leads"]
+    for name in ("company-id", "company-profnet-url", "domain", "name"):
+        assert f"--{name} COLUMN" in shown["find-people"]
 
 
 @pytest.mark.parametrize("known", [one for one in spec.FILTERS if one.type == "boolean"])

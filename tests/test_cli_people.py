@@ -46,15 +46,6 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
     assert "--accounts FILE" in shown
 
 
-def test_help_shows_which_options_take_a_column(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each option that identifies companies has COLUMN as its value in the help."""
-    with pytest.raises(SystemExit):
-        main(["find-people", "--help"])
-    shown = capsys.readouterr().out
-    for name in ("company-id", "company-profnet-url", "domain", "name"):
-        assert f"--{name} COLUMN" in shown
-
-
 def test_a_failure_writes_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ import requests
 from docs.openapi.document import CHOICE, PATH, describe
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.sandbox.companies import companies
 from tests.sandbox.http import Api
 
 DOCUMENT = describe()
@@ -132,16 +131,3 @@ def test_the_whole_world_fits_the_document(api: Api) -> None:
     assert described(spec.LIST_SEQUENCES, api.get("/sequences", {"page[size]": 100}))
     assert described(spec.LIST_MAILBOXES, api.get("/mailboxes"))
     assert described(spec.SEARCH_PEOPLE, api.search(page_size=100))
-
-
-def test_null_fields_of_a_company_are_marked() -> None:
-    """Fields of a company are marked nullable exactly if they are null for some companies."""
-    bodies = [company.body for company in companies(seed=3, count=200)]
-    for name, objects in (
-        ("Company", bodies),
-        ("CompanyLocation", [body["location_details"] for body in bodies]),
-    ):
-        properties = SCHEMAS[name]["properties"]
-        said = {field for field, schema in properties.items() if "null" in schema.get("type", ())}
-        assert said == {field for each in objects for field, value in each.items() if value is None}
-        assert all(CHOICE in properties[field] for field in said)
