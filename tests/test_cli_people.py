@@ -145,15 +145,3 @@ def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixtu
         main(["compare", "people", "--out", "changes.csv"])
     assert ended.value.code == 2
     assert "CSV files to a folder" in capsys.readouterr().err
-
-
-def test_a_failure_ends_with_one(
-    moving: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rejected token exits with 1 and leaves no snapshot."""
-    with monkeypatch.context() as patch:
-        patch.setenv(API_KEY_VARIABLE, "a-token-of-somebody-else")
-        assert main(["snapshot", str(tmp_path), *SEARCH]) == 1
-    assert of.snapshots(tmp_path).empty
-    assert main(["snapshot", str(tmp_path), *SEARCH]) == 0
-    assert len(of.snapshots(tmp_path)) == 1

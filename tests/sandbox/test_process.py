@@ -10,9 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections import Counter
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -298,55 +296,3 @@ class TestFile:
         with serve(people=40, db=db) as sandbox:
             assert len(sandbox.contact_ids) == 40
         assert [path.name for path in tmp_path.iterdir()] == ["world.db"]
-
-
-SERVE = """
-    import sys, threading
-    from outreach_frames.sandbox import serve
-    sandbox = serve(people=40, db=sys.argv[1])
-    print(sandbox.url, sandbox.api_key, sandbox.sequence_ids["accepts_any"], flush=True)
-    threading.Event().wait()
-"""
-
-
-def test_killed_while_adding(tmp_path: Path) -> None:
-    """After a kill at any moment, each request's leads are stored completely or not at all."""
-    db = tmp_path / "world.db"
-    serve(people=40, db=db).stop()
-    numbers = count()
-    acknowledged: set[str] = set()
-    for delay in (0.05, 0.12, 0.2):
-        process = forked.Process(textwrap.dedent(SERVE), db, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        url, token, sequence_id = process.stdout.readline().split()
-        timer = threading.Timer(delay, process.kill)
-        target = f"{url}/sequences/{sequence_id}/leads"
-        assert _add_request(target, token, next(numbers), acknowledged)
-        timer.start()
-        while _add_request(target, token, next(numbers), acknowledged):
-            pass
-        process.wait()
-        process.stdout.close()
-        timer.join()
-    with serve(people=40, db=db) as sandbox:
-        stored = Counter(lead["data"]["request"] for lead in sandbox.leads(sequence_id))
-    assert set(stored.values()) == {250}
-    assert acknowledged <= set(stored)
-    assert len(set(stored) - acknowledged) <= 3
-
-
-def _add_request(url: str, token: str, number: int, acknowledged: set[str]) -> bool:
-    """Add 250 leads; return False if the service has stopped."""
-    request = str(number)
-    leads = [
-        {"email": f"{place}.{request}@example.com", "data": {"request": request}}
-        for place in range(250)
-    ]
-    headers = {"Authorization": f"Bearer {token}"}
-    try:
-        response = requests.post(url, json={"leads": leads}, headers=headers, timeout=10)
-    except requests.RequestException:
-        return False
-    assert response.json()["total_added_to_sequence"] == 250
-    acknowledged.add(request)
-    return True
