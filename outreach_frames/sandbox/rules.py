@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -28,16 +29,6 @@ _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 Query = Sequence[tuple[str, str]]
 Form = TypeVar("Form")
 
-ERROR_CODES = {
-    400: "bad_request",
-    401: "unauthorized",
-    404: "not_found",
-    405: "method_not_allowed",
-    429: "too_many_requests",
-    500: "internal_error",
-    503: "unavailable",
-}
-
 
 class Refusal(Exception):  # noqa: N818
     """A rejected request, with the status and message of its response."""
@@ -49,8 +40,9 @@ class Refusal(Exception):  # noqa: N818
 
 
 def error_body(status: int, message: str) -> bytes:
-    """Format an error response's body."""
-    return orjson.dumps({"error": {"code": ERROR_CODES.get(status, "error"), "message": message}})
+    """Format an error response's body; its code is the status's phrase, such as `not_found`."""
+    code = HTTPStatus(status).phrase.lower().replace(" ", "_")
+    return orjson.dumps({"error": {"code": code, "message": message}})
 
 
 def bad_request(message: str) -> Refusal:

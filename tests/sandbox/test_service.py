@@ -204,8 +204,8 @@ def test_each_status_has_its_code(api: Api) -> None:
         assert (response.status_code, response.json()["error"]["code"]) == expected
     faults = {
         "rate_limit": (429, "too_many_requests"),
-        "server_error": (500, "internal_error"),
-        "unavailable": (503, "unavailable"),
+        "server_error": (500, "internal_server_error"),
+        "unavailable": (503, "service_unavailable"),
     }
     for kind, expected in faults.items():
         api.sandbox.faults = kind
