@@ -137,11 +137,3 @@ def test_two_workbooks_are_compared(
     assert main(["compare", *files, "--sheet-name", "people"]) == 0
     assert "1 disappeared" in capsys.readouterr().out
     assert main(["compare", *files, "--sheet-name", "x"]) == 2
-
-
-def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A CSV file as output is wrong usage, because a comparison has several tables."""
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "people", "--out", "changes.csv"])
-    assert ended.value.code == 2
-    assert "CSV files to a folder" in capsys.readouterr().err

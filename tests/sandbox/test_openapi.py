@@ -100,20 +100,15 @@ def test_operations_agree_with_spec(endpoint: spec.Endpoint) -> None:
 
 def test_undocumented_behaviour_is_described() -> None:
     """Each description of undocumented behaviour explains the sandbox's choice."""
-    marked = [place for place in places(DOCUMENT) if CHOICE in place]
     open_places = [
         place for place in places(DOCUMENT) if "not documented" in str(place.get("description"))
     ]
     assert len(open_places) > 9
-    assert all(place in marked for place in open_places)
-    assert all(place[CHOICE] for place in marked)
+    assert all(place.get(CHOICE) for place in open_places)
     for name in ("Error", "AddLeads", "Lead", "PeopleSearch", "DailyEmailLimit"):
-        assert CHOICE in SCHEMAS[name]
+        assert SCHEMAS[name][CHOICE]
     for name, response in DOCUMENT["components"]["responses"].items():
         assert (CHOICE in response) == (name != "ValidationFailed")
-    for entry in spec.FILTERS:
-        if entry.suggestions:
-            assert entry.suggestions[0] in SCHEMAS["PeopleSearch"]["properties"][entry.name][CHOICE]
 
 
 def test_the_whole_world_fits_the_document(api: Api) -> None:
