@@ -195,12 +195,11 @@ def test_difficult_values_occur(people: list[Person], spice: str) -> None:
     assert 0 < sum(SPICES[spice](person) for person in people) < PEOPLE / 20
 
 
-@pytest.mark.parametrize("script", ["CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"])
-def test_names_are_written_in_many_scripts(people: list[Person], script: str) -> None:
+def test_names_are_written_in_many_scripts(people: list[Person]) -> None:
     """Names beyond ASCII are common, and their addresses are ASCII."""
-    assert any(
-        script in unicodedata.name(letter, "") for person in people for letter in person["name"]
-    )
+    letters = {unicodedata.name(letter, "") for person in people for letter in person["name"]}
+    for script in ("CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"):
+        assert any(script in name for name in letters)
     assert all(person["profnet_url"].isascii() for person in people)
 
 
