@@ -13,7 +13,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.cli import main, make_parser
+from outreach_frames.cli import main
 from tests import forked
 from tests.conftest import PEOPLE
 
@@ -31,22 +31,18 @@ def test_every_command_has_help(command: list[str], capsys: pytest.CaptureFixtur
     assert "usage: outreach-frames" in capsys.readouterr().out
 
 
-def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help of search lists each of the interface's filters."""
-    with pytest.raises(SystemExit):
-        main(["search", "--help"])
-    shown = capsys.readouterr().out
-    assert all(f"--{known.name.replace('_', '-')}" in shown for known in spec.FILTERS)
-
-
-@pytest.mark.parametrize("known", [one for one in spec.FILTERS if one.type == "boolean"])
-def test_a_boolean_filter_is_set_or_cleared(known: spec.Filter) -> None:
-    """A boolean filter takes no value: --NAME sets it, --no-NAME clears it."""
-    name = known.name.replace("_", "-")
-    given = [
-        vars(make_parser().parse_args(["search", f"--{prefix}{name}"])) for prefix in ("", "no-")
-    ]
-    assert [options[known.name] for options in given] == [True, False]
+def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help lists each filter, and the noun of a value: of a list, of a column."""
+    shown = {}
+    for command in ("search", "add-leads", "find-people"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        shown[command] = " ".join(capsys.readouterr().out.split())
+    for known in spec.FILTERS:
+        assert f"--{known.name.replace('_', '-')}" in shown["search"]
+    assert "--mailboxes EMAIL [EMAIL ...]" in shown["add-leads"]
+    for name in ("company-id", "company-profnet-url", "domain", "name"):
+        assert f"--{name} COLUMN" in shown["find-people"]
 
 
 @pytest.mark.parametrize(
@@ -92,15 +88,27 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
     assert "Warning" not in told
 
 
-@pytest.mark.parametrize("name", ["people.xls", "people.csv.gz", "people"])
+@pytest.mark.parametrize(
+    ("command", "name", "advice"),
+    [
+        (["search"], "people.xls", ".csv or .parquet or .xlsx"),
+        (["search"], "people.csv.gz", ".csv or .parquet or .xlsx"),
+        (["search"], "people", ".csv or .parquet or .xlsx"),
+        (["compare", "people"], "changes.csv", "CSV files to a folder"),
+    ],
+)
 def test_out_rejects_unknown_extensions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    name: str,
+    advice: str,
 ) -> None:
     """--out with another extension is wrong usage, before any request."""
     with pytest.raises(SystemExit) as end:
-        main(["search", "--out", str(tmp_path / name)])
+        main([*command, "--out", str(tmp_path / name)])
     assert end.value.code == 2
-    assert ".csv or .parquet or .xlsx" in capsys.readouterr().err
+    assert advice in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

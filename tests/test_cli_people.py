@@ -46,15 +46,6 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
     assert "--accounts FILE" in shown
 
 
-def test_help_shows_which_options_take_a_column(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each option that identifies companies has COLUMN as its value in the help."""
-    with pytest.raises(SystemExit):
-        main(["find-people", "--help"])
-    shown = capsys.readouterr().out
-    for name in ("company-id", "company-profnet-url", "domain", "name"):
-        assert f"--{name} COLUMN" in shown
-
-
 def test_a_failure_writes_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,23 +137,3 @@ def test_two_workbooks_are_compared(
     assert main(["compare", *files, "--sheet-name", "people"]) == 0
     assert "1 disappeared" in capsys.readouterr().out
     assert main(["compare", *files, "--sheet-name", "x"]) == 2
-
-
-def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A CSV file as output is wrong usage, because a comparison has several tables."""
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", "people", "--out", "changes.csv"])
-    assert ended.value.code == 2
-    assert "CSV files to a folder" in capsys.readouterr().err
-
-
-def test_a_failure_ends_with_one(
-    moving: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rejected token exits with 1 and leaves no snapshot."""
-    with monkeypatch.context() as patch:
-        patch.setenv(API_KEY_VARIABLE, "a-token-of-somebody-else")
-        assert main(["snapshot", str(tmp_path), *SEARCH]) == 1
-    assert of.snapshots(tmp_path).empty
-    assert main(["snapshot", str(tmp_path), *SEARCH]) == 0
-    assert len(of.snapshots(tmp_path)) == 1

@@ -13,6 +13,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from operator import itemgetter
 from random import Random
 from typing import Any, Final
 
@@ -160,34 +161,30 @@ def _record_events(connection: sqlite3.Connection, seed: int, passed: int, days:
         chance, rates = rng.random(), {SENT: 1, OPENED: open_rate, REPLIED: reply_rate}
         begin, end = timedelta(days=elapsed), timedelta(days=elapsed + days)
         after = timedelta()
-        events = []
         for event_type, hours in _MAX_HOURS.items():
             after += timedelta(hours=rng.uniform(1, hours))
             # A rate applies to later events only, so that the past does not change.
             if begin < after <= end and chance < rates[event_type]:
-                event = {
-                    "event_at": format_timestamp(datetime.fromisoformat(added_at) + after),
-                    "event_type": event_type,
-                    "sequence_type": SEQUENCE_TYPES[0],
-                    "sequence_name": name,
-                }
-                events.append(event)
-        if events:
-            _record(connection, key, events)
+                moment = format_timestamp(datetime.fromisoformat(added_at) + after)
+                _record_event(connection, key, moment, event_type, name)
 
 
-def _record(connection: sqlite3.Connection, key: str, events: list[dict[str, Any]]) -> None:
-    """Add events to a contact's activity, newest first."""
+def _record_event(
+    connection: sqlite3.Connection, key: str, moment: str, event_type: str, sequence_name: str
+) -> None:
+    """Add an event to a contact's activity, newest first."""
     (found,) = connection.execute("SELECT document FROM contacts WHERE email_key = ?", (key,))
     contact = orjson.loads(found[0])
-    activity = sorted(
-        [*contact["recent_activity"], *events], key=lambda event: event["event_at"], reverse=True
-    )
-    contact["recent_activity"] = activity
-    if events[0]["event_type"] == SENT:
-        contact["last_contacted_at"] = max(
-            contact["last_contacted_at"] or "", events[0]["event_at"]
-        )
+    event = {
+        "event_at": moment,
+        "event_type": event_type,
+        "sequence_type": SEQUENCE_TYPES[0],
+        "sequence_name": sequence_name,
+    }
+    contact["recent_activity"].append(event)
+    contact["recent_activity"].sort(key=itemgetter("event_at"), reverse=True)
+    if event_type == SENT:
+        contact["last_contacted_at"] = max(contact["last_contacted_at"] or "", moment)
     connection.execute(
         "UPDATE contacts SET document = ? WHERE email_key = ?", (orjson.dumps(contact), key)
     )

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from typing import Any, Final
 
@@ -18,31 +17,22 @@ from outreach_frames.sandbox.search import place_words, words
 from outreach_frames.sandbox.store import Row, as_text, insert
 from outreach_frames.sandbox.world import investors, new_rng, schools
 
-# Larger worlds have more people per company; `MAX_COMPANIES` bounds memory.
-COMPANIES_EXPONENT: Final = 0.75
-MAX_COMPANIES: Final = 3_000
+MAX_COMPANIES: Final = 3_000  # because of memory
 # Rows per insertion; thousands of dicts would slow down the garbage collector.
 _BATCH: Final = 1_000
 
 
 def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     """Insert companies and people; the same seed and number of people give the same bytes."""
-    employers = list(companies(seed, company_count(people)))
+    # Larger worlds have more people per company.
+    count = min(MAX_COMPANIES, max(1, round(people**0.75)))
+    employers = list(companies(seed, count))
     insert(connection, "companies", map(_company_row, employers))
     market, rng = careers.Market(employers, seed, staff={}), new_rng(seed, "people")
     for first in range(0, people, _BATCH):
         positions = range(first, min(first + _BATCH, people))
         rows = (careers.new_person(position, market, rng) for position in positions)
         insert(connection, "people", rows)
-
-
-def company_count(people: int) -> int:
-    """Return the number of companies for a number of people.
-
-    >>> company_count(2_000), company_count(1_000_000)
-    (299, 3000)
-    """
-    return min(MAX_COMPANIES, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
 
 
 def _company_row(employer: Employer) -> Row:

@@ -8,6 +8,7 @@ import re
 import secrets
 import socket
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
 from outreach_frames.sandbox.population import active_investors, attended_schools
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import Store, World, open_store
+from outreach_frames.sandbox.store import World, open_store
 from outreach_frames.sandbox.world import TODAY, users
 
 if TYPE_CHECKING:
@@ -304,19 +305,14 @@ def serve(
             name=error.name,
         ) from error
 
-    listener = _listen(port)
-    store: Store | None = None
-    try:
-        store = open_store(db, World(people, seed, make_world))
+    with ExitStack() as on_failure:
+        listener = on_failure.enter_context(closing(_listen(port)))
+        store = on_failure.enter_context(closing(open_store(db, World(people, seed, make_world))))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
         service = Service(store, PeopleIndex(store.connection), token, active_faults)
         server = ServerThread(make_app(service), listener)
         server.start()
-    except BaseException:
-        listener.close()
-        if store is not None:
-            store.close()
-        raise
+        on_failure.pop_all()
     url = f"http://{HOST}:{listener.getsockname()[1]}"
     return Sandbox(url, service, server, people=people, seed=seed)
 

@@ -14,7 +14,6 @@ import requests
 from docs.openapi.document import CHOICE, PATH, describe
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.sandbox.companies import companies
 from tests.sandbox.http import Api
 
 DOCUMENT = describe()
@@ -102,58 +101,17 @@ def test_operations_agree_with_spec(endpoint: spec.Endpoint) -> None:
     assert set(said["responses"]) == needed
 
 
-def test_schemas_have_the_limits_and_lists() -> None:
-    """The schemas contain the limits, lists and patterns of `spec`."""
-    assert SCHEMAS["AddLeads"]["properties"]["leads"]["maxItems"] == spec.MAX_LEADS_PER_REQUEST
-    data = SCHEMAS["Lead"]["properties"]["data"]
-    assert data["maxProperties"] == spec.MAX_DATA_FIELDS
-    assert data["propertyNames"]["maxLength"] == spec.MAX_DATA_NAME_LENGTH
-    assert data["additionalProperties"]["maxLength"] == spec.MAX_DATA_VALUE_LENGTH
-    assert SCHEMAS["Mailbox"]["properties"]["status"]["enum"] == list(spec.MAILBOX_STATUSES)
-    size = SCHEMAS["PeopleSearch"]["properties"]["page_size"]
-    assert (size["minimum"], size["maximum"], size["default"]) == (1, 100, 5)
-    errors = SCHEMAS["ValidationErrors"]["properties"][spec.VALIDATION_ERRORS_KEY]["items"]
-    assert errors["properties"]["error_code"]["examples"] == list(spec.ADD_LEADS_ERRORS)
-    assert "enum" not in errors["properties"]["error_code"]
-
-
 def test_undocumented_behaviour_is_described() -> None:
     """Each description of undocumented behaviour explains the sandbox's choice."""
-    marked = [place for place in places(DOCUMENT) if CHOICE in place]
     open_places = [
         place for place in places(DOCUMENT) if "not documented" in str(place.get("description"))
     ]
     assert len(open_places) > 9
-    assert all(place in marked for place in open_places)
-    assert all(place[CHOICE] for place in marked)
+    assert all(place.get(CHOICE) for place in open_places)
     for name in ("Error", "AddLeads", "Lead", "PeopleSearch", "DailyEmailLimit"):
-        assert CHOICE in SCHEMAS[name]
+        assert SCHEMAS[name][CHOICE]
     for name, response in DOCUMENT["components"]["responses"].items():
         assert (CHOICE in response) == (name != "ValidationFailed")
-    for entry in spec.FILTERS:
-        if entry.suggestions:
-            assert entry.suggestions[0] in SCHEMAS["PeopleSearch"]["properties"][entry.name][CHOICE]
-
-
-@pytest.mark.parametrize(
-    ("lead", "fits"),
-    [
-        ({"email": "a@b.example"}, True),
-        ({"profnet_url": "https://profnet.example/in/a", "email": None}, True),
-        ({"email": None}, False),
-        ({"data": {"first_name": "Anna"}}, False),
-        ({"email": "a@b.example", "data": {"First Name": "Anna"}}, False),
-        ({"email": "a@b.example", "data": {"n": "x" * 1025}}, False),
-        ({"email": "a@b.example", "data": {"n": 1}}, False),
-        ({"email": "a@b.example", "overrides": {"ignore_all": True}}, False),
-    ],
-)
-def test_a_lead_fits_if_the_service_accepts_it(api: Api, lead: dict[str, Any], fits: bool) -> None:
-    """The schema accepts exactly the leads that the service accepts."""
-    assert (problems({"leads": [lead]}, {"$ref": "#/components/schemas/AddLeads"}) == []) == fits
-    response = api.add(api.sandbox.sequence_ids["accepts_any"], [lead])
-    assert (response.status_code == 200) == fits
-    assert described(spec.ADD_LEADS, response)
 
 
 def test_the_whole_world_fits_the_document(api: Api) -> None:
@@ -171,16 +129,3 @@ def test_the_whole_world_fits_the_document(api: Api) -> None:
     assert described(spec.LIST_SEQUENCES, api.get("/sequences", {"page[size]": 100}))
     assert described(spec.LIST_MAILBOXES, api.get("/mailboxes"))
     assert described(spec.SEARCH_PEOPLE, api.search(page_size=100))
-
-
-def test_null_fields_of_a_company_are_marked() -> None:
-    """Fields of a company are marked nullable exactly if they are null for some companies."""
-    bodies = [company.body for company in companies(seed=3, count=200)]
-    for name, objects in (
-        ("Company", bodies),
-        ("CompanyLocation", [body["location_details"] for body in bodies]),
-    ):
-        properties = SCHEMAS[name]["properties"]
-        said = {field for field, schema in properties.items() if "null" in schema.get("type", ())}
-        assert said == {field for each in objects for field, value in each.items() if value is None}
-        assert all(CHOICE in properties[field] for field in said)

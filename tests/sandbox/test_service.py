@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -36,6 +37,13 @@ class TestEveryEndpoint:
     def test_unknown_paths(self, api: Api, path: str) -> None:
         """An undocumented path, or one with a trailing slash, returns 404."""
         assert refused(api.get(path), 404)
+        assert api.get(path).json()["error"]["code"] == "not_found"
+
+    def test_other_methods(self, api: Api) -> None:
+        """A wrong method returns 405 with the right methods."""
+        response = api.send("DELETE", "/mailboxes")
+        assert refused(response, 405)
+        assert "GET" in response.headers["Allow"].split(", ")
 
     @pytest.mark.parametrize(
         ("method", "path", "body"),
@@ -87,58 +95,56 @@ class TestBodies:
         assert refused(api.send(endpoint.method, path, data=body), 400)
 
 
+class Listed(NamedTuple):
+    """A list: its path, key and maximum page size, and its items on pages of the default size."""
+
+    path: str
+    key: str
+    largest: int
+    items: list[dict[str, Any]]
+
+
+@pytest.fixture(params=["sequences", "mailboxes", "leads"])
+def listed(request: pytest.FixtureRequest, api: Api) -> Listed:
+    """Return one of the lists."""
+    path, key, largest = {
+        "sequences": ("/sequences", spec.SEQUENCES_KEY, 100),
+        "mailboxes": ("/mailboxes", spec.MAILBOXES_KEY, spec.MAX_MAILBOX_PAGE_SIZE),
+        "leads": (f"/lead-lists/{api.sandbox.lead_list_ids[0]}", spec.LEADS_KEY, 100),
+    }[request.param]
+    return Listed(path, key, largest, [item for page in api.pages(path) for item in page[key]])
+
+
 class TestLists:
     """Cursor paging of all lists."""
 
-    def paths(self, sandbox: Sandbox) -> dict[str, tuple[str, str, int]]:
-        """Return the path, key and maximum page size of each list."""
-        longest = sandbox.lead_list_ids[0]
-        return {
-            "sequences": ("/sequences", spec.SEQUENCES_KEY, 100),
-            "mailboxes": ("/mailboxes", spec.MAILBOXES_KEY, spec.MAX_MAILBOX_PAGE_SIZE),
-            "leads": (f"/lead-lists/{longest}", spec.LEADS_KEY, 100),
-        }
-
-    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
-    def test_default_pages_leave_nothing_out(self, api: Api, name: str) -> None:
-        """The links from the first page lead to every item once, on more than one page."""
-        path, key, largest = self.paths(api.sandbox)[name]
-        pages = list(api.pages(path))
-        ids = [item["id"] for page in pages for item in page[key]]
-        assert len(pages) > 1
-        assert len(set(ids)) == len(ids)
-        large = [
-            item["id"] for page in api.pages(path, {"page[size]": largest}) for item in page[key]
-        ]
-        assert large == ids
-
-    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
     @pytest.mark.parametrize("size", [1, 7, 20])
-    def test_links_lead_back(self, api: Api, name: str, size: int) -> None:
-        """Relative links lead to each page and the page before; the first page has none before."""
-        path, key, _ = self.paths(api.sandbox)[name]
-        pages = list(api.pages(path, {"page[size]": size}))
+    def test_links_lead_to_every_page(self, api: Api, listed: Listed, size: int) -> None:
+        """Relative links lead to each page, also back; the pages hold each item once, in order."""
+        pages = list(api.pages(listed.path, {"page[size]": size}))
+        assert len(pages) > 1
+        assert [item for page in pages for item in page[listed.key]] == listed.items
+        assert len({item["id"] for item in listed.items}) == len(listed.items)
         assert "prev" not in pages[0]["_links"]
         for page in pages:
-            assert all(link["href"].startswith(f"{path}?") for link in page["_links"].values())
+            links = page["_links"].values()
+            assert all(link["href"].startswith(f"{listed.path}?") for link in links)
             assert api.get(page["_links"]["self"]["href"]).json() == page
         for page, earlier in zip(pages[1:], pages, strict=False):
             back = api.get(page["_links"]["prev"]["href"]).json()
-            assert back[key] == earlier[key]
+            assert back[listed.key] == earlier[listed.key]
 
-    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
-    def test_wrong_page_sizes(self, api: Api, name: str) -> None:
+    def test_wrong_page_sizes(self, api: Api, listed: Listed) -> None:
         """A page size that is not a number from 1 to the maximum is rejected."""
-        path, _, largest = self.paths(api.sandbox)[name]
-        for size in ("", "0", "-1", "many", "1.5", "1e1", "9" * 5000, "٣", " 5", largest + 1):
-            assert refused(api.get(path, {"page[size]": size}), 400)
-        assert api.get(path, {"page[size]": largest}).status_code == 200
+        above = listed.largest + 1
+        for size in ("", "0", "-1", "many", "1.5", "1e1", "9" * 5000, "٣", " 5", above):
+            assert refused(api.get(listed.path, {"page[size]": size}), 400)
+        most = api.get(listed.path, {"page[size]": listed.largest}).json()[listed.key]
+        assert most == listed.items[: listed.largest]
 
-    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
-    def test_wrong_cursors(self, api: Api, name: str) -> None:
+    def test_wrong_cursors(self, api: Api, listed: Listed) -> None:
         """Unknown cursors, two cursors, and a repeated cursor are rejected."""
-        path, key, _ = self.paths(api.sandbox)[name]
-        first = api.get(path).json()[key][0]["id"]
+        first = listed.items[0]["id"]
         for query in (
             {"page[after]": "nothing"},
             {"page[after]": ""},
@@ -146,27 +152,23 @@ class TestLists:
             {"page[after]": first, "page[before]": first},
             {"page[after]": [first, first]},
         ):
-            assert refused(api.get(path, query), 400)
+            assert refused(api.get(listed.path, query), 400)
 
-    @pytest.mark.parametrize("name", ["mailboxes", "leads"])
-    def test_before_is_the_nearest(self, api: Api, name: str) -> None:
+    @pytest.mark.parametrize("listed", ["mailboxes", "leads"], indirect=True)
+    def test_before_is_the_nearest(self, api: Api, listed: Listed) -> None:
         """`page[before]` returns the items right before the cursor, in the list's order."""
-        path, key, _ = self.paths(api.sandbox)[name]
-        ids = [item["id"] for page in api.pages(path) for item in page[key]]
-        page = api.get(path, {"page[before]": ids[12], "page[size]": 5}).json()
-        assert [item["id"] for item in page[key]] == ids[7:12]
-        start = api.get(path, {"page[before]": ids[0]}).json()
-        assert start[key] == []
+        ids = [item["id"] for item in listed.items]
+        page = api.get(listed.path, {"page[before]": ids[12], "page[size]": 5}).json()
+        assert page[listed.key] == listed.items[7:12]
+        start = api.get(listed.path, {"page[before]": ids[0]}).json()
+        assert start[listed.key] == []
         assert "prev" not in start["_links"]
-        assert api.get(start["_links"]["next"]["href"]).json()[key][0]["id"] == ids[0]
+        assert api.get(start["_links"]["next"]["href"]).json()[listed.key][0] == listed.items[0]
 
-    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
-    def test_after_the_last(self, api: Api, name: str) -> None:
+    def test_after_the_last(self, api: Api, listed: Listed) -> None:
         """After the last item there is an empty page without a next link."""
-        path, key, _ = self.paths(api.sandbox)[name]
-        last = list(api.pages(path))[-1][key][-1]["id"]
-        page = api.get(path, {"page[after]": last}).json()
-        assert page[key] == []
+        page = api.get(listed.path, {"page[after]": listed.items[-1]["id"]}).json()
+        assert page[listed.key] == []
         assert "next" not in page["_links"]
 
 
