@@ -135,21 +135,6 @@ def test_a_dry_run_exits_with_0_if_all_valid_rows_would_be_sent(
     assert "would replace" in capsys.readouterr().err
 
 
-def test_a_journal_makes_the_second_run_send_nothing(
-    tmp_path: Path, sandbox: Sandbox, sequence: str
-) -> None:
-    """A second run with the same journal adds nobody again."""
-    journal, results = tmp_path / "leads.journal", tmp_path / "results"
-    command = ["add-leads", str(CONFERENCE), "--sequence", sequence, *COLUMNS]
-    command += ["--journal", str(journal), "--results", str(results)]
-    assert main(command) == 4
-    after_first = len(sandbox.leads(sequence))
-    assert main(command) == 4
-    assert len(sandbox.leads(sequence)) == after_first
-    files = [pd.read_csv(results / f"{name}.csv") for name in ("added", "skipped", "failed")]
-    assert sum(map(len, files)) == 1200
-
-
 @pytest.mark.parametrize("own", ["", "status", "chunk"])
 def test_a_corrected_file_of_failed_rows(tmp_path: Path, sequence: str, own: str) -> None:
     """A resubmitted file of failed rows gets new outcomes and keeps the user's own columns."""

@@ -169,7 +169,7 @@ def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
         gate.open()
         expect_text(second, "501 of 501 rows are in the sequence now.")
         expect(button(widget, "Add leads")).to_be_disabled()
-        expect_text(widget, "This plan was sent.")
+        expect_text(widget, "This plan was used.")
         assert [len(body["leads"]) for body in posts(service)] == [250, 250, 1]
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
         assert sent == [f"lead{row}@example.com" for row in range(ROWS)]

@@ -26,6 +26,17 @@ def refused(*codes: str, status: int = 422) -> Reply:
     return script.json({"validation_errors": errors}, status)
 
 
+def skipped(name: str) -> Callable[[Received], Reply]:
+    """Return a function that replies that all leads of a request are in this skip list."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        entries = [{key: lead.get(key) for key in ("email", "profnet_url")} for lead in leads]
+        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: entries})
+
+    return reply
+
+
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
     """Return a column of a report's rows, by default the statuses; None for missing values."""
     cells = report.rows[name].astype(object)

@@ -17,7 +17,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, connected, only_posts, sent
+from tests.leads.sending.lead_service import added, column, connected, only_posts, sent, skipped
 from tests.scripted import Received, Reply, scripted
 
 A, B, C = (f"{name}.x@example.com" for name in "abc")
@@ -35,16 +35,6 @@ def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
     """Add people to a sequence."""
     frame = pd.DataFrame({"email": list(emails)})
     return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
-
-
-def listed(name: str) -> Any:
-    """Return a function that replies that all leads are in this list."""
-
-    def reply(received: Received) -> Reply:
-        leads = received.json["leads"]
-        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: leads})
-
-    return reply
 
 
 def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
@@ -109,7 +99,7 @@ def test_a_plan_keeps_its_memory_with_another_token() -> None:
 
 def test_the_better_outcome_wins(tmp_path: Path) -> None:
     """Of two records, one that may have acted wins, then the later one."""
-    journal, skip = tmp_path / "j", listed("recently_contacted_and_skipped")
+    journal, skip = tmp_path / "j", skipped("recently_contacted_and_skipped")
     with scripted(only_posts([skip, added, added])) as service, connected(service) as client:
         add(client, A, journal=journal)
         with Client(service.url, "other-token", cache=None) as other:
@@ -133,7 +123,7 @@ def test_a_proven_outcome_wins_over_an_unknown_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
 def test_skipped_rows_are_recorded(name: str) -> None:
     """A repeated call does not send skipped rows, unless they have the list's override."""
-    with scripted(only_posts([listed(name), added])) as service, connected(service) as client:
+    with scripted(only_posts([skipped(name), added])) as service, connected(service) as client:
         add(client, A)
         detail = column(add(client, A), "detail")[0]
         assert detail.endswith("Recorded earlier in this session.")

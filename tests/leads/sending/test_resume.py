@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, connected, only_posts
+from tests.leads.sending.lead_service import added, column, connected, only_posts, skipped
 from tests.scripted import Received, Reply, Service, scripted
 
 Row = tuple[str | None, str | None]
@@ -41,18 +41,6 @@ def sent(service: Service) -> list[list[Row]]:
         for each in service.requests
         if each.method == "POST"
     ]
-
-
-def skipped(name: str) -> Any:
-    """Return a function that replies that all leads are in this skip list."""
-
-    def reply(received: Received) -> Reply:
-        leads = received.json["leads"]
-        listed = [{key: lead.get(key) for key in ("email", "profnet_url")} for lead in leads]
-        result = {"total": len(leads), "total_added_to_sequence": 0, name: listed}
-        return script.json(result)
-
-    return reply
 
 
 def add(
