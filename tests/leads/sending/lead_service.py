@@ -11,7 +11,7 @@ import pandas as pd
 from outreach_frames.client.client import Client
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.scripted import Received, Reply, Service
+from tests.scripted import Received, Reply, Service, scripted
 
 
 def added(received: Received) -> Reply:
@@ -79,3 +79,10 @@ def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
         return reply(received) if callable(reply) else reply
 
     return turn
+
+
+@contextmanager
+def serving(*turns: Any, **options: Any) -> Iterator[tuple[Service, Client]]:
+    """Serve these replies to POST requests in turn, and connect to the service."""
+    with scripted(only_posts(turns)) as service, connected(service, **options) as client:
+        yield service, client
