@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +25,10 @@ from tests.leads.sending.lead_service import (
 )
 from tests.scripted import Received, Reply
 
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+
 A, B, C = (f"{name}.x@example.com" for name in "abc")
 EARLIER = "Sent earlier in this session."
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)
-        yield
 
 
 def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:

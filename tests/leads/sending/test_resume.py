@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, column, serving, skipped
 from tests.scripted import Received, Reply, Service
+
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 
 Row = tuple[str | None, str | None]
 
@@ -52,13 +53,6 @@ def add(
         frame["go"] = go
     options = {"progress": False, "client": client, "journal": path, **options}
     return frame.outreach.add_to_sequence("s1", **options)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)
-        yield
 
 
 @pytest.fixture
