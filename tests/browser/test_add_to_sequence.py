@@ -354,20 +354,6 @@ def test_errors_are_shown_without_the_token(notebook: Notebook, sandbox: Sandbox
         assert "lead7@example.com" not in saved
 
 
-def test_a_service_that_does_not_respond_is_an_error(notebook: Notebook) -> None:
-    """If the sequences cannot be loaded, the widget shows the reason, and Reload tries again."""
-    script = [hang_up()]
-    with scripted(lambda _: script[0]) as service:
-        notebook.run(connect_to(service, max_wait=1), MIXED, ADDING)
-        widget = notebook.widget
-        expect_text(widget.get_by_role("alert"), "broke before the response")
-        script[0] = json(
-            {"sequences": [{"id": "s", "name": "Back", "status": "active"}], "mailboxes": []}
-        )
-        button(widget, "Reload").click()
-        expect_text(widget.get_by_label("Sequence", exact=True), "Back")
-
-
 def test_a_mailbox_per_row(notebook: Notebook) -> None:
     """A column can name each row's mailbox; the plan shows the leads per mailbox."""
     owned = f"{LEADS}df['Owner'] = ['active@example.org', None, 'x@example.org'] * {ROWS // 3}"

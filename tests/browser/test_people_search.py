@@ -364,23 +364,6 @@ def test_a_preset_is_restored_after_a_restart(notebook: Notebook, sandbox: Sandb
             expect(shown).to_have_value(ALL[one.name])
 
 
-def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A second press of Save, by mouse or by Enter held down, does not replace a preset."""
-    notebook.run(connect_to(sandbox), BUILDER)
-    kept = notebook.path.parent / "kept.json"
-    kept.write_text("kept", encoding="utf-8")
-    notebook.widget.get_by_label("Preset file").fill("kept.json")
-    question = notebook.widget.get_by_text("kept.json exists. Replace it?")
-    save = notebook.widget.get_by_label("Preset file").locator("xpath=../../button[1]")
-    for press in (save.click, lambda: save.press("Enter")):
-        press()
-        expect(question).to_be_visible()
-        press()
-        notebook.wait_until("builder.preset_to_replace == 'kept.json'")
-        expect(question).to_be_visible()
-        assert kept.read_text(encoding="utf-8") == "kept"
-
-
 def test_an_invalid_value_is_shown_at_its_field(notebook: Notebook, sandbox: Sandbox) -> None:
     """An invalid id is marked in its field; Search shows the same error and sends nothing."""
     notebook.run(connect_to(sandbox), BUILDER)

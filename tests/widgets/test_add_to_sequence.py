@@ -16,7 +16,7 @@ import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets import AddToSequence
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, refused, sent
+from tests.leads.sending.lead_service import added, refused, sent, skipped
 from tests.scripted import Received, Reply, Service
 from tests.widgets.lead_page import (
     CHUNK,
@@ -195,13 +195,7 @@ async def test_cancel_while_a_cell_runs() -> None:
 @in_a_kernel
 async def test_rows_already_in_the_sequence_count() -> None:
     """Rows skipped because they are already in the sequence count as present."""
-
-    def there(received: Received) -> Reply:
-        who = [{"email": lead["email"]} for lead in received.json["leads"]]
-        lists = {"already_in_sequence_and_skipped": who}
-        return script.json({"total": len(who), "total_added_to_sequence": 0, **lists})
-
-    with serving(there) as (_, client):
+    with serving(skipped("already_in_sequence_and_skipped")) as (_, client):
         page = Page(leads(1), client)
         await page.check_and_send()
         assert page.statuses == ["already_in_sequence"]

@@ -10,8 +10,8 @@ import pytest
 
 from outreach_frames.client.client import Client
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, skipped
-from tests.scripted import Received, Reply, Service
+from tests.leads.sending.lead_service import added, sent, skipped
+from tests.scripted import Received, Reply
 from tests.widgets.lead_page import (
     CHUNK,
     TOKEN,
@@ -122,15 +122,6 @@ async def test_reading_can_be_cancelled() -> None:
             assert page.state["phase"] == ""
 
 
-def mails(service: Service) -> list[list[str]]:
-    """Return the email addresses of each request that added leads."""
-    return [
-        [lead["email"] for lead in one.json["leads"]]
-        for one in service.requests
-        if one.method == "POST"
-    ]
-
-
 REFUSED = script.json({"error": "odd"}, 400)
 
 
@@ -153,7 +144,7 @@ async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         page.send()
         await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 2)
-        assert len(mails(service)) == 3
+        assert len(sent(service)) == 3
 
 
 @pytest.mark.parametrize(

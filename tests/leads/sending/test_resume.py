@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
+from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
@@ -248,8 +249,8 @@ def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> Non
 
 
 SKIPS = {
-    "recently_contacted": "ignore_recently_contacted",
-    "in_exclusion_list": "ignore_exclusion_list",
+    name.removesuffix(spec.SKIPPED_SUFFIX): override
+    for name, override in spec.CHECK_OVERRIDES.items()
 }
 
 

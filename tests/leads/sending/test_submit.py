@@ -399,16 +399,6 @@ class TestRetryUnknown:
             assert column(stopped(plan, journal=journal)) == ["unknown"]
             assert len(sent(service)) == 2
 
-    def test_twice(self) -> None:
-        """An old report resends only rows that are unknown by then."""
-        with serving(script.reset(), script.reset(), added) as (service, client):
-            first = stopped(planned(client, leads(2)))
-            with pytest.warns(OutreachWarning):
-                second = first.retry_unknown()
-            assert column(second.retry_unknown()) == ["added"] * 2
-            assert column(first.retry_unknown()) == ["added"] * 2
-        assert len(sent(service)) == 3
-
     def test_after_a_failed_start(self) -> None:
         """A retry that could not start may be repeated."""
         with scripted(only_posts([script.reset()])) as service:
