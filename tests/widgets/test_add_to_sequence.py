@@ -355,7 +355,7 @@ async def test_a_journals_path_is_resolved_once(
 
 @in_a_kernel
 async def test_failed_checks_are_shown() -> None:
-    """A missing sequence, wrong names and missing identifiers are errors."""
+    """A missing or closed sequence, wrong names and missing identifiers are errors."""
     with serving() as (_, client):
         page = Page(leads(1), client)
         page.click("ready")
@@ -372,6 +372,8 @@ async def test_failed_checks_are_shown() -> None:
             assert words in page.notices
             page.widget.value = {**page.widget.value, "email": "email", "data": {}}
         assert page.widget.plan is None
+        await page.check(sequence_id="old", leads_distribution=None)
+        assert "is archived and accepts no leads" in page.state["why_not"]
 
 
 HOSTILE = pd.DataFrame(
