@@ -97,26 +97,16 @@ def test_a_plan_keeps_its_memory_with_another_token() -> None:
         assert len(sent(service)) == 2
 
 
-def test_the_better_outcome_wins(tmp_path: Path) -> None:
-    """Of two records, one that may have acted wins, then the later one."""
-    journal, skip = tmp_path / "j", skipped("recently_contacted_and_skipped")
-    with serving(skip, added, added) as (service, client):
+@pytest.mark.parametrize("first", [skipped("recently_contacted_and_skipped"), script.reset()])
+def test_the_better_outcome_wins(first: Any, tmp_path: Path) -> None:
+    """Of two records, one that may have acted wins, then the later one, then a proven one."""
+    journal = tmp_path / "j"
+    with serving(first, added, added) as (service, client):
         add(client, A, journal=journal)
         with Client(service.url, "other-token", cache=None) as other:
             add(other, A)
             assert column(add(other, A, journal=journal)) == ["added"]
         assert len(sent(service)) == 2
-        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
-
-
-def test_a_proven_outcome_wins_over_an_unknown_one(tmp_path: Path) -> None:
-    """Of two records of the same time and attempts, `unknown` does not win."""
-    journal = tmp_path / "j"
-    with serving(script.reset(), added) as (service, client):
-        assert column(add(client, A, journal=journal)) == ["unknown"]
-        with Client(service.url, "other-token", cache=None) as other:
-            add(other, A)
-            assert column(add(other, A, journal=journal)) == ["added"]
         assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
 
 
