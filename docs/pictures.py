@@ -108,7 +108,7 @@ def picture_tutorial(notebook: Notebook, place: str) -> Iterator[tuple[str, Loca
     """Picture the tutorial's widgets; the cells' metadata name the pictures."""
     cells = [one for one in nbformat.read(TUTORIAL, as_version=4).cells if one.cell_type == "code"]
     notebook.run(place, *(cell.source for cell in cells))
-    notebook.wait_until("builder.total is not None and not wizard.busy and not limits.busy")
+    notebook.wait_until("builder.total is not None and not wizard.busy")
     names = [cell.metadata["picture"] for cell in cells if "picture" in cell.metadata]
     for number, name in enumerate(names):
         yield name, notebook.page.locator(".jp-OutputArea .outreach").nth(number)

@@ -35,7 +35,8 @@ class Meaning:
 def _override_advice(status: str) -> str:
     """Return advice on the override that skips a status's check, or an empty text."""
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
-    return f"overrides={{'{override}': True}} skips this check." if override else ""
+    skipping = f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
+    return skipping if override else ""
 
 
 _SKIPPED: Final = {
@@ -67,11 +68,11 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     statuses.UNKNOWN: Meaning(
         "Sent, but no response proves the outcome: the lead may be in the sequence.",
-        "Look for the lead in the web app, or resend the row: report.retry_unknown().",
+        "Look for the lead in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
         "Not sent: the run ended early, or no record exists.",
-        "Send the rows again, with the same journal if you passed one.",
+        "Repeat the call, with the same journal if you passed one.",
     ),
     statuses.WOULD_SEND: Meaning("Ready to be sent.", "Submit without dry_run."),
 }

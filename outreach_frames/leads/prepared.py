@@ -106,7 +106,21 @@ class PreparedLeads:
 
     def unsent_rows(self, kept: Positions) -> pd.DataFrame:
         """Return `unsent` for other rows that represent their persons."""
-        return _unsent_rows(self._frame.index, self.checked, kept)
+        checked, index = self.checked, self._frame.index
+        problems = checked.problems
+        errors = problems.astype({"row": "int64"})
+        errors = errors[~checked.is_valid[errors["row"].to_numpy()]]
+        codes = errors[~errors["code"].isin(HARMLESS)].groupby("row")["code"].first()
+        details = errors.groupby("row")["message"].agg(" ".join)
+        invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
+        duplicates = np.flatnonzero(kept != np.arange(len(kept)))
+        reasons = _duplicate_reasons(index, checked.keys, duplicates, kept[duplicates])
+        duplicate = pd.DataFrame(
+            {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
+            index=duplicates,
+        )
+        unsent = pd.concat([invalid.astype(STR), duplicate.astype(STR)]).sort_index()
+        return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
     def only(self, positions: Positions) -> Self:
         """Restrict the plan to rows at `positions`."""
@@ -240,24 +254,6 @@ class PreparedLeads:
         if not self.checked.is_identified[rows].all():
             raise KeyError("a row without valid identifiers has no lead")
         return pa.array(rows)
-
-
-def _unsent_rows(index: pd.Index, checked: CheckedRows, kept: np.ndarray[Any, Any]) -> pd.DataFrame:
-    """Return position, status, detail and error_code of the unsent rows."""
-    problems = checked.problems
-    errors = problems.astype({"row": "int64"})
-    errors = errors[~checked.is_valid[errors["row"].to_numpy()]]
-    codes = errors[~errors["code"].isin(HARMLESS)].groupby("row")["code"].first()
-    details = errors.groupby("row")["message"].agg(" ".join)
-    invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
-    duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    reasons = _duplicate_reasons(index, checked.keys, duplicates, kept[duplicates])
-    duplicate = pd.DataFrame(
-        {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
-        index=duplicates,
-    )
-    unsent = pd.concat([invalid.astype(STR), duplicate.astype(STR)]).sort_index()
-    return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
 
 def _duplicate_reasons(

@@ -56,8 +56,6 @@ class Panel(anywidget.AnyWidget):
     message_traits: ClassVar[tuple[str, ...]] = ("notices", "status")
     # The page sends {"action": name, **arguments}.
     actions: ClassVar[tuple[str, ...]] = ()
-    # Actions that run at once, even while a cell is running.
-    immediate: ClassVar[tuple[str, ...]] = ("cancel",)
 
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
     # A description of the running work, or "".
@@ -110,7 +108,8 @@ class Panel(anywidget.AnyWidget):
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
         match content:
             case {"action": name, **arguments} if name in self.actions:
-                if name in self.immediate:
+                # Cancel at once, even while a cell is running.
+                if name == "cancel":
                     self._call(name, arguments)
                 else:
                     self._background.on_loop(self._call, name, arguments)

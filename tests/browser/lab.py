@@ -295,12 +295,11 @@ class Notebook:
         )
 
     def restart(self, *cells: str) -> None:
-        """Restart the kernel, and run these cells, or by default the existing cells."""
+        """Restart the kernel, and run these cells."""
         self.page.evaluate(
             f"async () => {{ await {_CURRENT}.sessionContext.session.kernel.restart(); }}"
         )
-        if cells:
-            self.page.evaluate(f"cells => {{ {_REPLACE_CELLS} }}", list(cells))
+        self.page.evaluate(f"cells => {{ {_REPLACE_CELLS} }}", list(cells))
         self._wait_until_ready(str(self.path.relative_to(self._files)))
         self._run_all()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -324,29 +322,6 @@ def test_an_invalid_limit_disables_the_search(notebook: Notebook) -> None:
         expect(notebook.widget.get_by_text("limit=None")).to_be_visible()
 
 
-def test_the_copied_code_sends_the_same_body(notebook: Notebook) -> None:
-    """The copied code, run in a new cell, sends the same request as Search."""
-    awkward = ["it's", 'the "best"', "back\\slash", "東京", "Acme, Inc."]
-    with scripted(found(3)) as service:
-        notebook.run(connect_to(service), BUILDER)
-        open_group(notebook, "Company")
-        names = field(notebook, "Names")
-        for text in awkward:
-            names.fill(text)
-            names.press("Enter")
-        notebook.widget.get_by_label("Fetch at most").fill("20")
-        notebook.widget.get_by_role("button", name="Search", exact=True).click()
-        notebook.wait_until("builder.results is not None")
-        notebook.widget.get_by_role("button", name="Copy code").click()
-        expect(notebook.widget.get_by_role("button", name="Copied")).to_be_visible()
-        code = notebook.page.evaluate("() => navigator.clipboard.readText()")
-        assert code == notebook.ask("print(builder.code)").removesuffix("\n")
-        notebook.add(code)
-        by_click, by_code = searches(service.requests)
-    assert by_click.json == by_code.json
-    assert filters_of(by_code) == {"company_names": awkward}
-
-
 def test_a_preset_is_restored_after_a_restart(notebook: Notebook, sandbox: Sandbox) -> None:
     """A saved preset restores every field of the interface; a damaged one shows an error."""
     notebook.run(connect_to(sandbox), f"builder = of.widgets.PeopleSearch({ALL!r})\nbuilder")
@@ -387,62 +362,6 @@ def test_a_preset_is_restored_after_a_restart(notebook: Notebook, sandbox: Sandb
             expect(shown.get_by_role("radio", name="Yes")).to_be_checked()
         else:
             expect(shown).to_have_value(ALL[one.name])
-
-
-def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A second press of Save, by mouse or by Enter held down, does not replace a preset."""
-    notebook.run(connect_to(sandbox), BUILDER)
-    kept = notebook.path.parent / "kept.json"
-    kept.write_text("kept", encoding="utf-8")
-    notebook.widget.get_by_label("Preset file").fill("kept.json")
-    question = notebook.widget.get_by_text("kept.json exists. Replace it?")
-    save = notebook.widget.get_by_label("Preset file").locator("xpath=../../button[1]")
-    for press in (save.click, lambda: save.press("Enter")):
-        press()
-        expect(question).to_be_visible()
-        press()
-        notebook.wait_until("builder.preset_to_replace == 'kept.json'")
-        expect(question).to_be_visible()
-        assert kept.read_text(encoding="utf-8") == "kept"
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        (json({"error": "no"}, 401), "401"),
-        (json({}, 429, {"Retry-After": "30"}), "The service asks to wait 30 s."),
-    ],
-    ids=["401", "429"],
-)
-def test_errors_and_waits_of_the_service_are_shown(
-    notebook: Notebook, reply: Reply, words: str
-) -> None:
-    """A rejected token and a wait are shown at the total and during a search."""
-    with scripted(lambda _: reply) as service:
-        notebook.run(connect_to(service), BUILDER)
-        widget = notebook.widget
-        expect(widget.locator(".ops-total")).to_contain_text(words)
-        widget.get_by_role("button", name="Search", exact=True).click()
-        told = widget.locator(".outreach-notices, .outreach-busy")
-        expect(told.filter(has_text=words)).to_be_visible()
-        if widget.get_by_role("button", name="Cancel").is_visible():
-            widget.get_by_role("button", name="Cancel").click()
-            expect(widget.get_by_text("Cancelled.")).to_be_visible()
-
-
-def test_an_unreachable_service_is_an_error(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Without a service the widget shows an error; once the service is back, it counts again."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        dead = SimpleNamespace(url=f"http://127.0.0.1:{probe.getsockname()[1]}")
-    notebook.run(connect_to(dead, max_wait=1), BUILDER)
-    widget = notebook.widget
-    expect(widget.locator(".ops-failed")).to_contain_text(dead.url.removeprefix("http://"))
-    widget.get_by_role("button", name="Search", exact=True).click()
-    expect(widget.locator(".outreach-error")).to_be_visible()
-    notebook.add(connect_to(sandbox))
-    widget.get_by_role("button", name="Count again").click()
-    expect(widget.get_by_text(re.compile(r"^[\d,]+ people$"))).to_be_visible()
 
 
 def test_an_invalid_value_is_shown_at_its_field(notebook: Notebook, sandbox: Sandbox) -> None:
@@ -505,21 +424,6 @@ def test_a_restarted_kernel_is_an_error(notebook: Notebook, sandbox: Sandbox) ->
     notebook.widget.get_by_role("button", name="Search", exact=True).click()
     told = notebook.widget.get_by_role("alert").filter(has_text="kernel")
     expect(told).to_contain_text("Run the cell again.")
-
-
-def test_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
-    """The page, the widget's state and the saved notebook have no token and no person."""
-    notebook.run(connect_to(sandbox), BUILDER)
-    notebook.widget.get_by_role("button", name="Search", exact=True).click()
-    expect(notebook.widget.get_by_text(".results has")).to_be_visible()
-    someone = notebook.widget.get_by_role("cell").first.inner_text()
-    saved = notebook.save().read_text(encoding="utf-8")
-    assert "person_seniorities" in saved
-    state = notebook.ask("print(builder.get_state())")
-    for text in (notebook.page.content(), state, saved):
-        assert sandbox.api_key not in text
-    assert someone not in saved
-    assert someone not in state
 
 
 @pytest.mark.parametrize(

@@ -123,22 +123,6 @@ def keys(lead: tuple[str | None, str | None]) -> set[str]:
     return {*([email_key(email)] if email else []), *([profnet_url_key(url)] if url else [])}
 
 
-@pytest.mark.parametrize("status", LEADS_OF_CHECK)
-def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
-    """A lead that a check skips is added only with that check's override."""
-    override = spec.CHECK_OVERRIDES[f"{status}{spec.SKIPPED_SUFFIX}"]
-    others = {field.name: True for field in spec.OVERRIDES if field.name != override}
-    frame = pd.DataFrame(getattr(sandbox, LEADS_OF_CHECK[status])[:3])
-    without = submit(frame, client, sandbox, "conditional_email", overrides=others)
-    assert without.rows["status"].to_list() == [status] * 3
-    frame["go"] = [False, True, False]
-    mapped = {**others, override: "go"}
-    with pytest.warns(OutreachWarning, match="2 rows were not sent again"):
-        report = submit(frame, client, sandbox, "conditional_email", overrides=mapped)
-    assert report.rows["detail"][0] == "Recorded earlier in this session."
-    assert report.rows["status"].to_list() == [status, "added", status]
-
-
 def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
     """Rows with only a profile URL are rejected if every lead must have an email."""
     frame = people(20)

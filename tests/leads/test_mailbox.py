@@ -25,7 +25,6 @@ from outreach_frames.errors import (
 )
 from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.sending import memory
-from outreach_frames.sandbox import Sandbox
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
@@ -389,18 +388,3 @@ def test_columns_of_any_type(dtype: str) -> None:
             plan = frame.outreach.plan("s1", mailbox="owner", client=client)
             assert plan.mailboxes == ({"a@x.example": 1} if any(cells) else {})
             assert len(plan.positions) == len(cells)
-
-
-def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
-    """The sandbox accepts each request, with mailboxes and users in any spelling."""
-    listed = of.mailboxes(client=client)
-    usable = listed[listed["status"] == "active"]
-    frame = leads(*usable["email"].str.upper(), *listed["user_email"], None)
-    plan = frame.outreach.plan(sandbox.sequence_ids["accepts_any"], mailbox="owner", client=client)
-    user_of = dict(zip(listed["email"], listed["user_email"], strict=True))
-    for body in plan.payloads():
-        rows = frame.set_index("email").loc[[lead["email"] for lead in body["leads"]], "owner"]
-        (box,) = body.get("settings", {}).get("mailboxes", [None])
-        for owner in rows:
-            assert owner is box is None or owner.lower() in (box, user_of[box])
-    assert set(plan.submit(progress=False).rows["status"]) == {"added"}

@@ -69,6 +69,14 @@ class Page:
         self.send()
         await self.idle()
 
+    async def send_and_cancel(self, service: Service) -> None:
+        """Send the shown plan, cancel during its next request, and wait for the end."""
+        requests = len(sent(service))
+        self.send()
+        await begun(service, requests + 1)
+        self.click("cancel")
+        await self.idle()
+
     async def retry(self) -> None:
         """Click the button that sends the unknown rows again, and wait for the end."""
         self.click("retry", report=self.state["report"])

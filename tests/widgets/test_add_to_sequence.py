@@ -16,7 +16,7 @@ import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets import AddToSequence
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, refused, sent
+from tests.leads.sending.lead_service import added, refused, sent, skipped
 from tests.scripted import Received, Reply, Service
 from tests.widgets.lead_page import (
     CHUNK,
@@ -150,10 +150,7 @@ async def test_cancel_ends_retries_of_later_runs() -> None:
     with serving(slowly_lost, lost, slow) as (service, client):
         page = Page(leads(2 * CHUNK), client)
         await page.check()
-        page.send()
-        await begun(service)
-        page.click("cancel")
-        await page.idle()
+        await page.send_and_cancel(service)
         await page.check_and_send()
         assert page.statuses == ["unknown"] * (2 * CHUNK)
         page.click("retry", report=page.state["report"])
@@ -198,13 +195,7 @@ async def test_cancel_while_a_cell_runs() -> None:
 @in_a_kernel
 async def test_rows_already_in_the_sequence_count() -> None:
     """Rows skipped because they are already in the sequence count as present."""
-
-    def there(received: Received) -> Reply:
-        who = [{"email": lead["email"]} for lead in received.json["leads"]]
-        lists = {"already_in_sequence_and_skipped": who}
-        return script.json({"total": len(who), "total_added_to_sequence": 0, **lists})
-
-    with serving(there) as (_, client):
+    with serving(skipped("already_in_sequence_and_skipped")) as (_, client):
         page = Page(leads(1), client)
         await page.check_and_send()
         assert page.statuses == ["already_in_sequence"]
@@ -257,16 +248,11 @@ async def test_a_new_connection_needs_a_new_check() -> None:
         page.send()
         assert "changed since these rows were checked" in page.notices
         assert "refused" in page.told
-        await page.check()
-        assert "changed since the sequences were read" in page.notices
         connect(first, "a-new-token")
         page.click("reload")
         await page.idle()
         await page.check()
-        page.send()
-        await begun(first)
-        page.click("cancel")
-        await page.idle()
+        await page.send_and_cancel(first)
         connect(other)
         page.click("reload")
         await page.idle()
@@ -312,10 +298,7 @@ async def test_a_journal(tmp_path: Path) -> None:
     with serving(slow) as (service, client):
         page = Page(leads(CHUNK + 1), client, journal=path)
         await page.check()
-        page.send()
-        await begun(service)
-        page.click("cancel")
-        await page.idle()
+        await page.send_and_cancel(service)
         other = Page(leads(CHUNK + 1), client, journal=path)
         await other.check()
         assert str(path) in other.told["plan"]["note"]
@@ -372,7 +355,7 @@ async def test_a_journals_path_is_resolved_once(
 
 @in_a_kernel
 async def test_failed_checks_are_shown() -> None:
-    """A missing sequence, wrong names and missing identifiers are errors."""
+    """A missing or closed sequence, wrong names and missing identifiers are errors."""
     with serving() as (_, client):
         page = Page(leads(1), client)
         page.click("ready")
@@ -389,6 +372,8 @@ async def test_failed_checks_are_shown() -> None:
             assert words in page.notices
             page.widget.value = {**page.widget.value, "email": "email", "data": {}}
         assert page.widget.plan is None
+        await page.check(sequence_id="old", leads_distribution=None)
+        assert "is archived and accepts no leads" in page.state["why_not"]
 
 
 HOSTILE = pd.DataFrame(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from outreach_frames.client.client import Client
 from tests import scripted as script
-from tests.scripted import Received, Reply, Service
+from tests.leads.sending.lead_service import added, sent, skipped
+from tests.scripted import Received, Reply
 from tests.widgets.lead_page import (
     CHUNK,
     TOKEN,
@@ -120,15 +122,6 @@ async def test_reading_can_be_cancelled() -> None:
             assert page.state["phase"] == ""
 
 
-def mails(service: Service) -> list[list[str]]:
-    """Return the email addresses of each request that added leads."""
-    return [
-        [lead["email"] for lead in one.json["leads"]]
-        for one in service.requests
-        if one.method == "POST"
-    ]
-
-
 REFUSED = script.json({"error": "odd"}, 400)
 
 
@@ -151,4 +144,38 @@ async def test_identifier_columns_are_fixed_once_rows_have_arrived() -> None:
         page.send()
         await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 2)
-        assert len(mails(service)) == 3
+        assert len(sent(service)) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "arrived"),
+    [
+        (REFUSED, "rejected", False),
+        (script.json({"error": "who?"}, 401), "not_sent", False),
+        (added, "added", True),
+        (script.hang_up(), "unknown", True),
+        (skipped("recently_contacted_and_skipped"), "recently_contacted", True),
+        (skipped("on_holiday_and_skipped"), "on_holiday", True),
+    ],
+)
+@in_a_kernel
+async def test_whether_rows_have_arrived(
+    reply: Reply | Callable[[Received], Reply], status: str, arrived: bool
+) -> None:
+    """The frame can be sent to another sequence only if certainly no row has arrived."""
+    frame = leads(3)
+    frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
+
+    with serving(reply) as (service, client):
+        page = Page(frame, client)
+        await page.check_and_send()
+        duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
+        assert page.statuses == [status, "invalid", duplicate]
+        await page.check(sequence_id="s2")
+        assert ("were sent to another sequence" in page.notices) == arrived
+        assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
+        if not arrived:
+            page.send()
+            await page.idle()
+            assert page.statuses[0] == "added"
+            assert service.requests[-1].path == "/sequences/s2/leads"

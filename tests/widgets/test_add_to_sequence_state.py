@@ -12,10 +12,8 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.add_to_sequence.state import (
     code_for,
     column_options,
@@ -114,26 +112,6 @@ def test_unchosen_default_columns_are_disabled() -> None:
         'report = df.outreach.add_to_sequence("s", email=None)'
     )
     assert code_for(read_value({}), []) == ""
-
-
-def test_code_runs(sandbox: Sandbox, client: Client) -> None:
-    """The code sends the same leads as the plan of the choice."""
-    df = pd.DataFrame({'E"Mail': ["code.runs@example.com"], "Ä": ["x"]})
-    value = read_value(
-        {
-            "sequence_id": sandbox.sequence_ids["accepts_any"],
-            "email": 'E"Mail',
-            "data": {"first_name": "Ä"},
-            "overrides": {"ignore_exclusion_list": True},
-        }
-    )
-    before = len(sandbox.leads(value["sequence_id"]))
-    names: dict[str, Any] = {"df": df, "client": client}
-    exec(code_for(value, df.columns, with_client=True), names)
-    (lead,) = sandbox.leads(value["sequence_id"])[before:]
-    assert lead["email"] == "code.runs@example.com"
-    assert names["report"].rows["status"].tolist() == ["added"]
-    assert lead["data"] == {"first_name": "x"}
 
 
 @pytest.mark.parametrize(

@@ -411,20 +411,6 @@ async def test_a_missing_connection_is_explained(
         await until(lambda: builder.total == PEOPLE)
 
 
-@in_a_kernel
-async def test_errors_of_a_count_are_shown() -> None:
-    """`_errors` of a count are shown next to the number."""
-
-    def respond(received: Received) -> Reply:
-        pagination = {"page": 1, "page_size": 1, "total": 7, "total_pages": 7}
-        return json({"results": [], "_pagination": pagination, "_errors": ["half is asleep"]})
-
-    with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
-        builder = PeopleSearch(client=client)
-        await until(lambda: builder.total == 7)
-        assert "half is asleep" in " ".join(builder.count["notes"])
-
-
 def test_code_follows_value_and_limit() -> None:
     """The code always has the current filters and limit."""
     builder = PeopleSearch(limit=50)

@@ -10,9 +10,9 @@ A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads onl
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ _SENT_EARLIER: Final = "Sent earlier in this session."
 _RECORDED_EARLIER: Final = "Recorded earlier in this session."
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """The records of one run, and its decisions on the plan's rows; close it after the run.
 
     The file's leads are added to the memory, and the memory's leads of the plan's people to the
@@ -138,9 +138,6 @@ class Journal:
     def close(self) -> None:
         """Close and unlock the journal; further calls have no effect."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_raised: object) -> None:
         self.close()

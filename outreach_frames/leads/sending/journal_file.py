@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass
 from os.path import samestat
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -99,7 +99,7 @@ class _Digests(dict[Text, Text]):
         return self[text]
 
 
-class JournalFile:
+class JournalFile(AbstractContextManager["JournalFile"]):
     """The open and locked journal file of one sequence; its texts are digests.
 
     `submission` identifies the submission without personal data; error messages show the keys of
@@ -189,9 +189,6 @@ class JournalFile:
         """Close and unlock the file; further calls have no effect."""
         self._stack.close()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
@@ -248,15 +245,10 @@ class JournalFile:
         self.sequence_id: str = stored[SEQUENCE_ID]
         changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
-            advice = (
-                "Repeat that submission, or use a new journal."
-                if {"service", SEQUENCE_ID} & {*changed}
-                else "Pass the arguments of that submission; with a new journal, its leads would "
-                "be sent again."
-            )
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
-                f"{' and '.join(changed)}. {advice}"
+                f"{' and '.join(changed)}. Pass the arguments of that submission, or for another "
+                "sequence or service a new journal."
             )
 
 

@@ -301,12 +301,8 @@ def classify(error: OutreachError) -> Classification:
     match error:
         case ValidationFailedError():
             return _refused(error)
-        case BadRequestError():
+        case BadRequestError() | ServiceError(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)
-        case ServiceError(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
-            return Classification(
-                _outcome(statuses.REJECTED, error, "Try a smaller chunk_size."), NextStep.CONTINUE
-            )
         case ServiceError(may_have_acted=True):
             # Stop after a redirect: the next request would be redirected too.
             is_redirect = isinstance(error, UnsafeLinkError)

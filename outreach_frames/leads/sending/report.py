@@ -436,9 +436,8 @@ class SubmissionReport(Result):
         where = f"for sequence {self.sequence_id}"
         if self._journal is not None:
             where = f"in the journal {self._journal}"
-        known: dict[str, Any] = {"notes": self.notes, "error": self.error}
-        known["is_dry_run"] = self.dry_run
-        return report_card(self.rows, self.summary(), where=where, **known)
+        known: dict[str, Any] = {"notes": self.notes, "is_dry_run": self.dry_run}
+        return report_card(self.rows, self.summary(), where=where, error=self.error, **known)
 
 
 class _LastReport:

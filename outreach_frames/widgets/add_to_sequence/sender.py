@@ -118,7 +118,7 @@ class Sender:
             yield "Check rows first."
             return
         if number == self.sent_number:
-            yield "This plan was sent. Check rows again to send the remaining rows."
+            yield "This plan was used. Check rows again to send the remaining rows."
         if number != self.number or value != self._value:
             yield "The plan is out of date. Check rows again."
         status = self.plan.sequence.status
@@ -155,7 +155,3 @@ class Sender:
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""
         self.report, self.report_columns = report, self.columns
-
-    def require_new_plan(self) -> None:
-        """Require a new check of the rows, for example after an error."""
-        self.number += 1

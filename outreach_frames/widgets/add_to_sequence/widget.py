@@ -138,7 +138,6 @@ class AddToSequence(Panel):
         self._sender = Sender(self._df, path)
         self._report_number = 0
         self._action = ""
-        self._read_from: Client | None = None
         super().__init__(client)
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
@@ -258,11 +257,6 @@ class AddToSequence(Panel):
         problems: list[str] = []
         if value["sequence_id"] is None:
             problems.append("No sequence is chosen.")
-        if self._read_from not in {None, client}:
-            # The same id may belong to another sequence in another account.
-            problems.append(
-                "The connection has changed since the sequences were read. Reload and choose again."
-            )
         if fixed is not None:
             before = (fixed, self._sender.client.base_url, *self._sender.columns)
             now = (value["sequence_id"], client.base_url, value[EMAIL], value[PROFNET_URL])
@@ -297,20 +291,20 @@ class AddToSequence(Panel):
         }
 
     def _load(self, *, refresh: bool) -> None:
-        def work() -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
-            client = self._client()
-            options: dict[str, Any] = {"refresh": refresh, "progress": False, "client": client}
+        def work() -> tuple[pd.DataFrame, pd.DataFrame | OutreachError]:
+            options: dict[str, Any] = {"refresh": refresh, "progress": False}
+            options["client"] = self._client()
             listed = sequences(**options)
             try:
-                return client, listed, mailboxes(**options)
+                return listed, mailboxes(**options)
             except OutreachError as error:
                 # Mailboxes are only needed for a custom distribution.
-                return client, listed, error
+                return listed, error
 
         def loaded(
-            found: tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
+            found: tuple[pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
         ) -> None:
-            self._read_from, listed, others = found
+            listed, others = found
             self._show("sequences", options=sequence_options(listed))
             notices = []
             if isinstance(others, pd.DataFrame):
@@ -332,7 +326,9 @@ class AddToSequence(Panel):
         self._action, self._is_cancelled = action, False
         with self.hold_sync():
             work = partial(send, self._watch)
-            self._start(action, work, self._on_sent, self._on_failed, total=rows)
+            self._start(
+                action, work, self._on_sent, lambda _error: self._show_run_result(), total=rows
+            )
             self._refresh()
 
     def _show_progress(self, tally: Mapping[str, int]) -> None:
@@ -351,10 +347,6 @@ class AddToSequence(Panel):
         self._sender.set_report(report)
         self._show_run_result()
         self._notify(*_report_notices(report, warnings))
-
-    def _on_failed(self, _error: BaseException) -> None:
-        self._sender.require_new_plan()
-        self._show_run_result()
 
     def _show_run_result(self) -> None:
         """Show the available actions and the outcomes after a run."""

@@ -8,7 +8,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from threading import Event
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import pandas as pd
 import traitlets
@@ -47,12 +47,8 @@ _SHOWN_COLUMNS = {
 }
 
 
-class _Found(NamedTuple):
-    """The result of a search; after an error, `frame` has the people before the error."""
-
-    frame: pd.DataFrame | None
-    suggestions: dict[str, list[str]]
-    error: OutreachError | None
+# The people found, suggestions from them, and the error after which they are partial.
+_Found = tuple[pd.DataFrame | None, dict[str, list[str]], OutreachError | None]
 
 
 class PeopleSearch(Panel):
@@ -294,7 +290,7 @@ class PeopleSearch(Panel):
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
-        return _Found(frame, suggest(self._suggest_from, frame), error)
+        return frame, suggest(self._suggest_from, frame), error
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:

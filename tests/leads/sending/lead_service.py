@@ -11,7 +11,7 @@ import pandas as pd
 from outreach_frames.client.client import Client
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.scripted import Received, Reply, Service
+from tests.scripted import Received, Reply, Service, scripted
 
 
 def added(received: Received) -> Reply:
@@ -24,6 +24,17 @@ def refused(*codes: str, status: int = 422) -> Reply:
     """Reply that the request is refused with these error codes."""
     errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
     return script.json({"validation_errors": errors}, status)
+
+
+def skipped(name: str) -> Callable[[Received], Reply]:
+    """Return a function that replies that all leads of a request are in this skip list."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        entries = [{key: lead.get(key) for key in ("email", "profnet_url")} for lead in leads]
+        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: entries})
+
+    return reply
 
 
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
@@ -68,3 +79,10 @@ def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
         return reply(received) if callable(reply) else reply
 
     return turn
+
+
+@contextmanager
+def serving(*turns: Any, **options: Any) -> Iterator[tuple[Service, Client]]:
+    """Serve these replies to POST requests in turn, and connect to the service."""
+    with scripted(only_posts(turns)) as service, connected(service, **options) as client:
+        yield service, client

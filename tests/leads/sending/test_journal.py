@@ -31,7 +31,6 @@ from outreach_frames.leads.sending.journal_file import JournalPlace, is_journal,
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.records import Entry
-from outreach_frames.leads.sending.resume import Resumption
 from tests import forked
 from tests.examples import share_of_examples
 
@@ -80,18 +79,9 @@ def opened(
     return Journal(plan, memory or Memory(""), place, bound_to, resend_unknown=again)
 
 
-@contextmanager
-def resumed(
-    path: Path, plan: SubmissionPlan = LEADS, *, again: bool = False
-) -> Iterator[tuple[Journal, Resumption]]:
-    """Open the journal and resume a plan."""
-    with opened(path, plan, again=again) as journal:
-        yield journal, journal.found
-
-
 def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
     """Return the recorded entries of a plan's rows."""
-    with resumed(path, plan) as (journal, _):
+    with opened(path, plan) as journal:
         return untimed(journal)
 
 
@@ -162,14 +152,14 @@ class TestRecords:
     def test_outcomes_are_restored(self, path: Path) -> None:
         """Outcomes, chunks and attempts are restored from the file."""
         refused = RowOutcome("rejected", "no phone: ünïcode ✓", "missing_lead_field")
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, [0, 1], NOW)
             journal.finish({0: ADDED, 1: refused})
             journal.begin(2, [1], NOW)
             journal.finish({1: refused})
-        with resumed(path) as (journal, found):
+        with opened(path) as journal:
             assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(refused, 2, 2)}
-            assert found.rows.tolist() == list(range(1, 1000))
+            assert journal.found.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
@@ -179,7 +169,7 @@ class TestRecords:
         hashes: list[bytes] = []
         for name in ("one", "other"):
             place = path.with_name(name)
-            with resumed(place, plan) as (journal, _):
+            with opened(place, plan) as journal:
                 journal.begin(1, [0, 1], NOW)
             assert b"lead1" not in place.read_bytes()
             with closing(sqlite3.connect(place)) as connection:
@@ -190,15 +180,15 @@ class TestRecords:
 
     def test_the_time_of_sending(self, path: Path) -> None:
         """Each lead has the time of its first request that may have arrived."""
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, [0, 1], NOW)
             journal.finish({0: RowOutcome("rejected"), 1: RowOutcome("unknown")})
         later = NOW + timedelta(hours=1)
         for row, again in enumerate((False, True)):
-            with resumed(path, again=again) as (journal, _):
+            with opened(path, again=again) as journal:
                 journal.begin(2, [row], later)
                 journal.finish({row: ADDED})
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             assert [journal.entries()[row].sent_at for row in (0, 1)] == [later, NOW]
 
 
@@ -209,7 +199,7 @@ class TestFile:
         """No other user can read the journal or files beside it, even if it was readable."""
         before = os.umask(0)
         try:
-            with resumed(path) as (journal, _):
+            with opened(path) as journal:
                 journal.begin(1, [1], NOW)
                 names = {each.name for each in path.parent.iterdir()}
                 modes = {stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
@@ -224,7 +214,7 @@ class TestFile:
 
     def test_rollback_journal_of_a_deleted_file(self, path: Path) -> None:
         """A deleted file's rollback journal is not applied to a new file."""
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, range(500), NOW)
         code = """
             import sqlite3
@@ -242,7 +232,7 @@ class TestFile:
     def test_special_characters_in_a_path(self, tmp_path: Path) -> None:
         """A file name may contain characters that are special in a URL."""
         odd = tmp_path / "50% of a?b#c &d.journal"
-        with resumed(odd) as (journal, _):
+        with opened(odd) as journal:
             journal.begin(1, [1], NOW)
         assert set(entries_of(odd)) == {1}
         assert odd.exists()
@@ -252,25 +242,17 @@ class TestFile:
 class TestLocks:
     """Only one run at a time may open a journal."""
 
-    def test_in_the_same_process(self, path: Path) -> None:
-        """An open journal is locked in this process until it is closed."""
-        with resumed(path) as (journal, _):
-            with pytest.raises(InvalidInputError, match=r"leads\.journal is in use.*Nothing was"):
-                opened(path)
+    def test_in_the_same_process(self, path: Path, tmp_path: Path) -> None:
+        """An open journal is locked in this process, also by a link, until it is closed."""
+        links = tmp_path / "soft", tmp_path / "hard"
+        with opened(path) as journal:
+            links[0].symlink_to(path)
+            links[1].hardlink_to(path)
+            for other in (path, *links):
+                with pytest.raises(InvalidInputError, match=r"is in use.*Nothing was"):
+                    opened(other)
             journal.begin(1, [1], NOW)
         opened(path).close()
-
-    def test_by_a_link(self, path: Path, tmp_path: Path) -> None:
-        """An open journal cannot be opened again by a link."""
-        other = tmp_path / "other"
-        with opened(path):
-            other.symlink_to(path)
-            with pytest.raises(InvalidInputError, match="in use"):
-                opened(other)
-            other.unlink()
-            other.hardlink_to(path)
-            with pytest.raises(InvalidInputError, match="in use"):
-                opened(other)
 
     def test_in_another_process(self, path: Path) -> None:
         """Another process can open a journal only after the first process has ended."""
@@ -307,7 +289,7 @@ class TestLocks:
             except sqlite3.Error as error:
                 print(error)
         """
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, [0], NOW)
             assert is_journal(path)
             with process(code, path) as other:
@@ -404,7 +386,7 @@ class TestRejected:
     )
     def test_invalid_content(self, path: Path, damage: str) -> None:
         """A journal with invalid tables or rows is rejected as damaged."""
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, [1], NOW)
         change(path, damage)
         with pytest.raises(InvalidInputError, match=r"is damaged\..*Nothing was sent"):
@@ -412,7 +394,7 @@ class TestRejected:
 
     def test_lost_pages(self, path: Path) -> None:
         """A journal that is truncated, or has a page of zeros, is rejected as damaged."""
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             for chunk in range(4):
                 rows = range(chunk * 250, chunk * 250 + 250)
                 journal.begin(chunk, rows, NOW)
@@ -459,7 +441,7 @@ class TestDisk:
 
     def test_full_at_opening(self, path: Path) -> None:
         """An existing journal is rejected unchanged if its first write fails."""
-        with resumed(path) as (journal, _):
+        with opened(path) as journal:
             journal.begin(1, range(1000), NOW)
         before = path.read_bytes()
         assert "InvalidInputError" in limited(path, 100 - len(before), "")
@@ -524,7 +506,7 @@ def test_a_row_that_matches_two_leads(path: Path) -> None:
     """A row that matches two leads has the email's outcome, unless the other lead was added."""
     a, b = "a@x.example", "b@x.example"
     u, v = "https://profnet.example/in/u", "https://profnet.example/in/v"
-    with resumed(path, planned((a, None), (b, v), (None, u))) as (journal, _):
+    with opened(path, planned((a, None), (b, v), (None, u))) as journal:
         journal.begin(1, range(3), NOW)
         journal.finish(dict(enumerate(map(RowOutcome, ["rejected", "unknown", "added"]))))
     place = JournalPlace(locate(path))
@@ -536,10 +518,10 @@ def test_a_row_that_matches_two_leads(path: Path) -> None:
 def test_attempts_and_chunks_continue(path: Path) -> None:
     """Attempts of a corrected row add up, and chunk numbers continue."""
     profile = "https://profnet.example/in/u"
-    with resumed(path, planned(("typo@x.example", profile), ("b@x.example", None))) as (journal, _):
+    with opened(path, planned(("typo@x.example", profile), ("b@x.example", None))) as journal:
         journal.begin(1, [0, 1], NOW)
         journal.finish({0: RowOutcome("rejected"), 1: ADDED})
-    with resumed(path, planned(("c@x.example", None), ("a@x.example", profile))) as (journal, _):
+    with opened(path, planned(("c@x.example", None), ("a@x.example", profile))) as journal:
         assert journal.last_chunk == 1
         journal.begin(2, [1], NOW)
         journal.finish({1: ADDED})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +15,20 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, connected, only_posts, sent
-from tests.scripted import Received, Reply, scripted
+from tests.leads.sending.lead_service import (
+    added,
+    column,
+    connected,
+    sent,
+    serving,
+    skipped,
+)
+from tests.scripted import Received, Reply
+
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 
 A, B, C = (f"{name}.x@example.com" for name in "abc")
 EARLIER = "Sent earlier in this session."
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)
-        yield
 
 
 def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
@@ -37,20 +37,10 @@ def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
     return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
 
 
-def listed(name: str) -> Any:
-    """Return a function that replies that all leads are in this list."""
-
-    def reply(received: Received) -> Reply:
-        leads = received.json["leads"]
-        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: leads})
-
-    return reply
-
-
 def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
     """A file's run sends nobody that a cell sent, and the reverse, also after a restart."""
     journal = tmp_path / "j"
-    with scripted(only_posts([added] * 9)) as service, connected(service) as client:
+    with serving(*[added] * 9) as (service, client):
         add(client, A)
         assert column(add(client, A, B, journal=journal)) == ["added"] * 2
         assert sent(service) == [["a"], ["b"]]
@@ -67,7 +57,7 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
 def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
     """A person found by a link of another process in the file keeps the texts in the memory."""
     journal, url = tmp_path / "j", "https://profnet.example/in/ada"
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (service, client):
         add(client, A, journal=journal)
         mine = dict(memory._memories)
         memory.clear()  # as in another process
@@ -83,7 +73,7 @@ def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
 
 def test_an_account_is_an_address_and_a_token() -> None:
     """Another token, sequence or service has another memory; another client object has not."""
-    with scripted(only_posts([added] * 9)) as service, connected(service) as client:
+    with serving(*[added] * 9) as (service, client):
         add(client, A)
         with connected(service) as again:
             assert column(add(again, A), "detail") == [EARLIER]
@@ -96,7 +86,7 @@ def test_an_account_is_an_address_and_a_token() -> None:
 
 def test_a_plan_keeps_its_memory_with_another_token() -> None:
     """A plan and its report keep the memory that they began with."""
-    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+    with serving(script.reset(), added) as (service, client):
         plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
         report = plan.submit()
         with Client(service.url, "new-token", cache=None) as other:
@@ -107,10 +97,11 @@ def test_a_plan_keeps_its_memory_with_another_token() -> None:
         assert len(sent(service)) == 2
 
 
-def test_the_better_outcome_wins(tmp_path: Path) -> None:
-    """Of two records, one that may have acted wins, then the later one."""
-    journal, skip = tmp_path / "j", listed("recently_contacted_and_skipped")
-    with scripted(only_posts([skip, added, added])) as service, connected(service) as client:
+@pytest.mark.parametrize("first", [skipped("recently_contacted_and_skipped"), script.reset()])
+def test_the_better_outcome_wins(first: Any, tmp_path: Path) -> None:
+    """Of two records, one that may have acted wins, then the later one, then a proven one."""
+    journal = tmp_path / "j"
+    with serving(first, added, added) as (service, client):
         add(client, A, journal=journal)
         with Client(service.url, "other-token", cache=None) as other:
             add(other, A)
@@ -119,21 +110,10 @@ def test_the_better_outcome_wins(tmp_path: Path) -> None:
         assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
 
 
-def test_a_proven_outcome_wins_over_an_unknown_one(tmp_path: Path) -> None:
-    """Of two records of the same time and attempts, `unknown` does not win."""
-    journal = tmp_path / "j"
-    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
-        assert column(add(client, A, journal=journal)) == ["unknown"]
-        with Client(service.url, "other-token", cache=None) as other:
-            add(other, A)
-            assert column(add(other, A, journal=journal)) == ["added"]
-        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
-
-
 @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
 def test_skipped_rows_are_recorded(name: str) -> None:
     """A repeated call does not send skipped rows, unless they have the list's override."""
-    with scripted(only_posts([listed(name), added])) as service, connected(service) as client:
+    with serving(skipped(name), added) as (service, client):
         add(client, A)
         detail = column(add(client, A), "detail")[0]
         assert detail.endswith("Recorded earlier in this session.")
@@ -145,7 +125,7 @@ def test_skipped_rows_are_recorded(name: str) -> None:
 
 def test_dry_runs_and_reports_write_nothing(tmp_path: Path) -> None:
     """A dry run reads the memory; plans and reports of a journal do not."""
-    with scripted(only_posts([added, added])) as service, connected(service) as client:
+    with serving(added, added) as (_, client):
         assert column(add(client, A, dry_run=True)) == ["would_send"]
         add(client, A)
         assert column(add(client, A, B, dry_run=True)) == ["added", "would_send"]
@@ -168,8 +148,7 @@ def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:
         taken.append(report)
         return script.reset()
 
-    turns = [take, added]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(take, added) as (service, client):
         final = add(client, A)
         assert column(final) == ["unknown"]
         for report in (*taken, final, *taken):
@@ -179,8 +158,7 @@ def test_a_report_taken_during_a_run_resends_nobody_twice() -> None:
 
 def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:
     """After a 401 midway, a retry keeps the reason of the rows that were not begun."""
-    turns = [script.reset(), script.json({}, 401), added]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(script.reset(), script.json({}, 401), added) as (_, client):
         report = add(client, A, B, C, chunk_size=1)
         assert column(report) == ["unknown", "not_sent", "not_sent"]
         again = report.retry_unknown()
@@ -215,7 +193,7 @@ def test_a_forked_child_keeps_the_records() -> None:
         assert os.waitpid(child, 0)[1] == 0
         return added(received)
 
-    with scripted(only_posts([reply])) as service, connected(service) as client:
+    with serving(reply) as (_, client):
         assert column(add(client, A)) == ["added"]
 
 
@@ -227,7 +205,7 @@ def test_forget_blanks_texts_and_keeps_keys() -> None:
         result = {"total": 1, "total_added_to_sequence": 0, "recently_contacted_and_skipped": leads}
         return script.json(result)
 
-    with scripted(only_posts([odd])) as service, connected(service) as client:
+    with serving(odd) as (service, client):
         assert A in column(add(client, A), "detail")[0]
         of.forget(email=A)
         report = add(client, A)
@@ -241,7 +219,7 @@ def test_own_columns_are_kept() -> None:
     frame = pd.DataFrame(
         {"email": [A], "status": ["customer"], "detail": ["VIP"], "error_code": ["E7"]}
     )
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (_, client):
         with pytest.warns(OutreachWarning, match="own columns status, detail, error_code"):
             report = frame.outreach.add_to_sequence("s1", client=client, progress=False)
         assert report.frame["status"].tolist() == ["customer"]

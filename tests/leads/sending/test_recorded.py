@@ -24,7 +24,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
-from tests.leads.sending.lead_service import added, column, connected, only_posts, refused
+from tests.leads.sending.lead_service import added, column, connected, refused, serving
 from tests.scripted import Received, Reply, scripted
 
 Row = tuple[str | None, str | None]
@@ -209,7 +209,7 @@ def test_read_journal_removes_personal_data(tmp_path: Path) -> None:
         script.json({"total": "Ann Berg", "total_added_to_sequence": 1}),
         script.reset(),
     ]
-    with scripted(only_posts(replies)) as service, connected(service) as client:
+    with serving(*replies) as (_, client):
         add(frame_of([(email(name), None) for name in "abcdef"]), client, path)
     read = of.read_journal(path)
     assert "Ann" not in read.to_csv()
@@ -274,7 +274,7 @@ def test_during_a_run(tmp_path: Path) -> None:
         seen.append(forked.run(TRY_TO_WRITE, path).stdout.strip())
         return added(received)
 
-    with scripted(only_posts([ask, added])) as service, connected(service) as client:
+    with serving(ask, added) as (_, client):
         assert column(add(frame, client, path)) == ["added"] * 2
     assert seen == [True, True, True, True, "database is locked"]
     assert column(frame.outreach.report(journal=path)) == ["added"] * 2

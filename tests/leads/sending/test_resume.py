@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,16 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
+from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, connected, only_posts
-from tests.scripted import Received, Reply, Service, scripted
+from tests.leads.sending.lead_service import added, column, serving, skipped
+from tests.scripted import Received, Reply, Service
+
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 
 Row = tuple[str | None, str | None]
 
@@ -43,18 +45,6 @@ def sent(service: Service) -> list[list[Row]]:
     ]
 
 
-def skipped(name: str) -> Any:
-    """Return a function that replies that all leads are in this skip list."""
-
-    def reply(received: Received) -> Reply:
-        leads = received.json["leads"]
-        listed = [{key: lead.get(key) for key in ("email", "profnet_url")} for lead in leads]
-        result = {"total": len(leads), "total_added_to_sequence": 0, name: listed}
-        return script.json(result)
-
-    return reply
-
-
 def add(
     client: Client, rows: Iterable[Row], path: Path, go: Any = None, **options: Any
 ) -> SubmissionReport:
@@ -64,13 +54,6 @@ def add(
         frame["go"] = go
     options = {"progress": False, "client": client, "journal": path, **options}
     return frame.outreach.add_to_sequence("s1", **options)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)
-        yield
 
 
 @pytest.fixture
@@ -128,7 +111,7 @@ def test_a_recorded_person_is_not_sent_again(
     first: list[Row], later: list[list[Row]], expected: list[str], path: Path
 ) -> None:
     """A recorded person is not sent again by a row that any run links to the person."""
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (service, client):
         add(client, first, path)
         for rows in later:
             report = add(client, rows, path)
@@ -141,7 +124,7 @@ def test_a_recorded_outcome_wins_over_an_invalid_row(journal: bool, path: Path) 
     """A recorded row that is invalid now keeps its outcome, and its detail has the problem."""
     options: dict[str, Any] = {"data": ["note"], "journal": path if journal else None}
     rows = frame_of([(A, None), (A, None)])
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (service, client):
 
         def run(*notes: str) -> SubmissionReport:
             frame = rows.assign(note=notes)
@@ -159,7 +142,7 @@ def test_an_invalid_unknown_row_is_not_resent(path: Path) -> None:
     """An unknown row that is invalid now stays unknown, and its detail gives the reason."""
     rows = frame_of([(A, None)]).assign(note=["fits"])
     options: dict[str, Any] = {"data": ["note"], "journal": path, "progress": False}
-    with scripted(only_posts([script.reset()])) as service, connected(service) as client:
+    with serving(script.reset()) as (service, client):
         rows.outreach.add_to_sequence("s1", client=client, **options)
         invalid = rows.assign(note="z" * 2_000)
         report = invalid.outreach.add_to_sequence("s1", client=client, **options)
@@ -173,7 +156,7 @@ def test_an_invalid_unknown_row_is_not_resent(path: Path) -> None:
 @pytest.mark.parametrize("is_dry", [True, False])
 def test_a_dry_run_records_no_links(is_dry: bool, path: Path) -> None:
     """A run records the links between rows that it finds; a dry run does not."""
-    with scripted(only_posts([added, added])) as service, connected(service) as client:
+    with serving(added, added) as (service, client):
         add(client, [(A, None)], path)
         assert column(add(client, [(A, U)], path, dry_run=is_dry)) == ["added"]
         add(client, [(None, U)], path)
@@ -183,7 +166,7 @@ def test_a_dry_run_records_no_links(is_dry: bool, path: Path) -> None:
 def test_a_shared_weak_url(path: Path) -> None:
     """A weak URL does not match a person with an address, in either order of the runs."""
     alone, with_email = [(None, W)], [(A, W), (B, W), (None, W)]
-    with scripted(only_posts([added] * 6)) as service, connected(service) as client:
+    with serving(*[added] * 6) as (service, client):
         add(client, alone, path)
         report = add(client, with_email, path)
         assert sent(service) == [[(None, W)], [(A, None), (B, None)]]
@@ -216,7 +199,7 @@ def test_the_detail_names_a_different_identifier(
     first: list[Row], row: Row, detail: str, path: Path
 ) -> None:
     """The detail names the identifier that differs, or was missing, when the lead was sent."""
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (_, client):
         add(client, first, path)
         report = add(client, [row], path)
     assert (column(report), column(report, "detail")) == (["added"], [detail])
@@ -238,8 +221,7 @@ def test_a_changed_unknown_row_is_not_resent(
     before: Row, rows: list[Row], changed: str, path: Path
 ) -> None:
     """A row whose text changed stays unknown, and its detail names the change."""
-    turns = [script.reset(), skipped("already_in_sequence_and_skipped")]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(script.reset(), skipped("already_in_sequence_and_skipped")) as (service, client):
         add(client, [before], path)
         report = add(client, rows, path)
         report = report.retry_unknown()
@@ -255,7 +237,7 @@ def test_a_changed_unknown_row_is_not_resent(
 
 def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> None:
     """If a new row links two leads to one person, the unknown lead is not resent."""
-    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+    with serving(script.reset(), added) as (service, client):
         add(client, [(A, None)], path)
         add(client, [(None, U)], path)
         report = add(client, [(A, U), (A, None), (None, U)], path)
@@ -267,8 +249,8 @@ def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> Non
 
 
 SKIPS = {
-    "recently_contacted": "ignore_recently_contacted",
-    "in_exclusion_list": "ignore_exclusion_list",
+    name.removesuffix(spec.SKIPPED_SUFFIX): override
+    for name, override in spec.CHECK_OVERRIDES.items()
 }
 
 
@@ -279,8 +261,7 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
     right, wrong = {SKIPS[status]: "go"}, dict.fromkeys(SKIPS.values(), "go")
     del wrong[SKIPS[status]]
     rows: list[Row] = [(A, None), (B, None)]
-    turns = [skip, skip, added]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(skip, skip, added) as (service, client):
         assert column(add(client, rows, path)) == [status] * 2
         assert column(add(client, rows, path, overrides=wrong, go=True)) == [status] * 2
         assert len(sent(service)) == 1
@@ -299,7 +280,7 @@ def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path:
 def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
     """If a run ends early, duplicates of rows that were not sent are `not_sent`, too."""
     refused = script.json({"error": "who?"}, 401)
-    with scripted(only_posts([refused, added])) as service, connected(service) as client:
+    with serving(refused, added) as (_, client):
         report = add(client, [(A, U), (None, U), (A, None)], path)
         assert column(report) == ["not_sent"] * 3
         assert column(report, "detail")[1] == "same profnet_url as row 0, which was not sent"
@@ -310,8 +291,7 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
 def test_without_a_journal_a_warning_counts_sent_people() -> None:
     """The warning counts the rows that this process has sent to the sequence before."""
     refused = script.json({"error": "no"}, 400)
-    turns = [added, added, added, refused, added]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(added, added, added, refused, added) as (service, client):
 
         def cell(rows: list[Row], sequence: str = "s1") -> SubmissionReport:
             return frame_of(rows).outreach.add_to_sequence(sequence, client=client, progress=False)
@@ -337,7 +317,7 @@ def test_a_copy_made_during_the_run_gets_the_records(path: Path) -> None:
         copies.append(path.read_bytes())
         return added(received)
 
-    with scripted(only_posts([copied, copied])) as service, connected(service) as client:
+    with serving(copied, copied) as (service, client):
         frame = frame_of([(A, None), (B, None)])
         plan = frame.outreach.plan("s1", client=client, chunk_size=1)
         plan.submit(journal=path)
@@ -351,7 +331,7 @@ def test_a_copy_made_during_the_run_gets_the_records(path: Path) -> None:
 
 def test_a_dry_run_creates_no_file(path: Path) -> None:
     """A dry run creates no file, works in a read-only folder and needs no connection."""
-    with scripted(only_posts([added])) as service, connected(service) as client:
+    with serving(added) as (_, client):
         add(client, [(A, None)], path)
         path.with_name(f"{path.name}.lock").unlink()
         before = path.read_bytes()
@@ -368,7 +348,7 @@ def test_a_dry_run_creates_no_file(path: Path) -> None:
 
 def test_a_dry_run_of_a_sent_plan(path: Path) -> None:
     """A dry run reads the memory, and is rejected if the same submission would be rejected."""
-    with scripted(only_posts([added, added])) as service, connected(service) as client:
+    with serving(added, added) as (_, client):
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
         plan.submit()
         assert column(plan.submit(dry_run=True), "detail") == ["Sent earlier in this session."]
@@ -389,7 +369,7 @@ def test_a_person_of_a_current_run_is_refused(row: Row) -> None:
         assert go_on.wait(20)
         return added(received)
 
-    with scripted(only_posts([held, added])) as service, connected(service) as client:
+    with serving(held, added) as (service, client):
         options = {"client": client, "progress": False}
         frame = frame_of([(A, None), (A, U)])
         with ThreadPoolExecutor(1) as executor:
@@ -411,14 +391,14 @@ def test_a_person_of_a_current_run_is_refused(row: Row) -> None:
 @pytest.mark.parametrize("url", ["https://p.example/in/m%65", "https://a.\u3164/in/x"])
 def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
     """A row is invalid if later runs could not recognise its URL."""
-    with scripted(only_posts([])) as service, connected(service) as client:
+    with serving() as (service, client):
         assert column(add(client, [(None, url)], path)) == ["invalid"]
         assert sent(service) == []
 
 
 def test_a_text_replaces_its_digest_in_memory(path: Path) -> None:
     """A row of an earlier process is recognised by a text that an intermediate run lacked."""
-    with scripted(only_posts([script.hang_up()])) as service, connected(service) as client:
+    with serving(script.hang_up()) as (_, client):
         add(client, [(A, U)], path)
         memory.clear()
         for rows in ([(A, V)], [(A, V), (A, U)]):
@@ -431,7 +411,7 @@ def test_rows_with_one_wrong_url_keep_their_outcomes(path: Path) -> None:
     """A wrong URL in all rows changes no outcome, and alone has that of the added lead."""
     wrong = "https://profnet.example/in/wrong"
     turns = [skipped("recently_contacted_and_skipped"), added, script.reset()]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(*turns) as (service, client):
         for url in (None, wrong, U, None):
             report = add(client, [(email, url) for email in (A, B, C)], path, chunk_size=1)
             assert column(report) == ["recently_contacted", "added", "unknown"]

@@ -16,7 +16,15 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, column, connected, only_posts, pairs, sent
+from tests.leads.sending.lead_service import (
+    added,
+    column,
+    connected,
+    only_posts,
+    pairs,
+    sent,
+    serving,
+)
 from tests.scripted import Received, Reply, scripted
 
 DUMP = Path(__file__).with_name("data") / "journal_6.sql"
@@ -45,8 +53,7 @@ class TestChangedRows:
     def test_corrected_rows_of_failed_csv(self, tmp_path: Path) -> None:
         """Corrected rows of failed.csv are sent; added and unknown rows are not sent again."""
         odd = script.json({"error": "odd"}, 400)
-        turns = [added, odd, script.reset(), added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
+        with serving(added, odd, script.reset(), added) as (service, client):
             frame = emails("a", "b", "typo", "d", "e", "f", "x")
             frame.loc[6, "email"] = "xexample.com"
             first = add(frame, client, journal=tmp_path / "j")
@@ -62,8 +69,7 @@ class TestChangedRows:
 
     def test_after_a_new_token(self, tmp_path: Path) -> None:
         """After a 401, a run with a new token resumes with the same journal."""
-        turns = [added, script.json({"error": "who?"}, 401), added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
+        with serving(added, script.json({"error": "who?"}, 401), added) as (service, client):
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
             assert column(plan.submit(journal=tmp_path / "j"))[2] == "not_sent"
             with Client(service.url, "new-token", cache=None) as other:
@@ -83,7 +89,7 @@ class TestLostJournal:
             journal.unlink()
             return added(received)
 
-        with scripted(only_posts([added, remove, added])) as service, connected(service) as client:
+        with serving(added, remove, added) as (service, client):
             frame = emails("a", "b", "c", "d", "e", "f")
             with pytest.warns(OutreachWarning, match="removed or replaced during the run"):
                 report = add(frame, client, journal=journal)
@@ -104,7 +110,7 @@ class TestLostJournal:
             os.chdir(tmp_path / "b")
             return script.reset()
 
-        with scripted(only_posts([leave, added])) as service, connected(service) as client:
+        with serving(leave, added) as (service, client):
             report = add(emails("a", "b"), client, journal=name)
             assert column(report.retry_unknown()) == ["added"] * 2
             assert not Path(name).exists()
@@ -126,7 +132,7 @@ class TestReplacedJournal:
     def test_missing(self, tmp_path: Path) -> None:
         """Without the file, plan, dry run and retry are rejected; nothing is sent or written."""
         journal = tmp_path / "j"
-        with scripted(only_posts([script.reset()])) as service, connected(service) as client:
+        with serving(script.reset()) as (service, client):
             plan = emails("a", "b").outreach.plan("s1", client=client)
             report = plan.submit(journal=journal, progress=False)
             journal.unlink()
@@ -144,7 +150,7 @@ class TestReplacedJournal:
         """Another journal of the sequence gets the records of this process."""
         journal = tmp_path / "j"
         turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 5]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
+        with serving(*turns) as (service, client):
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
             plan.submit(journal=journal, progress=False)
             report = plan.submit(journal=journal, progress=False)
@@ -215,8 +221,7 @@ class TestClient:
 
     def test_an_explicit_client_of_the_same_service(self) -> None:
         """Another client of the same service can resend the unknown rows."""
-        turns = [script.reset(), added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
+        with serving(script.reset(), added) as (service, client):
             report = emails("a").outreach.plan("s1", client=client).submit()
             client.close()
             with pytest.raises(OutreachError, match="closed"):
@@ -233,6 +238,6 @@ def test_a_second_response_is_ignored(tmp_path: Path) -> None:
         return Reply((*reply.parts, 0.1, *reply.parts))
 
     turns = [twice, lambda received: script.delayed(0.3, script.json({"error": "no"}, 400))]
-    with scripted(only_posts(turns)) as service, connected(service) as client:
+    with serving(*turns) as (_, client):
         report = add(emails("a", "b", "c", "d"), client)
     assert column(report) == ["added"] * 2 + ["rejected"] * 2
