@@ -16,7 +16,6 @@ from outreach_frames.common.atomic_files import (
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search_arguments import (
     SAVED_KIND,
-    SAVED_VERSION,
     check_filters,
     shows_filters,
 )
@@ -64,7 +63,7 @@ def save_filters(
     """
     check_suffix(path, (".json", ""), "a saved search as JSON")
     body = check_filters(filters, fields)
-    saved = {"kind": SAVED_KIND, "version": SAVED_VERSION, "filters": body}
+    saved = {"kind": SAVED_KIND, "version": 1, "filters": body}
     content = f"{json.dumps(saved, indent=2, ensure_ascii=False)}\n".encode()
     return replace_file(path, lambda file: file.write(content))
 

@@ -165,7 +165,11 @@ class SearchPages:
 
     def _is_unchanged(self, needed: int) -> bool:
         """Return whether all needed pages are stored, or the last stored page has not changed."""
-        last = self._count_stored(needed)
+        expires = self._expires()
+        assert expires is not None  # because the first page is stored
+        keys = self._cache.expiring_at(expires)
+        numbers = range(1, needed + 1)
+        last = len(list(itertools.takewhile(lambda number: self._key(number) in keys, numbers)))
         self._last_stored = last
         if last == needed:
             return True
@@ -175,14 +179,6 @@ class SearchPages:
         except OutreachError:
             return True  # the search raises the error when it needs the next page
         return before is not None and _has_same_people(before, after)
-
-    def _count_stored(self, last: int) -> int:
-        """Count the cached pages before the first missing page; damaged pages count, too."""
-        expires = self._expires() if self.can_read else None
-        if expires is None:
-            return 0
-        keys = self._cache.expiring_at(expires)
-        return len(list(itertools.takewhile(lambda n: self._key(n) in keys, range(1, last + 1))))
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
         """Return the cached pages with these numbers, except damaged pages."""

@@ -95,12 +95,6 @@ def test_no_link_leaves_the_service(href: str) -> None:
     assert urlsplit(url).username is None
 
 
-@pytest.mark.parametrize("link", ["/sequences?p=2", {"href": "/sequences?p=2"}])
-def test_a_link_is_returned_unchanged(link: Any) -> None:
-    """The text of a link is returned unchanged, from a link object or a plain text."""
-    assert next_href({"_links": {"next": link}}) == "/sequences?p=2"
-
-
 @pytest.mark.parametrize("link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, True])
 def test_a_malformed_link_is_an_error(link: Any) -> None:
     """A malformed link is an error and not the end of the list, because rows would be lost."""

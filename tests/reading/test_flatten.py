@@ -14,17 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import read_documented
 from outreach_frames.reading.flatten import (
-    check_dtype_backend,
-    concat_tables,
     people_frame,
     records_frame,
     undocumented_frame,
 )
 from outreach_frames.reading.lenient_reader import records_table
-from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.pages import read_people_page, read_people_pages
 from tests import forked
 from tests.examples import share_of_examples
 from tests.reading.pages import body
@@ -64,18 +62,6 @@ def plain(value: Any) -> Any:
     return None if value is None or pd.isna(value) else value
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3])
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_columns_are_those_of_the_interface(rows, backend):
-    """Any number of people gives the interface's 262 columns in its order with the same dtypes."""
-    page = read_people_page(body(*[{"id": str(number)} for number in range(rows)]))
-    frame = people_frame([page], backend)
-    assert list(frame.columns) == list(COLUMNS)
-    assert len(frame.columns) == 262
-    assert len(frame) == rows
-    assert frame.dtypes.to_dict() == people_frame([], backend).dtypes.to_dict()
-
-
 def test_default_dtypes_are_the_nullable_ones_of_pandas():
     """Each type of the interface has a nullable pandas dtype, and lists are Arrow."""
     dtypes = {name: str(dtype).split("<")[0] for name, dtype in people_frame([]).dtypes.items()}
@@ -87,20 +73,6 @@ def test_pyarrow_backend_makes_every_column_arrow():
     frame = people_frame([read_people_page(body({"id": "1", "zz": None}))], "pyarrow")
     assert {type(dtype) for dtype in frame.dtypes} == {pd.ArrowDtype}
     assert frame["name"].dtype == pd.ArrowDtype(pa.string())
-
-
-@pytest.mark.parametrize("backend", ["numpy", "", None, "PYARROW", ["pyarrow"]])
-def test_unknown_backends_are_rejected(backend):
-    """An unknown dtype_backend is an error that lists the valid ones."""
-    page = read_people_page(body())
-    for use in (
-        lambda: check_dtype_backend(backend),
-        lambda: records_frame([], spec.MAILBOX, backend),
-        lambda: undocumented_frame([], backend),
-        lambda: people_frame([page], backend),
-    ):
-        with pytest.raises(InvalidInputError, match="numpy_nullable"):
-            use()
 
 
 @share_of_examples(0.5)
@@ -424,30 +396,6 @@ def test_pagination_and_errors_are_unchanged():
     assert page.pagination == {"page": 3, "zz": "2020-01-01"}
 
 
-@pytest.mark.parametrize(
-    ("sent", "kept"), [(None, []), ([], []), ({"code": 1}, [{"code": 1}]), ([None], [None])]
-)
-def test_errors_are_a_list(sent, kept):
-    """`_errors` of null means no errors, and a value that is not a list is kept."""
-    assert read_people_page(body(_errors=sent)).errors == kept
-
-
-def test_pages_read_together_are_those_read_alone():
-    """Pages read together have all people and errors, and the last page's pagination."""
-    bodies = [
-        body({"id": "1"}, {"id": "2"}, _pagination={"page": 1}),
-        body(_pagination={"page": 2}, _errors=["x"]),
-        body({"id": "3", "name": 5}, _pagination={"page": 3}),
-    ]
-    for chosen in (bodies[:2], bodies):
-        together = as_one_page(read_people_pages(chosen))
-        alone = [read_people_page(one) for one in chosen]
-        people = [person for page in alone for person in page.people["id"].to_pylist()]
-        assert together.people["id"].to_pylist() == people
-        assert together.pagination == alone[-1].pagination
-        assert together.errors == [error for page in alone for error in page.errors]
-
-
 def test_the_frame_is_not_fragmented():
     """Adding a column to people raises no fragmentation warning."""
     frame = frame_of({"id": "1"})
@@ -578,12 +526,6 @@ def test_records_nested_too_deeply_are_one_clear_error():
         record = {"a": record}
     with pytest.raises(InvalidResponseError, match="too deeply"):
         undocumented_frame([record])
-
-
-def test_tables_are_joined_by_column_name():
-    """Concatenated tables have their columns in the order of first appearance."""
-    joined = concat_tables([pa.table({"a": [1]}), pa.table({"b": ["x"], "a": ["y"]})])
-    assert joined.to_pylist() == [{"a": "1", "b": None}, {"a": "y", "b": "x"}]
 
 
 @pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])

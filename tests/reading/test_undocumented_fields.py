@@ -59,18 +59,6 @@ def test_undocumented_objects_may_reuse_names(prefix: str, value: Any) -> None:
     assert read_people_page(body(*people)).people.equals(read_leniently(people))
 
 
-@pytest.mark.parametrize("place", ["experiences", "educations", "languages"])
-def test_listed_objects_may_reuse_names(place: str) -> None:
-    """An undocumented member of a listed object may have the name of any documented field."""
-    shown = {field.name for field in spec.columns(spec.PERSON)[place].members}
-    sent = {name: None if name in shown else {"results": [1]} for name in NAMES}
-    people = [{"id": "1", place: [sent]}, {"id": "2"}]
-    page = read_people_page(body(*people))
-    assert page.people.equals(read_leniently(people))
-    (cell,) = page.people.column(place).to_pylist()[0]
-    assert cell == dict.fromkeys(shown) | sent
-
-
 @pytest.mark.parametrize(
     "persons",
     [

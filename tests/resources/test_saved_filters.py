@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,24 +41,6 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, words: str) -> No
     path = tmp_path / "damaged.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(of.OutreachError, match=rf"damaged\.json .*{words}"):
-        of.load_filters(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 99},
-        {"filters": {"person_title": ["CEO"]}},
-        {"filters": {"person_titles": "CEO"}},
-        {"filters": []},
-        {"filters": None},
-    ],
-)
-def test_unknown_filters_in_a_file_are_an_error(tmp_path: Path, change: dict[str, Any]) -> None:
-    """A file of another version, or with invalid filters, is an error with its name."""
-    path = of.save_filters(tmp_path / "search.json", {"person_titles": ["CEO"]})
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}), encoding="utf-8")
-    with pytest.raises(of.OutreachError, match=r"search\.json"):
         of.load_filters(path)
 
 

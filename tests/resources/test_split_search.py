@@ -98,17 +98,6 @@ def cutting_service(most: int, found: dict[str, list[int]]) -> Any:
     return reply
 
 
-def test_a_truncated_search_names_reasons_and_remedy() -> None:
-    """If fewer people are returned than counted, the warning gives both reasons and the remedy."""
-    service_of = cutting_service(5, {"CEO": list(range(8))})
-    with (
-        scripted(service_of) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
-        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. If its data changed"),
-    ):
-        of.search_people(person_titles=["CEO"], limit=None)
-
-
 @pytest.mark.parametrize(("most", "missing"), [(4, 4), (5, 2), (6, 0)])
 def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) -> None:
     """The sum over the values is compared with the total, and a warning gives both."""
