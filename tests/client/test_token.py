@@ -37,7 +37,7 @@ TOKENS = {
 @pytest.mark.parametrize(
     "options",
     [
-        {"cache": 5},
+        *({"cache": value} for value in (5, "/", "/dev/null")),
         {"cache": "~nobody-of-this-name/cache"},
         {"cache": "a\0b"},
         *({"timeout": value} for value in (0, -1, None, "30", float("nan"), float("inf"))),
@@ -189,7 +189,7 @@ def test_a_token_is_removed_from_addresses_and_markup(token: str, spelling: str)
 def test_a_short_token_is_removed_from_errors_and_headers(token: str) -> None:
     """A short token may be a word in the data, but is removed from errors and after `Bearer`."""
     for status in (400, 200):
-        body = json.dumps({"message": f"got 'Bearer {token}'"}).encode()
+        body = json.dumps({"message": f"{token} got 'Bearer {token}'"}).encode()
         with scripted([respond(body, status)]) as service:
             with closing(Client(service.url, token, cache=None)) as client:
                 try:
@@ -198,6 +198,7 @@ def test_a_short_token_is_removed_from_errors_and_headers(token: str) -> None:
                     shown = str(error)
         assert f"Bearer {token}" not in shown
         assert "Bearer [token]" in shown or token == "k"
+        assert status == 400 or f"{token} got" in shown
 
 
 def test_an_uninitialised_client_has_a_repr() -> None:

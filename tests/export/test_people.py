@@ -367,61 +367,26 @@ def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> 
     assert names_in(tmp_path / "mine") == ["notes.tmp"]
 
 
-def test_duplicate_people_are_written_once(tmp_path: Path) -> None:
-    """If pages shift, also after a resume, each person is written once, with a warning."""
-    path = tmp_path / "people.csv"
-
-    def drifting(request: Received) -> Reply:
-        page = request.json["page"]
-        begin = (page - 1) * 9 + 1 - (5 if page > 8 else 0)
-        people = [person(number) for number in range(begin, begin + 9)]
-        return result([*people, {"name": "no id"}], total=200, total_pages=20)
-
-    with stopped_export(path, drifting, 9):
-        with pytest.warns(OutreachWarning, match="returned 5 of the people twice"):
-            of.export_people(path, page_size=10)
-    frame = of.read_prospects(path)
-    assert numbers(frame[frame["id"].notna()]) == list(range(1, 176))
-    assert int(frame["id"].isna().sum()) == 20
-
-
-def resume_with_warning(path: Path, reply: Callable[[Received], Reply], words: str) -> None:
-    """Stop an export of single people at the tenth page, and resume it with this warning."""
-    with stopped_export(path, reply, 10, page_size=1):
-        with pytest.warns(OutreachWarning, match=words):
-            of.export_people(path, page_size=1)
-
-
-def test_repeated_people_are_counted_over_a_resume(tmp_path: Path) -> None:
-    """The warning counts the repeated people of the stopped and of the resumed run once each."""
+def test_repeats_and_errors_survive_a_resume(tmp_path: Path) -> None:
+    """Repeated people and the service's errors of both runs cause a warning each, once."""
 
     def reply(request: Received) -> Reply:
         page = request.json["page"]
-        number = {2: 1, 3: 1, 18: 17}.get(page, page)
-        return result([person(number)], page=page, total=20, total_pages=20)
-
-    path = tmp_path / "people.csv"
-    resume_with_warning(path, reply, "returned 3 of the people twice")
-    assert len(of.read_prospects(path)) == 17
-
-
-def test_errors_of_the_service_survive_a_resume(tmp_path: Path) -> None:
-    """Errors that the service reports on any page cause a warning, and are in the Parquet file."""
-
-    def reply(request: Received) -> Reply:
-        page = request.json["page"]
-        told = {
-            "results": [person(page)],
-            "_pagination": {"total": 20, "total_pages": 20},
-            "_errors": [{"page": page}] if page in (2, 19) else None,
-        }
-        return json(told)
+        found = [person({2: 1, 3: 1, 18: 17}.get(page, page)), {"name": "no id"}]
+        told = {"results": found, "_pagination": {"total": 40, "total_pages": 20}}
+        return json(told | {"_errors": [{"page": page}] if page in (2, 19) else None})
 
     path = tmp_path / "people.parquet"
-    resume_with_warning(path, reply, r"reported 2 errors with its results\. The first")
-    attrs = of.read_prospects(path).attrs
-    assert attrs["errors"] == [{"page": 2}, {"page": 19}]
-    assert (attrs["total"], attrs["filters"]) == (20, {})
+    with stopped_export(path, reply, 10, page_size=2):
+        with pytest.warns(OutreachWarning) as caught:
+            of.export_people(path, page_size=2)
+    told = " ".join(str(one.message) for one in caught)
+    assert "returned 3 of the people twice" in told
+    assert "reported 2 errors with its results. The first" in told
+    frame = of.read_prospects(path)
+    assert frame["id"].nunique() == 17
+    assert int(frame["id"].isna().sum()) == 20
+    assert frame.attrs["errors"] == [{"page": 2}, {"page": 19}]
 
 
 def test_checkpoints_are_private_and_have_no_token(tmp_path: Path) -> None:
@@ -525,32 +490,6 @@ def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck:
     print(done.stdout)
     few, many = map(int, done.stdout.split())
     assert many < few + luck
-
-
-@pytest.mark.filterwarnings(NO_WARNINGS)
-@pytest.mark.parametrize("name", ["people.csv", "people/"])
-def test_the_command_line_exports(
-    sandbox: Sandbox,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-) -> None:
-    """`export FILE` writes all matching people, and prints the path."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
-    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-    path = tmp_path / name
-    command = ["export", f"{tmp_path}/{name}", "--person-seniorities", "vp", "director"]
-    assert main(command) == 0
-    assert str(path) in capsys.readouterr().out
-    everybody = of.search_people(person_seniorities=["vp", "director"], limit=None)
-    assert of.read_prospects(path)["id"].tolist() == everybody["id"].tolist()
-    assert main(["export", str(tmp_path / "people.xlsx")]) == 2
-    said = capsys.readouterr().err
-    assert "Pass a path that ends in .csv" in said
-    assert "For Excel, run outreach-frames search --all --out FILE.xlsx." in said
-    with pytest.raises(InvalidInputError, match=r"For Excel, use search_people\(\.\.\.\)\.out"):
-        of.export_people(tmp_path / "people.xlsx")
 
 
 @pytest.mark.parametrize(("options", "again"), [([], 0), (["--resume"], 0), (["--no-resume"], 1)])

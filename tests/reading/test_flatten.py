@@ -29,6 +29,7 @@ from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
+START = "current_position_start_date"
 DTYPES = {
     "string": "str",
     "integer": "Int64",
@@ -246,19 +247,8 @@ def test_different_types_keep_every_value(first, second, kept):
         ("company_total_funding", {"company": {"total_funding": "1M"}}, "1M"),
         ("company_is_b2b", {"company": {"is_b2b": "yes"}}, "yes"),
         ("company_is_b2b", {"company": {"is_b2b": 1}}, "1"),
-        (
-            "current_position_start_date",
-            {"current_position_start_date": "2020-02-30"},
-            "2020-02-30",
-        ),
-        (
-            "current_position_start_date",
-            {"current_position_start_date": "0000-01-01"},
-            "0000-01-01",
-        ),
-        ("current_position_start_date", {"current_position_start_date": "May 2020"}, "May 2020"),
-        ("current_position_start_date", {"current_position_start_date": ""}, ""),
-        ("current_position_start_date", {"current_position_start_date": 2020}, "2020"),
+        *((START, {START: sent}, sent) for sent in ("2020-02-30", "0000-01-01", "May 2020", "")),
+        (START, {START: 2020}, "2020"),
         ("company_sic_codes", {"company": {"sic_codes": [1, "x"]}}, '[1,"x"]'),
         ("company_keywords", {"company": {"keywords": "x"}}, "x"),
         ("experiences", {"experiences": [{"title": 5}]}, '[{"title":5}]'),
@@ -329,24 +319,17 @@ def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
     "sent",
     [
         b"",
-        b" ",
         b"null",
         b"[]",
-        b"5",
         b"<html></html>",
         b'{"results":[{"id":"1"}',
         b'{"_pagination":{}}',
         b'{"results":null,"_pagination":{}}',
-        b'{"results":{},"_pagination":{}}',
-        b'{"results":"x","_pagination":{}}',
         b'{"results":[]}',
         b'{"results":[],"_pagination":null}',
-        b'{"results":[],"_pagination":[]}',
         b'{"results":[],"_pagination":{}} null',
-        b'{"results":[],"_pagination":{}}\nnull',
         b'{"results":[],"_pagination":{}}{"results":[],"_pagination":{}}',
         b'{"results":[{"name":"a\nb"}],"_pagination":{}}',
-        b'{"results":[{"name":"\xff"}],"_pagination":{}}',
         b'{"results":[{"zz":"\xed\xa0\x80"}],"_pagination":{}}',
         b"\xff\xfe{\x00}\x00",
         b'{"results":[{"zz":' + b"[" * 100_000 + b"]" * 100_000 + b'}],"_pagination":{}}',

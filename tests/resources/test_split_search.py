@@ -14,6 +14,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from tests.examples import share_of_examples
+from tests.resources.search_service import connected
 from tests.scripted import Received, Reply, json, scripted
 
 SENIORITIES = ["vp", "c_suite", "director"]
@@ -104,7 +105,7 @@ def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) ->
     found = {"CEO": list(range(6)), "CTO": list(range(6, 12))}
     with (
         scripted(cutting_service(most, found)) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
+        connected(service, max_wait=0),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -121,10 +122,7 @@ def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) ->
 def test_a_value_with_repeated_people_is_read_completely() -> None:
     """Pages full of people found for an earlier value do not end the search for a later value."""
     found = {"CEO": list(range(500)), "CTO": list(range(501))}
-    with (
-        scripted(cutting_service(1000, found)) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
-    ):
+    with scripted(cutting_service(1000, found)) as service, connected(service, max_wait=0):
         people = of.search_people(
             person_titles=["CEO", "CTO"], split_by="person_titles", limit=None
         )
@@ -141,7 +139,7 @@ def test_a_partial_frame_has_the_values() -> None:
 
     with (
         scripted(reply) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
+        connected(service, max_wait=0),
         pytest.raises(ServiceError) as caught,
     ):
         of.search_people(person_titles=["CEO", "CTO"], split_by="person_titles")
