@@ -178,7 +178,9 @@ class SearchPages:
             (after,) = self._fetch([last])
         except OutreachError:
             return True  # the search raises the error when it needs the next page
-        return before is not None and _has_same_people(before, after)
+        if before is None or before.pagination.get("total") != after.pagination.get("total"):
+            return False
+        return bool(before.people.column("id").equals(after.people.column("id")))
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
         """Return the cached pages with these numbers, except damaged pages."""
@@ -216,10 +218,3 @@ class SearchPages:
             if entry is not None and entry.is_fresh:
                 self._expires_unix = entry.expires_unix
         return self._expires_unix
-
-
-def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
-    """Return whether two pages have the same people and total."""
-    return one.people.column("id").equals(other.people.column("id")) and (
-        one.pagination.get("total") == other.pagination.get("total")
-    )

@@ -339,24 +339,19 @@ def test_closing_ends_requests_in_progress(busy: str) -> None:
     assert "client was closed" in str(caught[0])
 
 
-def test_an_aborted_write_is_uncertain() -> None:
-    """If a client is closed during a write, the service may have acted."""
-    with scripted([delayed(60, json({}))]) as service, connected(service) as client:
+@pytest.mark.parametrize(
+    ("reply", "may_have_acted"),
+    [(delayed(60, json({})), True), (json({}, 429, headers={"Retry-After": "100"}), False)],
+    ids=["sent", "waiting"],
+)
+def test_closing_ends_a_write(reply: Reply, may_have_acted: bool) -> None:
+    """If a client is closed, a sent write is uncertain, and a waiting write is never sent."""
+    with scripted([reply]) as service, connected(service) as client:
         threading.Timer(0.2, client.close).start()
         with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
             client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
-    assert caught.value.may_have_acted is True
+    assert caught.value.may_have_acted is may_have_acted
     assert caught.value.retryable is False
-
-
-def test_a_waiting_write_is_never_sent() -> None:
-    """If a client is closed while a write waits, the service certainly did not act."""
-    patience = json({}, 429, headers={"Retry-After": "100"})
-    with scripted([patience]) as service, connected(service) as client:
-        threading.Timer(0.2, client.close).start()
-        with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
-    assert caught.value.may_have_acted is False
     assert len(service.requests) == 1
 
 

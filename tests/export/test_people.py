@@ -147,18 +147,12 @@ def test_an_export_without_people_has_all_columns(
     assert frame.columns.tolist() == list(spec.columns(spec.PERSON))
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"),
-    [
-        *((name, 150) for name in FORMATS),
-        *(("people.csv", limit) for limit in (1, 99, 100, 101)),
-    ],
-)
-def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str, limit: int) -> None:
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str) -> None:
     """Exactly `limit` people are written, and a warning gives the total."""
-    with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
-        path = of.export_people(tmp_path / name, limit=limit)
-    assert len(of.read_prospects(path)) == limit
+    with pytest.warns(OutreachWarning, match=f"150 of {PEOPLE:,} people"):
+        path = of.export_people(tmp_path / name, limit=150)
+    assert len(of.read_prospects(path)) == 150
 
 
 def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:

@@ -104,26 +104,6 @@ def test_only_damaged_pages_are_requested_again(tmp_path: Path) -> None:
         assert len(service.requests) - before == 10
 
 
-def test_pages_stored_before_a_failure_are_read(tmp_path: Path) -> None:
-    """If a page cannot be read, the error's partial frame has the stored pages before it."""
-    lost: set[int] = set()
-    script = service_of(2_500)
-
-    def reply(request: Received) -> Reply:
-        return json({}, 500) if request.json["page"] in lost else script(request)
-
-    path = tmp_path / "cache"
-    with scripted(reply) as service:
-        with connected(service, cache=path, workers=1):
-            with pytest.warns(OutreachWarning, match="2,100 of 2,500"):
-                of.search_people(limit=2_100)
-        lost |= {22, 23}
-        with connected(service, cache=path, workers=1, max_wait=0):
-            with pytest.raises(of.OutreachError) as caught:
-                of.search_people(limit=None, progress=False)
-    assert numbers(caught.value.partial) == list(range(1, 2_101))
-
-
 @pytest.mark.parametrize(
     "odd", [{"zz": 1}, {"about": 5}, {"experiences": [{"new": 1}]}], ids=lambda odd: next(iter(odd))
 )
