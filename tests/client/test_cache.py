@@ -270,6 +270,18 @@ def test_damaged_rows_are_misses(
     assert not Path("burgled").exists()
 
 
+def test_an_unreadable_cached_response_is_a_miss(service: Service, file: Path) -> None:
+    """A cached response that cannot be parsed is requested again and replaced."""
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+        with closing(sqlite3.connect(file)) as connection:
+            (key,) = connection.execute("SELECT key FROM answers").fetchone()
+        assert client.cache is not None
+        client.cache.set(key, b"{", 60)
+        assert client.read(spec.LIST_SEQUENCES) == client.read(spec.LIST_SEQUENCES)
+    assert len(service.requests) == 2
+
+
 def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
     """A damaged expiry, lifetime or checksum never changes how long a response is used."""
     cache = ResponseCache(file)

@@ -177,8 +177,8 @@ def test_unknown_fields_are_kept_at_the_end(sent, dtype):
         ({"zz": [{}]}, {"zz": "[{}]"}),
         ({"name": "a\x00b\r\n\tc\u2028"}, {"name": "a\x00b\r\n\tc\u2028"}),
         (
-            {"company": {"followers": 12.0, "sic_codes": [1.0]}},
-            {"company_followers": 12, "company_sic_codes": [1]},
+            {"company": {"followers": 12.0, "sic_codes": [1.0], "total_funding": 5}},
+            {"company_followers": 12, "company_sic_codes": [1], "company_total_funding": 5.0},
         ),
         ({"company": "Example"}, {"company_raw": "Example"}),
         ({"company": ["a"]}, {"company_raw": '["a"]'}),
@@ -259,6 +259,13 @@ def test_values_of_another_type_are_kept_as_text(column, person, raw):
     assert frame.loc[0, f"{column}_raw"] == raw
     assert pd.isna(frame.loc[1, f"{column}_raw"])
     assert frame.dtypes[: len(COLUMNS)].equals(people_frame([]).dtypes)
+
+
+def test_unreadable_dates_and_other_types_share_a_column():
+    """A date that cannot be read and a value of another type are both kept as text."""
+    frame = frame_of({START: 2020}, {START: "May"}, {START: "2020-01-01"})
+    assert frame[f"{START}_raw"].fillna("").tolist() == ["2020", "May", ""]
+    assert frame[START].isna().tolist() == [True, True, False]
 
 
 def test_results_that_are_not_objects_keep_their_rows():

@@ -74,21 +74,6 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, name: str) -> No
     assert path.read_bytes() == b"people"
 
 
-def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that begins with ~ is in the home folder."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    of.save_filters("~/search.json", {"person_name": "Ada"})
-    assert of.load_filters("~/search.json") == {"person_name": "Ada"}
-    assert (tmp_path / "search.json").exists()
-
-
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    """A missing folder is an error with the file's name."""
-    with pytest.raises(of.OutreachError, match=r"search\.json cannot be written"):
-        of.save_filters(tmp_path / "nowhere" / "search.json", {})
-
-
 def test_filters_are_saved_as_they_are_searched_with(tmp_path: Path) -> None:
     """Keyword filters are saved together with those of a dict or file, and override them."""
     path = of.save_filters(tmp_path / "a.json", person_seniorities=["vp"], person_name="Ada")
