@@ -65,7 +65,7 @@ FAULTS = [
     ("snapshot leads.csv", "cannot be written"),
     ("sequences --status activ", "--status 'activ' is not one of"),
     ("sequences --name ''", "--name is blank"),
-    ("count --by company_size", "--by 'company_size' is not a search filter"),
+    ("count --by company_size", "--by 'company_size' is not a filter that includes people"),
     ("count --by person_titles", "Pass --person-titles VALUE VALUE too"),
     ("count --by company-sizes --max-requests 3", "more than --max-requests 3"),
     ("count --by company-sizes --max-requests 0", "reads nothing. Pass 1 or more.\n"),

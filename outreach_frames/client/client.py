@@ -46,16 +46,12 @@ T = TypeVar("T")
 
 # Logs contain no ids, addresses, queries or bodies, only paths as in the interface document.
 _LOGGER: Final = logging.getLogger(__name__)
-# Endpoints whose data rarely changes.
-_HOURLY: Final = (
-    spec.GET_CONTACTS.name,
-    spec.GET_CONTACT_BY_EMAIL.name,
-    spec.SEARCH_PEOPLE.name,
-)
+# The data of these endpoints rarely changes.
+_HOURLY: Final = (spec.GET_CONTACTS, spec.GET_CONTACT_BY_EMAIL, spec.SEARCH_PEOPLE)
 # Cache lifetimes of reads in seconds; writes are never cached.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
-    | dict.fromkeys(_HOURLY, 3600)
+    | {endpoint.name: 3600 for endpoint in _HOURLY}
 )
 # Seconds that 404 responses and incomplete results are cached.
 NOT_FOUND_LIFETIME: Final = 60

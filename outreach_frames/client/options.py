@@ -50,20 +50,16 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
         raise ConfigurationError(
             'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
         )
-    return {_checked_proxy_key(key): _checked_proxy(key, text) for key, text in proxies.items()}
-
-
-def _checked_proxy_key(key: str) -> str:
-    """Return a lowercase key of `proxies`; reject invalid keys, which the HTTP library ignores."""
-    scheme, *host = key.lower().split("://")
-    if scheme in _PROXY_KEYS:
-        return "://".join([scheme, *host])
-    raise ConfigurationError(
-        f"proxies has an address for {quoted(key)}, which is not a scheme. Use http, https or all."
-    )
+    return {key.lower(): _checked_proxy(key, text) for key, text in proxies.items()}
 
 
 def _checked_proxy(key: str, address: str) -> str:
+    # The HTTP library ignores other keys.
+    if key.lower().partition("://")[0] not in _PROXY_KEYS:
+        raise ConfigurationError(
+            f"proxies has an address for {quoted(key)}, which is not a scheme. Use http, https or "
+            "all."
+        )
     url = address if "://" in address else f"http://{address}"
     try:
         parts = parse_url(url)

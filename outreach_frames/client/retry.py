@@ -113,8 +113,6 @@ class Throttle:
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
         pause = min(pause, budget.remaining)
         _LOGGER.info("waiting %.1f s before a retry", pause)
-        if pause >= _MIN_ANNOUNCED_SECONDS and current_status.get() is None:
-            announce(f"A request failed; trying again in {math.ceil(pause)} s.")
         budget.wait(pause, LinkedTokens(self.cancellation))
 
     def _announce_wait(self, status: str, seconds: float) -> None:

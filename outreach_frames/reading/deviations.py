@@ -19,10 +19,17 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     **{str: "string", int: "integer", float: "number", bool: "boolean"},
     **{dict: "object", list: "array"},
 }
+
+
+def _read_date_time(text: str) -> None:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("a date-time has an offset")
+
+
 # Functions that raise ValueError for text in another format.
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
     "date": date.fromisoformat,
-    "date-time": datetime.fromisoformat,
+    "date-time": _read_date_time,
     "uuid": UUID,
 }
 # Known labels of fields whose values the interface document does not list.

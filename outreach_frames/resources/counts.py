@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -16,26 +17,13 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.paging import keeping_partial, report_errors
-from outreach_frames.resources.search import Search, report_unknown_values
+from outreach_frames.resources.search import count_matches, report_unknown_values
 
 _COUNTABLE: Final = [one.name for one in spec.FILTERS if not one.excludes]
 # The values to count by, per filter.
 Values = Mapping[str, Sequence[Any]]
-
-
-def one_person(client: Client, filters: Mapping[str, Any], *, refresh: bool) -> Search:
-    """Return a search with the smallest page size, for counting its people."""
-    return Search(client, dict(filters), 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
-
-
-def count_matches(search: Search) -> int:
-    """Count the people that a search finds."""
-    total = search.count()
-    if total is None:
-        raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)
-    return total
 
 
 def count_searches(
@@ -51,18 +39,21 @@ def count_searches(
     After an error, `.partial` has the earlier counts. If the service reports errors with its
     results, warn once.
     """
-    pending = [one_person(client, filters, refresh=refresh) for filters in searches]
+    pending = list(searches)
     counts: list[int] = []
+    errors: list[Any] = []
     with (
         progress_bar(
             len(pending), description="Counting", unit="searches", progress=progress
         ) as bar,
         keeping_partial(lambda: framed(counts)),
     ):
-        for total in ordered_map(count_matches, pending, workers=client.workers):
+        count = partial(count_matches, client, refresh=refresh)
+        for total, reported in ordered_map(count, pending, workers=client.workers):
             counts.append(total)
+            errors += reported
             bar.update(1)
-    report_errors([error for search in pending for error in search.errors], in_frame=False)
+    report_errors(errors, in_frame=False)
     return framed(counts)
 
 
@@ -152,16 +143,9 @@ def count_by(
     frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
     total = frame.attrs["total"]
     people = frame.to_numpy().ravel().tolist() if wide else frame["people"].tolist()
-    matched = {
-        name: {row[level] for row, count in zip(rows, people, strict=True) if count}
-        for level, name in enumerate(values)
-    }
-    unmatched = {
-        name: [one for one in given if one not in matched.get(name, ())]
-        for name, given in filters.items()
-        if isinstance(given, list)
-    }
-    report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0)
+    # The table shows which of its values match nobody.
+    others = {name: value for name, value in filters.items() if not total or name not in values}
+    report_unknown_values(client, others, is_empty=total == 0)
     if (counted := sum(people)) != total:
         reason = "some people match several" if counted > total else "the others match none"
         warn(

@@ -289,12 +289,6 @@ def _change_all(
         )
 
 
-def stops_all(error: OutreachError) -> bool:
-    """Return whether the other mailboxes would fail with the same error."""
-    unreachable = isinstance(error, ConnectionFailedError) and not error.may_have_acted
-    return unreachable or isinstance(error, _STOPPING) or type(error) is OutreachError
-
-
 def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     """Change one limit and return the mailbox in the response."""
     body = {_LIMIT: limit}
@@ -324,5 +318,8 @@ def _outcomes(client: Client, limits: Mapping[str, int]) -> Iterator[dict[str, A
             except OutreachError as error:
                 acted = isinstance(error, ServiceError) and error.may_have_acted
                 outcome, detail = "unknown" if acted else "failed", str(error)
-                stopped = stops_all(error)
+                # The other mailboxes would fail with the same error.
+                is_unreachable = isinstance(error, ConnectionFailedError) and not acted
+                is_closed = type(error) is OutreachError
+                stopped = is_unreachable or is_closed or isinstance(error, _STOPPING)
         yield {**mailbox, OUTCOME.name: outcome, DETAIL.name: detail}

@@ -27,13 +27,11 @@ from outreach_frames.reading.flatten import (
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.counts import (
     count_by,
-    count_matches,
-    one_person,
     values_to_count,
 )
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.people_filters import PeopleFilters
-from outreach_frames.resources.search import Search, report_unknown_values
+from outreach_frames.resources.search import Search, count_matches, report_unknown_values
 from outreach_frames.resources.search_arguments import (
     check_columns,
     check_filters,
@@ -358,8 +356,7 @@ def count_people(
             refresh=refresh,
             progress=progress,
         )
-    search = one_person(connected, body, refresh=refresh)
-    total = count_matches(search)
-    report_errors(search.errors, in_frame=False)
+    total, errors = count_matches(connected, body, refresh=refresh)
+    report_errors(errors, in_frame=False)
     report_unknown_values(connected, body, is_empty=total == 0)
     return total

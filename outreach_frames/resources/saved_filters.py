@@ -12,11 +12,11 @@ from outreach_frames.common.atomic_files import (
     check_suffix,
     expanded,
     replace_file,
+    require_readable_file,
 )
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search_arguments import (
     SAVED_KIND,
-    SAVED_VERSION,
     check_filters,
     shows_filters,
 )
@@ -64,7 +64,7 @@ def save_filters(
     """
     check_suffix(path, (".json", ""), "a saved search as JSON")
     body = check_filters(filters, fields)
-    saved = {"kind": SAVED_KIND, "version": SAVED_VERSION, "filters": body}
+    saved = {"kind": SAVED_KIND, "version": 1, "filters": body}
     content = f"{json.dumps(saved, indent=2, ensure_ascii=False)}\n".encode()
     return replace_file(path, lambda file: file.write(content))
 
@@ -98,4 +98,6 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     >>> load_filters(path)
     {'company_focuses': ['b2b']}
     """
-    return check_filters(expanded(path))
+    source = expanded(path)
+    require_readable_file(source, open_pipes=True)
+    return check_filters(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -16,7 +16,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
-from outreach_frames.errors import OutreachError
+from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
@@ -45,7 +45,6 @@ class SearchProgress:
     total: int | None = None  # number of people, reported by the service
     received: int = 0  # number of people, duplicates included
     rows: int = 0  # number of people returned to the caller
-    repeats: int = 0  # number of duplicates within the search
     useless: int = 0  # number of last pages in a row without new people
 
     def update_totals(self, page: PeoplePage) -> None:
@@ -121,12 +120,7 @@ class Search:
     @property
     def size(self) -> int:
         """The number of people per request."""
-        return self.pages.size
-
-    @property
-    def pages(self) -> SearchPages:
-        """The pages of the whole search."""
-        return self._pages_of({}, self.limit)
+        return self._pages_of({}, self.limit).size
 
     def _pages_of(self, value: Mapping[str, Any], limit: int | None) -> SearchPages:
         largest = spec.MAX_SEARCH_PAGE_SIZE
@@ -135,13 +129,6 @@ class Search:
         return SearchPages(
             self.client, filters, size, not self.refresh, self.store, columns=self.columns
         )
-
-    def count(self) -> int | None:
-        """Return the number of matching people, or None if the service reports none."""
-        page = self.pages.read([1])
-        self.errors.extend(page.errors)
-        total = page.pagination.get("total")
-        return total if _is_count(total) else None
 
     @property
     def rows(self) -> int:
@@ -186,9 +173,9 @@ class Search:
     def tables(self) -> Iterator[pa.Table]:
         """Yield new people value by value, up to the limit; update the progress before each."""
         if self.split_by is not None and self.total is None:
-            size = spec.MIN_SEARCH_PAGE_SIZE
-            counting = replace(self, limit=1, page_size=size, split_by=None, errors=[])
-            self.total = counting.count()
+            self.total, _ = count_matches(
+                self.client, self.filters, refresh=self.refresh, store=self.store
+            )
         for index in range(self.index, len(self.values)):
             if index > self.index:
                 self.index, self._progress = index, SearchProgress()
@@ -258,7 +245,6 @@ class Search:
             table = table.slice(0, min(limit - so_far.rows, table.num_rows))
         so_far.page += len(page.heads)
         so_far.useless = 0 if len(searches) > repeats else so_far.useless + len(page.heads)
-        so_far.repeats += repeats
         so_far.rows += table.num_rows
         self._repeats += repeats
         self._rows_by_value[self.index] = so_far.rows
@@ -333,6 +319,18 @@ def report_unknown_values(
         words.append("Call of.filters() to list the filters and their known values.")
     if words:
         warn(" ".join(words))
+
+
+def count_matches(
+    client: Client, filters: Mapping[str, Any], *, refresh: bool, store: bool = True
+) -> tuple[int, list[Any]]:
+    """Return the number of people that a search finds, and the service's errors."""
+    pages = SearchPages(client, filters, spec.MIN_SEARCH_PAGE_SIZE, not refresh, store)
+    page = pages.read([1])
+    total = page.pagination.get("total")
+    if not _is_count(total):
+        raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)
+    return total, page.errors
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -37,7 +37,6 @@ _KEYWORD = Parameter.KEYWORD_ONLY
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 FILTER_TYPES: Final = {"string": "str", "boolean": "bool", "array": "ListOfText"}
 SAVED_KIND: Final = "outreach_frames people search"
-SAVED_VERSION: Final = 1
 _PARAMETERS: Final = {
     one.name: Parameter(
         one.name, _KEYWORD, default=None, annotation=f"{FILTER_TYPES[one.type]} | None"
@@ -151,11 +150,6 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     if not isinstance(saved, dict) or saved.get("kind") != SAVED_KIND:
         raise InvalidInputError(
             f"{source} is not a saved search. Pass a file written by save_filters()."
-        )
-    if saved.get("version") != SAVED_VERSION:
-        raise InvalidInputError(
-            f"{source} was written by another version (format {quoted(saved.get('version'))}); "
-            f"this version reads format {SAVED_VERSION}. Save the filters again."
         )
     try:
         return check_filters(_mapping(saved.get("filters", ())))

@@ -165,7 +165,11 @@ class SearchPages:
 
     def _is_unchanged(self, needed: int) -> bool:
         """Return whether all needed pages are stored, or the last stored page has not changed."""
-        last = self._count_stored(needed)
+        expires = self._expires()
+        assert expires is not None  # because the first page is stored
+        keys = self._cache.expiring_at(expires)
+        numbers = range(1, needed + 1)
+        last = len(list(itertools.takewhile(lambda number: self._key(number) in keys, numbers)))
         self._last_stored = last
         if last == needed:
             return True
@@ -174,15 +178,9 @@ class SearchPages:
             (after,) = self._fetch([last])
         except OutreachError:
             return True  # the search raises the error when it needs the next page
-        return before is not None and _has_same_people(before, after)
-
-    def _count_stored(self, last: int) -> int:
-        """Count the cached pages before the first missing page; damaged pages count, too."""
-        expires = self._expires() if self.can_read else None
-        if expires is None:
-            return 0
-        keys = self._cache.expiring_at(expires)
-        return len(list(itertools.takewhile(lambda n: self._key(n) in keys, range(1, last + 1))))
+        if before is None or before.pagination.get("total") != after.pagination.get("total"):
+            return False
+        return bool(before.people.column("id").equals(after.people.column("id")))
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
         """Return the cached pages with these numbers, except damaged pages."""
@@ -220,10 +218,3 @@ class SearchPages:
             if entry is not None and entry.is_fresh:
                 self._expires_unix = entry.expires_unix
         return self._expires_unix
-
-
-def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
-    """Return whether two pages have the same people and total."""
-    return one.people.column("id").equals(other.people.column("id")) and (
-        one.pagination.get("total") == other.pagination.get("total")
-    )

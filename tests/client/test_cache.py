@@ -24,8 +24,6 @@ from outreach_frames.client.cache import ResponseCache
 from outreach_frames.client.client import LIFETIMES, Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
-    ConfigurationError,
-    InvalidResponseError,
     NotFoundError,
     OutreachWarning,
 )
@@ -71,26 +69,16 @@ def values(endpoint: spec.Endpoint, value: str = "x") -> dict[str, Any]:
 def test_a_second_read_costs_no_request(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
-    """A repeated request is served from the cache, also for a later client; another one is not."""
+    """A repeated request is served from the cache, also for a later client, until a refresh."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
         assert client.read(endpoint, **values(endpoint)) == first
         assert client.read(endpoint, **values(endpoint, "other")) != first
     with connected(service, cache=str(file)) as client:
         assert client.read(endpoint, **values(endpoint)) == first
-    assert len(service.requests) == 2
-
-
-@pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
-def test_a_refresh_requests_and_stores_a_new_response(
-    endpoint: spec.Endpoint, service: Service, file: Path
-) -> None:
-    """With refresh=True, a new response is requested and replaces the cached one."""
-    with connected(service, cache=file) as client:
-        first = client.read(endpoint, **values(endpoint))
         second = client.read(endpoint, **values(endpoint), refresh=True)
-        assert second != first
-        assert client.read(endpoint, **values(endpoint)) == second
+        assert client.read(endpoint, **values(endpoint)) == second != first
+    assert len(service.requests) == 3
 
 
 def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
@@ -129,31 +117,20 @@ def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "one", "other", "same"),
+    ("one", "other", "same"),
     [
-        (
-            spec.GET_CONTACTS,
-            {"query": {"ids[]": ["a", "b"]}},
-            {"query": {"ids[]": ["b", "a"]}},
-            False,
-        ),
-        (spec.GET_CONTACTS, {"query": {"ids[]": ["a,b"]}}, {"query": {"ids[]": ["a", "b"]}}, False),
-        (
-            spec.SEARCH_PEOPLE,
-            {"body": {"page": 1, "person_name": "a"}},
-            {"body": {"person_name": "a", "page": 1}},
-            True,
-        ),
-        (spec.SEARCH_PEOPLE, {"body": {"page": 1}}, {"body": {"page": 2}}, False),
-        (spec.SEARCH_PEOPLE, {"body": {"page": 1}}, {"body": {"page": True}}, False),
+        ({"page": 1, "person_name": "a"}, {"person_name": "a", "page": 1}, True),
+        ({"person_titles": ["a", "b"]}, {"person_titles": ["b", "a"]}, False),
+        ({"person_titles": ["a,b"]}, {"person_titles": ["a", "b"]}, False),
+        ({"page": 1}, {"page": 2}, False),
+        ({"page": 1}, {"page": True}, False),
     ],
 )
-def test_what_counts_as_the_same_request(
-    endpoint: spec.Endpoint, one: Any, other: Any, same: bool, tmp_path: Path
-) -> None:
-    """The order of fields does not matter; the order of ids and every value does."""
-    with scripted(numbered) as service, connected(service, cache=tmp_path / "file") as client:
-        assert (client.read(endpoint, **one) == client.read(endpoint, **other)) is same
+def test_what_counts_as_the_same_request(one: Any, other: Any, same: bool, file: Path) -> None:
+    """The order of fields does not matter; the order of values and every value does."""
+    with scripted(numbered) as service, connected(service, cache=file) as client:
+        first = client.read(spec.SEARCH_PEOPLE, body=one)
+        assert (client.read(spec.SEARCH_PEOPLE, body=other) == first) is same
 
 
 def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> None:
@@ -177,24 +154,6 @@ def test_bad_responses_are_not_cached(bad: Reply, file: Path) -> None:
             client.read(spec.LIST_SEQUENCES)
         turns = iter([json({"good": 1})])
         assert client.read(spec.LIST_SEQUENCES) == {"good": 1}
-
-
-def test_a_response_that_fails_to_parse_is_not_cached(file: Path) -> None:
-    """A response that the caller's parser rejects is not used, whether new or cached."""
-
-    def refuse(body: bytes) -> None:
-        raise InvalidResponseError(f"not this: {len(body)}")
-
-    with scripted(numbered) as service, connected(service, cache=file) as client:
-        with pytest.raises(InvalidResponseError, match="not this"):
-            client.read(spec.LIST_SEQUENCES, parse=refuse)
-        count = len(service.requests)
-        kept = client.read(spec.LIST_SEQUENCES)
-        assert len(service.requests) == count + 1
-        with pytest.raises(InvalidResponseError, match="not this"):
-            client.read(spec.LIST_SEQUENCES, parse=refuse)
-        assert len(service.requests) > count + 1
-        assert client.read(spec.LIST_SEQUENCES) == kept
 
 
 def test_writes_always_reach_the_service(service: Service, file: Path) -> None:
@@ -260,15 +219,6 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
         assert secret.encode() not in content
 
 
-def test_closing_releases_the_file(service: Service, file: Path) -> None:
-    """After closing, all entries are in one file, and no process holds it."""
-    with connected(service, cache=file) as client:
-        client.read(spec.LIST_SEQUENCES)
-        assert file.with_name("responses-wal").exists()
-    assert client.closed
-    assert not file.with_name("responses-wal").exists()
-
-
 def test_a_public_file_is_made_private(service: Service, file: Path) -> None:
     """A cache file that other users can read becomes private."""
     file.parent.mkdir()
@@ -318,6 +268,18 @@ def test_damaged_rows_are_misses(
         assert second != first
         assert client.read(spec.LIST_SEQUENCES) == second
     assert not Path("burgled").exists()
+
+
+def test_an_unreadable_cached_response_is_a_miss(service: Service, file: Path) -> None:
+    """A cached response that cannot be parsed is requested again and replaced."""
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+        with closing(sqlite3.connect(file)) as connection:
+            (key,) = connection.execute("SELECT key FROM answers").fetchone()
+        assert client.cache is not None
+        client.cache.set(key, b"{", 60)
+        assert client.read(spec.LIST_SEQUENCES) == client.read(spec.LIST_SEQUENCES)
+    assert len(service.requests) == 2
 
 
 def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
@@ -381,12 +343,6 @@ def test_a_folder_that_cannot_be_created_disables_the_cache(
         client = connected(service, cache=tmp_path / "file" / "responses")
     with client:
         assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
-
-
-def test_a_folder_is_an_error(service: Service, tmp_path: Path) -> None:
-    """A folder given as the cache is an error that names it."""
-    with pytest.raises(ConfigurationError, match="folder"):
-        connected(service, cache=tmp_path)
 
 
 @pytest.mark.parametrize("when", ["opening", "reading"])
@@ -552,13 +508,6 @@ def test_another_programs_database_is_unchanged(
     assert theirs.read_bytes() == before
     assert theirs.stat().st_mode & 0o777 == 0o644
     assert list(tmp_path.iterdir()) == [theirs]
-
-
-def test_a_pipe_is_an_error(tmp_path: Path) -> None:
-    """A path that is neither a file nor absent is rejected before opening, which could block."""
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConfigurationError, match="not a regular file"):
-        Client("http://127.0.0.1:1", TOKEN, cache=tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(("by", "is_found"), [("ids", False), ("ids", True), ("emails", False)])

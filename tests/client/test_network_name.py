@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames import spec
 from outreach_frames.client.request import NetworkName
 
 NAME = "bluebook"
@@ -52,16 +50,3 @@ def test_only_documented_keys_are_translated(
     """Translating the bytes gives the same as renaming the parsed keys, in any formatting."""
     body = json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()
     assert json.loads(NetworkName(NAME).incoming(body)) == renamed(value)
-
-
-@given(st.binary(max_size=50))
-def test_nothing_is_translated_without_another_name(body: bytes) -> None:
-    """If the service uses the interface's own name, the bytes do not change."""
-    assert NetworkName(spec.NETWORK_NAME).incoming(body) is body
-
-
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_outgoing_filters_are_translated(known: spec.Filter) -> None:
-    """Filters named after the network get the service's name for it."""
-    sent = NetworkName(NAME).outgoing({known.name: ["profnet_networks"]})
-    assert sent == {known.name.replace("profnet", NAME): ["profnet_networks"]}

@@ -406,15 +406,9 @@ def test_options_of_the_sandbox_go_through_connect() -> None:
     assert len(worlds[0]) == 30
     assert worlds[0] == worlds[1] != worlds[2]
     before = threading.active_count()
-    faults: list[dict[str, Any]] = [
-        {"people": 0},
-        {"people": "many"},
-        {"seed": 1.5},
-        {"seed": 2**63},
-    ]
-    for wrong in faults:
+    for wrong in ({"people": 0}, {"people": "many"}, {"seed": 1.5}, {"seed": 2**63}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            of.connect("sandbox", **wrong)
+            of.connect("sandbox", **wrong)  # type: ignore[arg-type]
     for address in ("https://x.example", None):
         with pytest.raises(ConfigurationError):
             of.connect(address, "x", people=30)

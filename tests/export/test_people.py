@@ -18,7 +18,6 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from filelock import FileLock
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -34,7 +33,7 @@ from outreach_frames.sandbox import Sandbox
 from tests import forked
 from tests.conftest import PEOPLE
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, Service, json, reset, respond, scripted
+from tests.scripted import Received, Reply, Service, json, reset, scripted
 
 pytestmark = pytest.mark.long
 
@@ -134,30 +133,6 @@ def test_filters_can_be_omitted_from_parquet(client: Client, tmp_path: Path, nam
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_field_of_late_pages_is_a_column(tmp_path: Path, name: str) -> None:
-    """Fields that only late pages have, with changing types, equal those of search_people."""
-
-    def fields(number: int) -> dict[str, Any]:
-        more: dict[str, Any] = {"experiences": [{"title": f"T{number}"}]}
-        if number > 40:
-            more["seen"] = number
-            more["experiences"][0]["remote"] = True
-        if number > 70:
-            more["seen"] = f"x{number}"
-            more["=live"] = {"a": 1.5}
-        return more
-
-    with scripted(with_fields(90, fields)) as service, connected(service):
-        path = of.export_people(tmp_path / name, page_size=30)
-        everybody = of.search_people(limit=None, page_size=30)
-    assert {"seen", "=live_a"} < set(everybody.columns)
-    pd.testing.assert_frame_equal(of.read_prospects(path), everybody, check_flags=False)
-    if name.endswith(".csv"):
-        written = everybody.outreach.to_csv(tmp_path / "written.csv")
-        assert path.read_bytes() == written.read_bytes()
-
-
-@pytest.mark.parametrize("name", FORMATS)
 def test_an_export_without_people_has_all_columns(
     client: Client, tmp_path: Path, name: str
 ) -> None:
@@ -172,18 +147,12 @@ def test_an_export_without_people_has_all_columns(
     assert frame.columns.tolist() == list(spec.columns(spec.PERSON))
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"),
-    [
-        *((name, 150) for name in FORMATS),
-        *(("people.csv", limit) for limit in (1, 99, 100, 101)),
-    ],
-)
-def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str, limit: int) -> None:
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str) -> None:
     """Exactly `limit` people are written, and a warning gives the total."""
-    with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
-        path = of.export_people(tmp_path / name, limit=limit)
-    assert len(of.read_prospects(path)) == limit
+    with pytest.warns(OutreachWarning, match=f"150 of {PEOPLE:,} people"):
+        path = of.export_people(tmp_path / name, limit=150)
+    assert len(of.read_prospects(path)) == 150
 
 
 def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
@@ -291,49 +260,44 @@ def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
     assert numbers(of.read_prospects(path)) == list(range(1, 301))
 
 
-@pytest.mark.filterwarnings(NO_WARNINGS)
+SPLIT = {"person_titles": ["CEO"], "split_by": "person_titles"}
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "account", "words"),
     [
-        ({"person_name": "Ada"}, r"filters was \{\} and is now .*Ada"),
-        ({"limit": 120}, "limit was null and is now 120"),
-        ({"page_size": 20}, "page_size was 10 and is now 20"),
+        ({"person_name": "Ada"}, {}, r"filters was \{\} and is now .*Ada"),
+        ({"limit": 120}, {}, "limit was null and is now 120"),
+        ({"page_size": 20}, {}, "page_size was 10 and is now 20"),
+        ({"columns": ["id"]}, {}, "columns was null and is now"),
+        (SPLIT, {}, "split_by was null and is now"),
+        ({}, {"base_path": "/v2"}, "service was"),
+        ({}, {"api_key": "another"}, "account was"),
+        ({}, {"network_name": "net"}, "network_name was"),
     ],
 )
 def test_a_checkpoint_of_another_export_is_rejected(
-    tmp_path: Path, options: dict[str, Any], words: str
+    tmp_path: Path, options: dict[str, Any], account: dict[str, Any], words: str
 ) -> None:
-    """The checkpoint of another search is an error with the differences; starting over works."""
+    """The checkpoint of another search or account is an error with the differences."""
     path = tmp_path / "people.csv"
-    options = {"page_size": 10} | options
     with stopped_export(path) as (service, _):
-        with pytest.raises(InvalidInputError, match=rf"{words}.*resume=False"):
-            of.export_people(path, **options)
+        url = service.url + account.pop("base_path", "")
+        with of.connect(url, account.pop("api_key", TOKEN), cache=None, **account):
+            with pytest.raises(InvalidInputError, match=rf"{words}.*resume=False"):
+                of.export_people(path, **{"page_size": 10} | options)
         assert service.requests == []
-        of.export_people(path, resume=False, **options)
+
+
+def test_an_export_can_start_over(tmp_path: Path) -> None:
+    """With resume=False, the checkpoint of another export is replaced."""
+    path = tmp_path / "people.csv"
+    with stopped_export(path) as (service, _):
+        with pytest.warns(OutreachWarning, match="120 of 200"):
+            of.export_people(path, page_size=10, limit=120, resume=False)
         assert pages_asked(service)[0] == 1
-    assert len(of.read_prospects(path)) == options.get("limit", 200)
-    assert names_in(tmp_path) == ["people.csv", "people.csv-metadata.json"]
-
-
-@pytest.mark.parametrize(
-    ("base_path", "api_key", "options", "words"),
-    [
-        ("/v2", TOKEN, {}, "service was"),
-        ("", "another", {}, "account was"),
-        ("", TOKEN, {"network_name": "net"}, "network_name was"),
-    ],
-)
-def test_a_checkpoint_of_another_account_is_rejected(
-    tmp_path: Path, base_path: str, api_key: str, options: dict[str, Any], words: str
-) -> None:
-    """Checkpoints of different services, accounts or field names are not mixed."""
-    path = tmp_path / "people.csv"
-    with stopped_export(path) as (service, _):
-        with of.connect(f"{service.url}{base_path}", api_key, cache=None, **options):
-            with pytest.raises(InvalidInputError, match=words):
-                of.export_people(path, page_size=10)
-        assert service.requests == []
+    assert len(of.read_prospects(path)) == 120
+    assert names_in(tmp_path) == names_of(path.name)
 
 
 def test_a_damaged_checkpoint_is_an_error(tmp_path: Path) -> None:
@@ -387,19 +351,6 @@ def test_concurrent_exports_to_one_file_are_rejected(tmp_path: Path) -> None:
     assert numbers(of.read_prospects(path)) == list(range(1, 201))
 
 
-def test_an_unheld_lock_file_is_ignored(client: Client, tmp_path: Path) -> None:
-    """The lock file of a killed run does not stop the next one; a held lock does."""
-    path = tmp_path / "people.csv"
-    folder = partial_of(path)
-    folder.mkdir()
-    with (
-        FileLock(folder / "lock"),
-        pytest.raises(InvalidInputError, match=r"export to .* is in use"),
-    ):
-        of.export_people(path)
-    assert len(of.read_prospects(of.export_people(path))) == PEOPLE
-
-
 def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> None:
     """If the checkpoint's folder is a link, its target stays unchanged."""
     (tmp_path / "mine").mkdir()
@@ -410,89 +361,26 @@ def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> 
     assert names_in(tmp_path / "mine") == ["notes.tmp"]
 
 
-def test_duplicate_people_are_written_once(tmp_path: Path) -> None:
-    """If pages shift, also after a resume, each person is written once, with a warning."""
-    path = tmp_path / "people.csv"
-
-    def drifting(request: Received) -> Reply:
-        page = request.json["page"]
-        begin = (page - 1) * 9 + 1 - (5 if page > 8 else 0)
-        people = [person(number) for number in range(begin, begin + 9)]
-        return result([*people, {"name": "no id"}], total=200, total_pages=20)
-
-    with stopped_export(path, drifting, 9):
-        with pytest.warns(OutreachWarning, match="returned 5 of the people twice"):
-            of.export_people(path, page_size=10)
-    frame = of.read_prospects(path)
-    assert numbers(frame[frame["id"].notna()]) == list(range(1, 176))
-    assert int(frame["id"].isna().sum()) == 20
-
-
-def test_missing_people_are_a_warning(tmp_path: Path) -> None:
-    """As in a search, a warning says if the service returns fewer people than it counts."""
-    with scripted(service_of(50, total=80, total_pages=5)) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="counts 80 people but returned 50"):
-            of.export_people(tmp_path / "people.csv", page_size=10)
-
-
-def resume_with_warning(path: Path, reply: Callable[[Received], Reply], words: str) -> None:
-    """Stop an export of single people at the tenth page, and resume it with this warning."""
-    with stopped_export(path, reply, 10, page_size=1):
-        with pytest.warns(OutreachWarning, match=words):
-            of.export_people(path, page_size=1)
-
-
-def test_repeated_people_are_counted_over_a_resume(tmp_path: Path) -> None:
-    """The warning counts the repeated people of the stopped and of the resumed run once each."""
+def test_repeats_and_errors_survive_a_resume(tmp_path: Path) -> None:
+    """Repeated people and the service's errors of both runs cause a warning each, once."""
 
     def reply(request: Received) -> Reply:
         page = request.json["page"]
-        number = {2: 1, 3: 1, 18: 17}.get(page, page)
-        return result([person(number)], page=page, total=20, total_pages=20)
-
-    path = tmp_path / "people.csv"
-    resume_with_warning(path, reply, "returned 3 of the people twice")
-    assert len(of.read_prospects(path)) == 17
-
-
-def test_errors_of_the_service_survive_a_resume(tmp_path: Path) -> None:
-    """Errors that the service reports on any page cause a warning, and are in the Parquet file."""
-
-    def reply(request: Received) -> Reply:
-        page = request.json["page"]
-        told = {
-            "results": [person(page)],
-            "_pagination": {"total": 20, "total_pages": 20},
-            "_errors": [{"page": page}] if page in (2, 19) else None,
-        }
-        return json(told)
+        found = [person({2: 1, 3: 1, 18: 17}.get(page, page)), {"name": "no id"}]
+        told = {"results": found, "_pagination": {"total": 40, "total_pages": 20}}
+        return json(told | {"_errors": [{"page": page}] if page in (2, 19) else None})
 
     path = tmp_path / "people.parquet"
-    resume_with_warning(path, reply, r"reported 2 errors with its results\. The first")
-    attrs = of.read_prospects(path).attrs
-    assert attrs["errors"] == [{"page": 2}, {"page": 19}]
-    assert (attrs["total"], attrs["filters"]) == (20, {})
-
-
-def test_a_truncated_response_is_requested_again(tmp_path: Path) -> None:
-    """A truncated page is requested again, and is complete in the end, in every format."""
-    for name in FORMATS:
-        pages = service_of(100)
-        broken = iter([respond(b'{"results":[{"id"'), json([])])
-
-        def reply(request: Received, pages: Any = pages, broken: Any = broken) -> Reply:
-            return (
-                next(broken, None) or pages(request)
-                if request.json["page"] == 5
-                else pages(request)
-            )
-
-        with (
-            scripted(reply) as service,
-            Client(service.url, "token", cache=None, backoff=0) as client,
-        ):
-            path = of.export_people(tmp_path / name, page_size=10, client=client)
-        assert numbers(of.read_prospects(path)) == list(range(1, 101))
+    with stopped_export(path, reply, 10, page_size=2):
+        with pytest.warns(OutreachWarning) as caught:
+            of.export_people(path, page_size=2)
+    told = " ".join(str(one.message) for one in caught)
+    assert "returned 3 of the people twice" in told
+    assert "reported 2 errors with its results. The first" in told
+    frame = of.read_prospects(path)
+    assert frame["id"].nunique() == 17
+    assert int(frame["id"].isna().sum()) == 20
+    assert frame.attrs["errors"] == [{"page": 2}, {"page": 19}]
 
 
 def test_checkpoints_are_private_and_have_no_token(tmp_path: Path) -> None:
@@ -596,32 +484,6 @@ def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck:
     print(done.stdout)
     few, many = map(int, done.stdout.split())
     assert many < few + luck
-
-
-@pytest.mark.filterwarnings(NO_WARNINGS)
-@pytest.mark.parametrize("name", ["people.csv", "people/"])
-def test_the_command_line_exports(
-    sandbox: Sandbox,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-) -> None:
-    """`export FILE` writes all matching people, and prints the path."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
-    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-    path = tmp_path / name
-    command = ["export", f"{tmp_path}/{name}", "--person-seniorities", "vp", "director"]
-    assert main(command) == 0
-    assert str(path) in capsys.readouterr().out
-    everybody = of.search_people(person_seniorities=["vp", "director"], limit=None)
-    assert of.read_prospects(path)["id"].tolist() == everybody["id"].tolist()
-    assert main(["export", str(tmp_path / "people.xlsx")]) == 2
-    said = capsys.readouterr().err
-    assert "Pass a path that ends in .csv" in said
-    assert "For Excel, run outreach-frames search --all --out FILE.xlsx." in said
-    with pytest.raises(InvalidInputError, match=r"For Excel, use search_people\(\.\.\.\)\.out"):
-        of.export_people(tmp_path / "people.xlsx")
 
 
 @pytest.mark.parametrize(("options", "again"), [([], 0), (["--resume"], 0), (["--no-resume"], 1)])

@@ -10,7 +10,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, ServerError
+from outreach_frames.errors import ServerError
 from tests.scripted import Received, Reply, json, scripted
 
 pytestmark = pytest.mark.long
@@ -84,20 +84,3 @@ def test_a_split_export_resumes_in_the_failed_value(
     assert people["n"].tolist() == list(range(70))
     expected = ["CEO"] * 30 + ["CTO"] * 30 + ["CFO"] * 10
     assert people["person_titles"].tolist() == expected
-
-
-def test_another_split_is_another_export(tmp_path: Path) -> None:
-    """Checkpoints of split and unsplit exports are not mixed."""
-    left = iter(range(3))
-
-    def reply(request: Received) -> Reply:
-        return json({}, 500) if next(left, None) is None else page_of(request)
-
-    with (
-        scripted(reply) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0, workers=1),
-    ):
-        with pytest.raises(ServerError):
-            of.export_people(tmp_path / "people.csv", page_size=10, **SEARCH)
-        with pytest.raises(InvalidInputError, match="split_by"):
-            of.export_people(tmp_path / "people.csv", page_size=10, person_titles=list(FOUND))

@@ -269,31 +269,6 @@ def test_exports_have_the_chosen_columns(name: str, tmp_path: Path) -> None:
             pd.testing.assert_frame_equal(of.read_prospects(path), expected)
 
 
-def test_an_export_is_resumed_with_the_same_choice_only(tmp_path: Path) -> None:
-    """Resuming an export with other columns is rejected."""
-    body, fails = response([plain(0), plain(1)], 2, 4), [True]
-
-    def failing(received: Received) -> Reply:
-        if received.json["page"] == 2 and fails[0]:
-            return json({}, 500)
-        return respond(body)
-
-    with (
-        scripted(failing) as service,
-        Client(service.url, "token", cache=None, backoff=0) as client,
-    ):
-        path, options = tmp_path / "people.csv", {"page_size": 2, "client": client}
-        with pytest.raises(ServiceError):
-            of.export_people(path, columns=["id", "name"], **options)
-        for columns in (["name", "id"], None):
-            with pytest.raises(InvalidInputError, match="columns was"):
-                of.export_people(path, columns=columns, **options)
-        fails[0] = False
-        with pytest.warns(OutreachWarning):
-            of.export_people(path, columns=["id", "name"], **options)
-    assert list(of.read_prospects(path)) == ["id", "name"]
-
-
 def test_snapshots_compare_their_common_columns(sandbox: Sandbox, tmp_path: Path) -> None:
     """A column that one snapshot lacks is named in a note and never reported as changed."""
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:

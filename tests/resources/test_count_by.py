@@ -144,17 +144,17 @@ def test_counts_that_do_not_add_up_are_warned_of(total: int, words: str) -> None
     assert words in told[-1]
 
 
-def test_misspelt_values_need_no_further_requests() -> None:
-    """An unknown value that matches nobody is warned of without requests beyond `max_requests`."""
+def test_misspelt_values_of_other_filters_are_named() -> None:
+    """An unknown value is named in a warning, unless the table has its count."""
     reply = counting({"2-10": 3, "5O-200": 0}, 3)
-    given = ["2-10", "5O-200"]
+    search = {"company_sizes": ["2-10", "5O-200"], "person_seniorities": ["directr"]}
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.warns(OutreachWarning) as caught:
-            of.count_people(by="company_sizes", company_sizes=given, max_requests=3)
+            of.count_people(search, by="company_sizes", max_requests=3)
     told = str(caught[-1].message)
     assert len(service.requests) == 3
-    assert "may match nobody: company_sizes='5O-200'. Did you mean" in told
-    assert "'2-10'" not in told
+    assert "may match nobody: person_seniorities='directr'. Did you mean" in told
+    assert "0-200" not in told
 
 
 def test_an_error_keeps_the_counts_before_it() -> None:

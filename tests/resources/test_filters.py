@@ -90,20 +90,6 @@ def test_a_search_without_filters_explains_nothing(client: Client) -> None:
     assert table.attrs["total"] == of.count_people()
 
 
-def test_two_filters_that_exclude_everybody_are_explained(client: Client) -> None:
-    """If no single filter is to blame, people_alone shows the filters that nobody matches."""
-    table = of.explain_search(
-        company_names=["Nobody & Sons"], person_titles=["Zzz"], person_seniorities=["vp"]
-    )
-    assert table["people_without"].tolist() == [0, 0, 0]
-    alone = of.count_people(person_seniorities=["vp"])
-    assert dict(zip(table["filter"], table["people_alone"], strict=True)) == {
-        "company_names": 0,
-        "person_titles": 0,
-        "person_seniorities": alone,
-    }
-
-
 @pytest.mark.parametrize(
     ("search", "requests"),
     [({}, 1), ({"person_name": "a"}, 2), ({"person_name": "a", "person_titles": ["b", "c"]}, 7)],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 import warnings
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +14,6 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import (
     InvalidResponseError,
-    NotFoundError,
     OutreachWarning,
 )
 from outreach_frames.sandbox import Sandbox
@@ -37,28 +35,22 @@ def test_mailboxes_have_the_interfaces_columns(client: Client, backend: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("column", "values"),
-    [("status", spec.MAILBOX_STATUSES), ("email_provider", spec.EMAIL_PROVIDERS)],
+    ("read", "column", "values"),
+    [
+        (of.mailboxes, "status", spec.MAILBOX_STATUSES),
+        (of.mailboxes, "email_provider", spec.EMAIL_PROVIDERS),
+        (of.sequences, "status", spec.SEQUENCE_STATUSES),
+        (of.sequences, "created_by_user_id", None),
+        (of.sequences, "created_by_user_email", None),
+        (of.sequences, "name", None),
+    ],
 )
-def test_mailboxes_by_status_and_provider(
-    client: Client, column: str, values: tuple[str, ...]
-) -> None:
-    """Each status and provider returns exactly its mailboxes."""
-    everything = of.mailboxes()
-    for value in values:
-        found = of.mailboxes(**{column: value})
-        assert list(found["id"]) == list(everything.loc[everything[column] == value, "id"])
-
-
-def test_a_changed_limit_is_listed(client: Client) -> None:
-    """The updated mailbox is returned as one row, and the next listing has the new limit."""
-    mailbox = of.mailboxes().iloc[0]
-    limit = int(mailbox["daily_email_limit"]) + 7
-    updated = of.set_daily_email_limit(mailbox["id"], limit)
-    listed = of.mailboxes().set_index("id")["daily_email_limit"]
-    assert list(updated.columns) == list(of.mailboxes().columns)
-    assert updated["daily_email_limit"].tolist() == [limit]
-    assert listed[mailbox["id"]] == limit
+def test_listings_are_filtered(client: Client, read: Any, column: str, values: Any) -> None:
+    """Each value of a filter returns exactly its mailboxes or sequences."""
+    everything = read()
+    for value in values or [everything[column].iloc[3]]:
+        expected = everything[everything[column] == value].reset_index(drop=True)
+        pd.testing.assert_frame_equal(read(**{column: value}), expected, check_flags=False)
 
 
 def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path: Any) -> None:
@@ -71,13 +63,6 @@ def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path:
         of.set_daily_email_limit(mailbox["id"], limit)
         for listing in (of.mailboxes(), of.mailboxes(**by_status)):
             assert listing.set_index("id")["daily_email_limit"][mailbox["id"]] == limit
-
-
-def test_an_unknown_mailbox_is_not_found(client: Client) -> None:
-    """An unknown mailbox raises NotFoundError."""
-    with pytest.raises(NotFoundError) as caught:
-        of.set_daily_email_limit(str(uuid.UUID(int=9)), 5)
-    assert caught.value.status_code == 404
 
 
 def test_mailboxes_use_the_maximum_page_size() -> None:
@@ -108,29 +93,6 @@ def test_sequences_have_the_interfaces_columns(client: Client, backend: Any) -> 
     assert set(everything["status"]) == set(spec.SEQUENCE_STATUSES)
     pd.testing.assert_series_equal(nothing.dtypes, everything.dtypes)
     assert len(nothing) == 0
-
-
-@pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
-def test_sequences_by_status(client: Client, status: str) -> None:
-    """Each status returns exactly its sequences."""
-    everything = of.sequences()
-    expected = everything[everything["status"] == status].reset_index(drop=True)
-    pd.testing.assert_frame_equal(of.sequences(status=status), expected, check_flags=False)
-
-
-@pytest.mark.parametrize("column", ["created_by_user_id", "created_by_user_email"])
-def test_sequences_by_creator(client: Client, column: str) -> None:
-    """A user's id and email address return exactly the sequences that the user created."""
-    everything = of.sequences()
-    value = everything[column].iloc[0]
-    found = of.sequences(**{column: value})
-    assert list(found["id"]) == list(everything.loc[everything[column] == value, "id"])
-
-
-def test_sequences_by_name_in_any_case(client: Client) -> None:
-    """Part of a name in another case finds the sequence."""
-    name = of.sequences()["name"].iloc[3]
-    assert name in set(of.sequences(name=name[1:].upper())["name"])
 
 
 def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None:

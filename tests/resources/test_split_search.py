@@ -14,6 +14,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from tests.examples import share_of_examples
+from tests.resources.search_service import connected
 from tests.scripted import Received, Reply, json, scripted
 
 SENIORITIES = ["vp", "c_suite", "director"]
@@ -98,24 +99,13 @@ def cutting_service(most: int, found: dict[str, list[int]]) -> Any:
     return reply
 
 
-def test_a_truncated_search_names_reasons_and_remedy() -> None:
-    """If fewer people are returned than counted, the warning gives both reasons and the remedy."""
-    service_of = cutting_service(5, {"CEO": list(range(8))})
-    with (
-        scripted(service_of) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
-        pytest.warns(OutreachWarning, match=r"8 people but returned 5\. If its data changed"),
-    ):
-        of.search_people(person_titles=["CEO"], limit=None)
-
-
 @pytest.mark.parametrize(("most", "missing"), [(4, 4), (5, 2), (6, 0)])
 def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) -> None:
     """The sum over the values is compared with the total, and a warning gives both."""
     found = {"CEO": list(range(6)), "CTO": list(range(6, 12))}
     with (
         scripted(cutting_service(most, found)) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
+        connected(service, max_wait=0),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -132,10 +122,7 @@ def test_people_missed_by_a_split_search_are_counted(most: int, missing: int) ->
 def test_a_value_with_repeated_people_is_read_completely() -> None:
     """Pages full of people found for an earlier value do not end the search for a later value."""
     found = {"CEO": list(range(500)), "CTO": list(range(501))}
-    with (
-        scripted(cutting_service(1000, found)) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
-    ):
+    with scripted(cutting_service(1000, found)) as service, connected(service, max_wait=0):
         people = of.search_people(
             person_titles=["CEO", "CTO"], split_by="person_titles", limit=None
         )
@@ -152,7 +139,7 @@ def test_a_partial_frame_has_the_values() -> None:
 
     with (
         scripted(reply) as service,
-        of.connect(service.url, "token", cache=None, max_wait=0),
+        connected(service, max_wait=0),
         pytest.raises(ServiceError) as caught,
     ):
         of.search_people(person_titles=["CEO", "CTO"], split_by="person_titles")

@@ -92,17 +92,6 @@ def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -
     assert len(asked(service)) == 8
 
 
-def test_pages_with_a_future_date_are_read_again(service: Service, tmp_path: Path) -> None:
-    """Pages that expire later than one lifetime from now are ignored and replaced."""
-    of.search_people(**SEARCH)
-    asked(service)
-    age_pages(tmp_path, -31_536_000)
-    of.search_people(**SEARCH)
-    assert len(asked(service)) == 8
-    of.search_people(**SEARCH)
-    assert asked(service) == []
-
-
 def test_pages_older_than_the_first_are_ignored(service: Service, people: People) -> None:
     """After the first pages are refreshed, older stored pages are not combined with them."""
     of.search_people(**SEARCH)

@@ -16,7 +16,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, json, respond, scripted
+from tests.scripted import Received, Reply, json, scripted
 
 pytestmark = pytest.mark.long
 
@@ -104,47 +104,6 @@ def test_only_damaged_pages_are_requested_again(tmp_path: Path) -> None:
         assert len(service.requests) - before == 10
 
 
-def test_pages_stored_before_a_failure_are_read(tmp_path: Path) -> None:
-    """If a page cannot be read, the error's partial frame has the stored pages before it."""
-    lost: set[int] = set()
-    script = service_of(2_500)
-
-    def reply(request: Received) -> Reply:
-        return json({}, 500) if request.json["page"] in lost else script(request)
-
-    path = tmp_path / "cache"
-    with scripted(reply) as service:
-        with connected(service, cache=path, workers=1):
-            with pytest.warns(OutreachWarning, match="2,100 of 2,500"):
-                of.search_people(limit=2_100)
-        lost |= {22, 23}
-        with connected(service, cache=path, workers=1, max_wait=0):
-            with pytest.raises(of.OutreachError) as caught:
-                of.search_people(limit=None, progress=False)
-    assert numbers(caught.value.partial) == list(range(1, 2_101))
-
-
-def test_errors_and_undocumented_fields_are_cached(tmp_path: Path) -> None:
-    """`_errors`, undocumented columns and raw values are the same from the cache."""
-    people = [
-        {**person(1), "zz": 1, "company": {"followers": "many"}, "about": 5},
-        {**person(2), "zz": [{"a": None}]},
-    ]
-    body = result(people).parts[1]
-    assert isinstance(body, bytes)
-    odd = body[:-1] + b',"_errors":[{"code":12345678901234567890123}]}'
-    replies = iter([odd])
-    with scripted(lambda _: respond(next(replies))) as service:
-        with connected(service, cache=tmp_path / "cache"):
-            with pytest.warns(OutreachWarning):
-                first = of.search_people()
-            with pytest.warns(OutreachWarning):
-                again = of.search_people()
-    pd.testing.assert_frame_equal(again, first)
-    assert again.attrs["errors"] == first.attrs["errors"] != []
-    assert {"zz", "company_followers_raw", "about_raw"} <= set(again.columns)
-
-
 @pytest.mark.parametrize(
     "odd", [{"zz": 1}, {"about": 5}, {"experiences": [{"new": 1}]}], ids=lambda odd: next(iter(odd))
 )
@@ -170,17 +129,3 @@ def test_a_cached_page_is_independent_of_its_batch(odd: dict[str, Any], tmp_path
         with connected(service):
             pd.testing.assert_frame_equal(part, of.search_people(limit=45, **search))
             pd.testing.assert_frame_equal(whole, of.search_people(limit=None, **search))
-
-
-@pytest.mark.parametrize("damage", [b"", b"{}", b"\0people-1", None])
-def test_invalid_cache_entries_are_misses(damage: Any, tmp_path: Path) -> None:
-    """A complete cache row without a page is requested again and replaced."""
-    path = tmp_path / "cache"
-    with scripted(service_of(3)) as service:
-        with connected(service, cache=path) as client:
-            first = of.search_people()
-            ((key, _),) = rows(path)
-            client.cache.set(key, damage or b"\0people-1" + b"\1" * 500, 60)
-            pd.testing.assert_frame_equal(of.search_people(), first)
-            pd.testing.assert_frame_equal(of.search_people(), first)
-        assert len(service.requests) == 2
