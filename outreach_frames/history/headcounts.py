@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -28,43 +26,12 @@ _COLUMNS: Final = {
 _SHOWN: Final = ("id", "name", "website")
 
 
-@dataclass(frozen=True)
-class Headcounts:
-    """The headcounts of two tables, with one row per company in the same order."""
+class Headcounts(NamedTuple):
+    """The headcounts of two tables, one row per company and department, and their counts."""
 
-    companies: pd.DataFrame
-    before: pd.DataFrame  # Int64, one column per compared department
-    after: pd.DataFrame
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """The headcounts as a tidy table, one row per company and department."""
-        before, after = (
-            cast("pd.Series[Any]", side.stack(future_stack=True)).astype("Int64")
-            for side in (self.before, self.after)
-        )
-        rows, departments = (before.index.get_level_values(level) for level in (0, 1))
-        change = after - before
-        table = {
-            "company_id": self.companies["id"].array[rows],
-            "company": company_labels(self.companies).array[rows],
-            "department": departments.astype(STR),
-            "before": before.array,
-            "after": after.array,
-            "change": change.array,
-            "growth": (change / before.mask(before == 0)).array,
-        }
-        return pd.DataFrame(table)
-
-    def count_changed(self) -> int:
-        """Count the companies in both tables whose headcount changed."""
-        changed = (self.before != self.after).to_numpy(bool, na_value=False)
-        return int(changed.any(axis=1).sum())
-
-    def count_compared(self) -> int:
-        """Count the companies with headcounts in both tables."""
-        compared = self.before.notna() & self.after.notna()
-        return int(compared.to_numpy().any(axis=1).sum())
+    table: pd.DataFrame
+    compared: int  # number of companies with headcounts in both tables
+    changed: int  # number of these companies whose headcount changed
 
 
 def compare_headcounts(before: Source, after: Source, companies: Matching | None) -> Headcounts:
@@ -94,7 +61,29 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
         _fill_absent(own, other, [name for name in counted if _COLUMNS[name] in side.columns])
         for side, own, other in ((before, *counts), (after, *counts[::-1]))
     )
-    return Headcounts(to_frame(pa.table(shown), "numpy_nullable"), *filled)
+    return _tidy(to_frame(pa.table(shown), "numpy_nullable"), *filled)
+
+
+def _tidy(companies: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> Headcounts:
+    """Arrange headcounts of companies by department; the frames have one row per company."""
+    changed = (before != after).to_numpy(bool, na_value=False).any(axis=1)
+    compared = (before.notna() & after.notna()).to_numpy().any(axis=1)
+    old, new = (
+        cast("pd.Series[Any]", side.stack(future_stack=True)).astype("Int64")
+        for side in (before, after)
+    )
+    rows, departments = (old.index.get_level_values(level) for level in (0, 1))
+    change = new - old
+    table = {
+        "company_id": companies["id"].array[rows],
+        "company": company_labels(companies).array[rows],
+        "department": departments.astype(STR),
+        "before": old.array,
+        "after": new.array,
+        "change": change.array,
+        "growth": (change / old.mask(old == 0)).array,
+    }
+    return Headcounts(pd.DataFrame(table), int(compared.sum()), int(changed.sum()))
 
 
 def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
