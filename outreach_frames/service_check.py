@@ -309,8 +309,7 @@ class _Checker:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
             return
         page = self._read(self._observe(query={spec.CONTACT_IDS.name: ids}))
-        missing = set(ids) - self._ids(page)
-        if missing:
+        if missing := set(ids).difference(map(record_id, self._items(page))):
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
             self._add(WARNING, detail, _REPORT_TO_SERVICE)
 
@@ -354,9 +353,6 @@ class _Checker:
         if not isinstance(page.get(name), list):
             raise _UnusableError(f"the response has no list {name!r}")
         return page_items(page, self._endpoint)
-
-    def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
-        return {*map(record_id, self._items(page))} - {None}
 
 
 class _UnusableError(InvalidResponseError):

@@ -145,15 +145,16 @@ class _Stage:
                 requested = [(search, page) for search in active for page in self._evaluate(search)]
 
     def _next_searches(self) -> list[CompanySearch]:
-        """Return the searches of all groups, or of the groups that `extra` allows."""
+        """Return the next searches: of as many groups as `extra` allows, else of companies."""
         self._group_by_size()
+        allowed = max(self.extra, 0)
         shared = [group for group in self.groups if len(group) > 1]
         alone = [group for group in self.groups if len(group) == 1]
-        self.groups = shared[max(self.extra, 0) :]
-        if self.groups == shared and not alone:
-            alone = [[company] for group in shared for company in group]
-            self.groups = shared = []
-        return [self._search(group) for group in [*shared[: max(self.extra, 0)], *alone]]
+        shared, self.groups = shared[:allowed], shared[allowed:]
+        if not shared and not alone:
+            alone = [[company] for group in self.groups for company in group]
+            self.groups = []
+        return [self._search(group) for group in [*shared, *alone]]
 
     def _group_by_size(self) -> None:
         """Group companies of similar size, which finish after a few pages."""
