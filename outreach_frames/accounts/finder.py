@@ -119,7 +119,7 @@ class _Stage:
     needs_proof: bool  # whether a company without people needs a search without results
     is_only: bool
     is_last: bool
-    groups: list[list[Company]] = field(default_factory=list)  # one group per search
+    groups: list[list[Company]] = field(default_factory=list, init=False)  # one per search
 
     def finish_companies_without_people(self) -> None:
         """Finish the companies of searches without results."""

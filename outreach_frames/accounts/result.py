@@ -153,7 +153,7 @@ def list_once(
     rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
     found = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
     first = found.groupby("person")[ROW].transform("min")
-    listed_at = first.groupby(found[ROW]).agg(set)
+    listed_at: dict[Any, set[int]] = first.groupby(found[ROW]).agg(set).to_dict()
     explained = dict(outcomes)
     for row, homes in listed_at.items():
         outcome = outcomes[row]

@@ -273,7 +273,7 @@ def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
             f"the frame ({plural(len(unknown), 'unknown key')}). Pass ids from the column id."
         )
     limits = {key: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
-    return {row: limits[key] for row, key in ids.items() if key in limits}
+    return {row: limits[key] for row, key in enumerate(ids) if key in limits}
 
 
 def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
