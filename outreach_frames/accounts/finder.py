@@ -189,6 +189,7 @@ class _Stage:
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1
+                finder.errors.extend(page.errors)
                 # If a search covers a single company, its further pages are not extra requests.
                 self.extra -= not (search.is_single and search.pages)
                 search.add(page)
@@ -273,7 +274,6 @@ class _Stage:
         if rows:
             people = search.people.take(pa.array(rows))
             self.finder.batches.append(PeopleBatch(people, np.array(account_rows), self.value))
-        self.finder.errors.extend(search.errors)
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
         """Set the company's total; finish a company that has enough people or no further search."""
