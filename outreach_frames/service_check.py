@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import platform
 import re
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -194,11 +193,7 @@ def _cache_finding(client: Client) -> Finding:
     if not client.cache.is_open or not client.cache.path.exists():
         advice = "Connect again, with cache=path for another file, or with cache=None."
         return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
-    mode = stat.S_IMODE(client.cache.path.stat().st_mode)
-    if platform.system() != "Windows" and mode & 0o077:
-        advice = "Set the file's mode to 0600: it contains people's data."
-        return Finding("cache", WARNING, f"Others can read the file (mode {mode:04o}).", advice)
-    return Finding("cache", OK, "private and writable")
+    return Finding("cache", OK, "used")
 
 
 class _Checker:
@@ -314,8 +309,7 @@ class _Checker:
             self._add(NOTE, "not checked", _NEEDS_EMAILS)
             return
         page = self._read(self._observe(query={spec.CONTACT_IDS.name: ids}))
-        missing = set(ids) - self._ids(page)
-        if missing:
+        if missing := set(ids).difference(map(record_id, self._items(page))):
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
             self._add(WARNING, detail, _REPORT_TO_SERVICE)
 
@@ -359,9 +353,6 @@ class _Checker:
         if not isinstance(page.get(name), list):
             raise _UnusableError(f"the response has no list {name!r}")
         return page_items(page, self._endpoint)
-
-    def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
-        return {*map(record_id, self._items(page))} - {None}
 
 
 class _UnusableError(InvalidResponseError):

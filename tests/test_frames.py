@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import repeat
@@ -23,14 +22,12 @@ from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
-from tests import forked
-from tests import scripted as script
 from tests.examples import share_of_examples
 from tests.gallery import frames as gallery
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.libraries import LIBRARIES
 from tests.plots.artists import plain_axes
-from tests.scripted import Received, Reply, scripted
+from tests.scripted import scripted
 
 pytestmark = [
     pytest.mark.long,
@@ -275,51 +272,6 @@ def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
         plan = of.outreach(make(frame)).plan("s1", **options)
         assert list(plan.payloads()) == list(expected.payloads())
         pd.testing.assert_frame_equal(plan.problems, expected.problems)
-
-
-CRASHING = """
-import sys
-import outreach_frames as of
-with of.connect(sys.argv[1], "token", cache=None) as client:
-    leads = of.read_prospects(sys.argv[2])
-    leads.outreach.add_to_sequence(
-        "s1", data=["year", "since", "kind"], journal=sys.argv[3], chunk_size=2, progress=False
-    )
-"""
-
-
-def test_a_journal_is_resumed_with_another_library(tmp_path: Path) -> None:
-    """After a crash with pandas, other libraries resume with the remaining rows."""
-    leads = pd.DataFrame(
-        {
-            "email": [f"lead{n}.x@x.example" for n in range(8)],
-            "year": pd.array([2021, None] * 4, dtype="Int64"),
-            "since": pd.array(["2024-05-01", None] * 4, dtype="datetime64[us]"),
-            "kind": pd.Categorical(["new", "old"] * 4),
-        }
-    )
-    file, journal = leads.outreach.to_parquet(tmp_path / "leads.parquet"), tmp_path / "journal"
-    processes: list[forked.Process] = []
-
-    def crash(_received: Received) -> Reply:
-        processes[0].kill()
-        processes[0].wait()
-        return script.reset()
-
-    with (
-        scripted(only_posts([added, added, crash, *repeat(added, 5)])) as service,
-        connected(service) as client,
-    ):
-        processes.append(forked.Process(CRASHING, service.url, file, journal))
-        assert processes[0].wait() == -signal.SIGKILL
-        assert sent(service) == [["lead0", "lead1"], ["lead2", "lead3"], ["lead4", "lead5"]]
-        options: Any = {"data": ["year", "since", "kind"], "journal": journal, "chunk_size": 2}
-        options |= {"client": client, "progress": False}
-        statuses = ["added"] * 4 + ["unknown"] * 2 + ["added"] * 2
-        for make in LIBRARIES.values():
-            report = of.outreach(make(leads)).add_to_sequence("s1", **options)
-            assert report.rows["status"].tolist() == statuses
-        assert sent(service)[3:] == [["lead6", "lead7"]]
 
 
 BACKENDS: tuple[Any, ...] = ("numpy_nullable", "pyarrow")

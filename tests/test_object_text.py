@@ -10,7 +10,6 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.errors import OutreachWarning
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -55,21 +54,6 @@ def test_a_later_change_of_the_frame_does_not_change_the_plan(
     problems.loc[0, "message"] = ""
     assert plan.frame["email"][0] == "ada@x.example"
     assert plan.problems["message"][0]
-
-
-def test_objects_are_matched_and_assigned_as_texts_are() -> None:
-    """`match`, `without` and `assign_arms` give objects and texts the same results."""
-    frame = frame_of_objects()
-    texts = frame.astype(STR)
-    known = pd.DataFrame({"email": ["ada@X.example"]})
-    shares = {"A": 1, "B": 1}
-    matches = [each.outreach.match(known) for each in (frame, texts)]
-    pd.testing.assert_frame_equal(*matches)
-    assert matches[0]["match_row"].notna().tolist() == [True, False, True, False]
-    with pytest.warns(OutreachWarning):
-        arms = [each.outreach.assign_arms(shares, by="person", seed=3) for each in (frame, texts)]
-    pd.testing.assert_series_equal(arms[0]["arm"], arms[1]["arm"])
-    assert arms[0]["arm"].cat.categories.dtype == STR
 
 
 @pytest.mark.parametrize("name", ["leads.csv", "leads.parquet", "leads.xlsx"])

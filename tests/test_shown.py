@@ -67,14 +67,6 @@ def test_a_reported_error_is_cut() -> None:
     assert not re.search("e{199}", text)
 
 
-def test_a_missing_key_lists_ten_columns() -> None:
-    """The error for a missing key lists ten of the table's columns, and counts the others."""
-    tables = [pd.DataFrame(columns=numbered(21, name)) for name in ("a", "b")]
-    text = said(lambda: tables[0].outreach.without(tables[1]))
-    assert "'b09' and 11 more" in text
-    assert "b10" not in text
-
-
 LONG = "x" * 50_000
 LONG_VALUES: dict[str, Callable[[Any], object]] = {
     "saved format": of.load_filters,

@@ -119,7 +119,7 @@ class _Stage:
     needs_proof: bool  # whether a company without people needs a search without results
     is_only: bool
     is_last: bool
-    groups: list[list[Company]] = field(default_factory=list)  # one group per search
+    groups: list[list[Company]] = field(default_factory=list, init=False)  # one per search
 
     def finish_companies_without_people(self) -> None:
         """Finish the companies of searches without results."""
@@ -145,15 +145,16 @@ class _Stage:
                 requested = [(search, page) for search in active for page in self._evaluate(search)]
 
     def _next_searches(self) -> list[CompanySearch]:
-        """Return the searches of all groups, or of the groups that `extra` allows."""
+        """Return the next searches: of as many groups as `extra` allows, else of companies."""
         self._group_by_size()
+        allowed = max(self.extra, 0)
         shared = [group for group in self.groups if len(group) > 1]
         alone = [group for group in self.groups if len(group) == 1]
-        self.groups = shared[max(self.extra, 0) :]
-        if self.groups == shared and not alone:
-            alone = [[company] for group in shared for company in group]
-            self.groups = shared = []
-        return [self._search(group) for group in [*shared[: max(self.extra, 0)], *alone]]
+        shared, self.groups = shared[:allowed], shared[allowed:]
+        if not shared and not alone:
+            alone = [[company] for group in self.groups for company in group]
+            self.groups = []
+        return [self._search(group) for group in [*shared, *alone]]
 
     def _group_by_size(self) -> None:
         """Group companies of similar size, which finish after a few pages."""
@@ -188,6 +189,7 @@ class _Stage:
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1
+                finder.errors.extend(page.errors)
                 # If a search covers a single company, its further pages are not extra requests.
                 self.extra -= not (search.is_single and search.pages)
                 search.add(page)
@@ -272,7 +274,6 @@ class _Stage:
         if rows:
             people = search.people.take(pa.array(rows))
             self.finder.batches.append(PeopleBatch(people, np.array(account_rows), self.value))
-        self.finder.errors.extend(search.errors)
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
         """Set the company's total; finish a company that has enough people or no further search."""

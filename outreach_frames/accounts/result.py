@@ -127,21 +127,17 @@ class AccountPeople(Result):
         )
 
     def _facts(self) -> Iterator[Fact]:
-        summary = self.summary()
-        for status, accounts, people in summary.itertuples(index=False):
+        for status, accounts, _ in self.summary().itertuples(index=False):
             if pd.isna(status):
-                yield Fact(
-                    "(none)", "The search stopped before these accounts were finished.", accounts
-                )
-            elif status == FOUND:
-                yield Fact(
-                    status, f"The searches found {plural(people, 'person', 'people')}.", accounts
-                )
+                stopped = "The search stopped before these accounts were finished."
+                yield Fact("(none)", stopped, accounts)
             else:
                 yield Fact(status, MEANINGS[status], accounts, self._details(status))
 
     def _details(self, status: str) -> list[str]:
-        details = self._outcomes.loc[self._outcomes["account_status"] == status, "account_detail"]
+        is_shown = self._outcomes["account_status"].eq(status)
+        is_shown &= self._outcomes["account_detail"].ne("")
+        details = self._outcomes.loc[is_shown, "account_detail"]
         shown = details[:_DETAILS_SHOWN].tolist()
         more = len(details) - len(shown)
         return [*shown, f"and {plural(more, 'other')}"] if more else shown
@@ -157,7 +153,7 @@ def list_once(
     rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
     found = pd.DataFrame({"person": _person_keys(batches), ROW: rows})
     first = found.groupby("person")[ROW].transform("min")
-    listed_at = first.groupby(found[ROW]).agg(set)
+    listed_at: dict[Any, set[int]] = first.groupby(found[ROW]).agg(set).to_dict()
     explained = dict(outcomes)
     for row, homes in listed_at.items():
         outcome = outcomes[row]

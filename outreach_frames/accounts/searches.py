@@ -57,7 +57,6 @@ class CompanySearch:
     received: int = 0
     total: int | None = None
     is_over: bool = False  # whether further pages cannot contain new people
-    errors: list[Any] = field(default_factory=list)
     _tables: list[pa.Table] = field(default_factory=list)
     _ids: set[str | None] = field(default_factory=set)
 
@@ -74,7 +73,6 @@ class CompanySearch:
         self.pages += 1
         self.received += page.people.num_rows
         self._tables.append(page.people)
-        self.errors.extend(page.errors)
         total = page.pagination.get("total")
         if isinstance(total, int) and not isinstance(total, bool) and total >= 0:
             self.total = total

@@ -192,14 +192,18 @@ def sending_capacity(
     table = _as_mailboxes(mailboxes, daily_email_limit)
     mailboxes, limits = _with_limits(table)
     ramps = _ramps(ramp, mailboxes)
-    statuses = mailboxes["status"].astype(STR)
     rises = np.array([any(ramps.get(row, {}).values()) for row in mailboxes.index], dtype="bool")
     sends = limits.gt(0).fillna(False).to_numpy("bool") | rises
-    sends &= statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
+    sends &= mailboxes["status"].eq(spec.ACTIVE_MAILBOX_STATUS).fillna(False).to_numpy("bool")
     if not sends.any():
-        raise InvalidInputError(_no_sender(statuses))
+        raise InvalidInputError(
+            f"No mailbox can send: {_describe(mailboxes, limits) or 'there are no mailboxes'}. "
+            "Reconnect or activate a mailbox in the web app, or set a limit with "
+            "set_daily_email_limit()."
+        )
     if emails and not sends.all():
-        _warn_cannot_send(mailboxes[~sends], limits[~sends])
+        number = plural(int((~sends).sum()), "mailbox", "mailboxes")
+        warn(f"{number} cannot send: {_describe(mailboxes[~sends], limits[~sends])}.")
     senders = mailboxes[sends & ~_repeat_addresses(mailboxes, sends)]
     limits = limits[senders.index].fillna(0).clip(lower=0).astype("int64")
     days = _sending_days(first, freq, closed)
@@ -269,7 +273,7 @@ def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
             f"the frame ({plural(len(unknown), 'unknown key')}). Pass ids from the column id."
         )
     limits = {key: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
-    return {row: limits[key] for row, key in ids.items() if key in limits}
+    return {row: limits[key] for row, key in enumerate(ids) if key in limits}
 
 
 def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
@@ -394,16 +398,6 @@ def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> A
     return repeats
 
 
-def _no_sender(statuses: pd.Series[str]) -> str:
-    counts = statuses.fillna("no status").value_counts()
-    counted = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    return (
-        f"No mailbox can send, because no {spec.ACTIVE_MAILBOX_STATUS} mailbox has a "
-        f"daily_email_limit above 0 ({counted or 'no mailboxes'}). Reconnect or activate a mailbox "
-        "in the web app, or set a limit with set_daily_email_limit()."
-    )
-
-
 def _divided(leads: int, weights: Sequence[int]) -> list[int]:
     """Divide leads in proportion to weights; rows with the largest remainders get one more."""
     shares = [divmod(leads * weight, sum(weights)) for weight in weights]
@@ -452,13 +446,12 @@ def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> I
         day = following
 
 
-def _warn_cannot_send(others: pd.DataFrame, limits: pd.Series[Any]) -> None:
-    """Warn of mailboxes that cannot send, with their statuses and limits."""
-    texts = others[["email", "id", "status"]].assign(limit=limits).astype(STR).fillna("none")
+def _describe(mailboxes: pd.DataFrame, limits: pd.Series[Any]) -> str:
+    """List mailboxes with their statuses and limits."""
+    texts = mailboxes[["email", "id", "status"]].assign(limit=limits).astype(STR).fillna("none")
     named = [
         f"{email} (id {identity}, status {status}, limit {limit})"
         for email, identity, status, limit in texts.itertuples(index=False)
     ]
     more = f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
-    shown = ", ".join(named[:_MAX_NAMED])
-    warn(f"{plural(len(named), 'mailbox', 'mailboxes')} cannot send: {shown}{more}.")
+    return f"{', '.join(named[:_MAX_NAMED])}{more}"

@@ -22,7 +22,6 @@ from outreach_frames.identity.persons import (
     first_company_rows,
     first_known,
     first_rows,
-    fullest_rows,
     identifiers,
     numbers_of,
 )
@@ -84,8 +83,8 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
     first_of_row = np.where(numbers < 0, np.arange(len(frame)), np.append(first, 0)[numbers])
     is_headcount = np.array([_HEADCOUNT in name for name in columns], dtype="bool")
-    known = people.loc[:, is_headcount].notna().sum(axis="columns").to_numpy("int64")
-    fullest = fullest_rows(first_of_row, known)[first]
+    known = people.loc[:, is_headcount].notna().sum(axis="columns").reset_index(drop=True)
+    fullest = known.groupby(first_of_row).idxmax()[first].to_numpy("int64")
     for place in np.flatnonzero(table.isna().any() | is_headcount).tolist():
         column = people.iloc[:, place]
         rows = fullest

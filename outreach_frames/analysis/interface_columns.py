@@ -88,8 +88,7 @@ def columns(table: str = "people") -> pd.DataFrame:
 
     Notes
     -----
-    Interface: Person, Company, Contact, Mailbox, Sequence and their nested objects. Parquet files
-    store meaning and group in the metadata of each column.
+    Interface: Person, Company, Contact, Mailbox, Sequence and their nested objects.
 
     Examples
     --------
@@ -125,19 +124,6 @@ def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
     return [str(dtype) for dtype in to_frame(empty_table(fields), "numpy_nullable").dtypes]
 
 
-def meanings(names: Sequence[str]) -> Mapping[str, Column]:
-    """Return the descriptions of a frame's columns if the columns match a table of the package.
-
-    >>> names = ["mailbox_id", "email", "emails", "date", "leads_finished", "leads_started"]
-    >>> meanings(names)["emails"].meaning
-    'number of emails that the mailbox sends on that day'
-    >>> meanings(["id", "name"])
-    {}
-    """
-    table = _tables().get(table_of(names), {})
-    return {name: table[name] for name in names if name in table}
-
-
 def table_of(names: Iterable[object]) -> str:
     """Return the name of the table with the most of these columns; "" if no table matches.
 
@@ -146,15 +132,13 @@ def table_of(names: Iterable[object]) -> str:
     ('sending_capacity', '')
     """
     present = frozenset(names)
-    matching = {name: len(present & table.keys()) for name, table in _tables().items()}
-    found = max(matching, key=lambda name: (matching[name], -len(_tables()[name])))
-    return found if matching[found] >= min(_MIN_MATCHING_COLUMNS, len(_tables()[found])) else ""
+    tables = _column_names()
+    matching = {name: len(present & columns) for name, columns in tables.items()}
+    found = max(matching, key=lambda name: (matching[name], -len(tables[name])))
+    return found if matching[found] >= min(_MIN_MATCHING_COLUMNS, len(tables[found])) else ""
 
 
 @cache
-def _tables() -> Mapping[str, Mapping[str, Column]]:
-    return {
-        name: {column.name: column for column in rows}
-        for name in TABLES
-        if (rows := _columns_of(name))
-    }
+def _column_names() -> Mapping[str, frozenset[str]]:
+    names = {name: frozenset(column.name for column in _columns_of(name)) for name in TABLES}
+    return {name: columns for name, columns in names.items() if columns}

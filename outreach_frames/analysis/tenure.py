@@ -236,12 +236,8 @@ def _numbers(
         column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
     )
     parts = [column_texts(held[column]).texts, people]
-    texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
-    keys = keys_of(texts.dictionary).dictionary_encode().indices
-    # A missing text has the index -1, which selects the appended last number.
-    return np.append(_indices(keys), _NO_POSITION)[_indices(texts.indices)]
-
-
-def _indices(indices: pa.Array) -> Numbers:
-    found: Numbers = indices.fill_null(_NO_POSITION).to_numpy(zero_copy_only=False)
-    return found
+    texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
+    codes, distinct = pd.factorize(texts.to_pandas())
+    keys = keys_of(pa.array(distinct.to_list(), pa.large_string())).to_pandas()
+    # A missing text has the code -1, which selects the appended last number.
+    return np.append(pd.factorize(keys)[0], _NO_POSITION)[codes]

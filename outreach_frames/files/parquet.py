@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames.analysis.interface_columns import meanings
 from outreach_frames.common.atomic_files import check_suffix, replace_file, unreadable
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import shorten
@@ -110,22 +109,7 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
             "characters."
         )
         plain.attrs = {}
-    return _with_meanings(_readable_by_pandas(pa.Table.from_pandas(plain)))
-
-
-def _with_meanings(table: pa.Table) -> pa.Table:
-    """Add each column's meaning to its metadata, for users without this package."""
-    known = meanings(table.column_names)
-    fields = [
-        field.with_metadata(
-            {"meaning": known[field.name].meaning, "group": known[field.name].group}
-        )
-        if field.name in known
-        else field
-        for field in table.schema
-    ]
-    schema = pa.schema(fields, table.schema.metadata)
-    return pa.Table.from_arrays(table.columns, schema=schema)
+    return _readable_by_pandas(pa.Table.from_pandas(plain))
 
 
 def _is_nested(dtype: Any) -> bool:

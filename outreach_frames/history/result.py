@@ -137,11 +137,11 @@ class PeopleComparison(Result):
         values = f"{plural(len(self.changed), 'value')} in {plural(fields, 'field')}"
         yield Fact("changed", f"People with changes, {values} in total.", people)
         yield Fact("employer_changes", "People who changed employers.", len(self.employer_changes))
-        companies = plural(self._headcounts.count_compared(), "company", "companies")
+        companies = plural(self._headcounts.compared, "company", "companies")
         yield Fact(
             "headcount",
             f"Companies with a changed headcount, of {companies} in both tables.",
-            self._headcounts.count_changed(),
+            self._headcounts.changed,
         )
 
 

@@ -116,19 +116,6 @@ def first_known(first: Rows, missing: Mask) -> Rows:
     return found
 
 
-def fullest_rows(first: Rows, known: Rows) -> Rows:
-    """Return, per row, its group's row with the most known values; ties go to the first row.
-
-    >>> fullest_rows(np.array([0, 1, 0, 0]), np.array([1, 5, 2, 2])).tolist()
-    [2, 1, 2, 2]
-    """
-    order = np.lexsort((-known, first))
-    groups, places = np.unique(first[order], return_index=True)
-    fullest = first.copy()
-    fullest[groups] = order[places]
-    return fullest[first]
-
-
 def first_company_rows(ids: pa.Array, urls: pa.Array, names: pa.Array) -> Rows:
     """Return each row's first row of the same company, or -1 without any text.
 

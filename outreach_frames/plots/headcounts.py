@@ -285,11 +285,7 @@ def headcount_change(
     data = data if is_frame(data) else getattr(data, "headcount", data)
     table = canvas.check_frame(data, _CHANGE_INPUT)
     require_columns(table, _CHANGES, "changes of headcount", _CHANGE_INPUT)
-    if COMPANY_KEY not in table.columns:
-        table = table.assign(**{COMPANY_KEY: table["company"]})
-    names = _named_companies(table, company)
-    if names:
-        table = table[table["company"].isin(names)]
+    table, names = _select_companies(table, company)
     known = table[table["change"].notna()]
     groups = known.groupby([by, COMPANY_KEY] if by == "company" else [by], dropna=False)
     changes = groups[["change", "before"]].sum().astype("Float64")
@@ -328,23 +324,24 @@ def _tidy(data: FrameLike, level: Level) -> pd.DataFrame:
     tidy = data if set(data.columns) >= _TIDY else headcount_table(data, level)
     keys = LEVELS[: LEVELS.index(level) + 1]
     require_columns(tidy, keys, "headcounts", f"the result of headcount({level!r})")
-    if COMPANY_KEY not in tidy.columns:
-        tidy = tidy.assign(**{COMPANY_KEY: tidy["company"]})
     numbers = to_numbers(tidy[["people", "share"]])
     return tidy.assign(company=tidy["company"].astype(STR).fillna(NOT_GIVEN), **numbers)
 
 
-def _named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
-    """Return the requested company names; reject names that the table does not contain."""
+def _select_companies(tidy: pd.DataFrame, company: object) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows and names of the requested companies; without a request, all rows."""
+    if COMPANY_KEY not in tidy.columns:
+        tidy = tidy.assign(**{COMPANY_KEY: tidy["company"]})
     if company is None:
-        return []
+        return tidy, []
     requested = [company] if isinstance(company, str) else check_list("company", company)
     known = tidy["company"].dropna().unique()
     for name in requested:
         if name not in known:
             close = suggestion(str(name), map(str, known))
             raise InvalidInputError(f"The data has no company named {name!r}.{close}")
-    return list(dict.fromkeys(map(str, requested)))
+    names = list(dict.fromkeys(map(str, requested)))
+    return tidy[tidy["company"].isin(names)], names
 
 
 def _count_companies(tidy: pd.DataFrame) -> int:
@@ -369,14 +366,12 @@ def _draw(
     ax: Axes | None,
     department: str | None = None,
 ) -> Axes:
-    names = _named_companies(tidy, company)
+    tidy, names = _select_companies(tidy, company)
     if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
             f"A plot cannot compare {len(names)} companies side by side. Pass at most "
             f"{len(canvas.SERIES)}, or use plots.companies to rank them by a department."
         )
-    if names:
-        tidy = tidy[tidy["company"].isin(names)]
     together = plural(len(names) or _count_companies(tidy), "company", "companies")
     note = ""
     if share:

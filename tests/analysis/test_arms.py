@@ -274,17 +274,12 @@ def test_invalid_former_tables_are_an_error(changes: dict[str, Any], words: str)
         ({"by": ["key"]}, "not a list"),
         ({"by": None}, "as by, not a"),
         ({"by": "person"}, "column 'person'"),
+        ({"by": "person", "frame": pd.DataFrame({"Mail": ["a@x.example"]})}, r"of\.keys\.email"),
     ],
 )
 def test_invalid_arguments_are_an_error(changes: dict[str, Any], words: str) -> None:
     """An ambiguous share, seed, name or key is an error that names it."""
-    frame = pd.DataFrame({"key": ["a1"], "person": ["b1"]})
+    frame = changes.pop("frame", pd.DataFrame({"key": ["a1"], "person": ["b1"]}))
     arguments = {"shares": SHARES, "by": "key", "seed": 1, **changes}
     with pytest.raises(InvalidInputError, match=words):
         frame.outreach.assign_arms(**arguments)
-
-
-def test_people_need_an_address_or_url() -> None:
-    """by="person" without an email or URL column is an error that explains how to pass keys."""
-    with pytest.raises(InvalidInputError, match=r"of\.keys\.email"):
-        pd.DataFrame({"Mail": ["a@x.example"]}).outreach.assign_arms(SHARES, by="person", seed=1)

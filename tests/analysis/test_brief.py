@@ -29,23 +29,14 @@ def test_brief_shows_a_dozen_columns_of_each_table(
 
 
 def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:
-    """Custom columns come first, a dozen at most."""
+    """Custom columns come first, a dozen at most; two columns are enough to recognise a table."""
     assert list(people.assign(account_row=1).outreach.brief())[:2] == ["account_row", "name"]
     many = people.assign(**{f"own_{number}": 1 for number in range(40)})
     assert len(many.outreach.brief().columns) == 24
-
-
-def test_two_columns_are_enough_to_recognise_a_table() -> None:
-    """A frame with two columns of people shows them after custom columns; one is not enough."""
     frame = pd.DataFrame(columns=["title", "own", "name"])
     assert list(frame.outreach.brief()) == ["own", "name", "title"]
     assert list(frame[["title", "own"]].outreach.brief()) == ["title", "own"]
-
-
-def test_brief_of_any_other_frame_is_its_first_columns() -> None:
-    """An unrecognised frame shows its first dozen columns."""
-    frame = pd.DataFrame([range(20)])
-    assert list(frame.outreach.brief()) == list(range(12))
+    assert list(pd.DataFrame([range(20)]).outreach.brief()) == list(range(12))
     assert pd.DataFrame().outreach.brief().empty
 
 
@@ -58,11 +49,8 @@ def test_brief_shows_the_requested_columns(people: pd.DataFrame) -> None:
 
 
 def test_constant_columns_are_omitted(people: pd.DataFrame) -> None:
-    """`object` and `company_object` are in no default view; a table begins with the person."""
+    """`object` and `company_object` are in no default view."""
     few = people[["object", "company_object", "id", "gender"]]
     assert list(few.outreach.brief()) == ["id", "gender"]
     assert list(few.outreach.brief(["object"])) == ["object"]
     assert "object" not in people.outreach.experiences().outreach.brief()
-    html = people.head(3).outreach.brief().to_html()
-    assert html.index("<th>name") < html.index("<th>title") < html.index("<th>company_name")
-    assert "object" not in html

@@ -438,8 +438,8 @@ HUGE = mailboxes(2**62, 2**62)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"mailboxes": NO_SENDER}, "No mailbox can send"),
-        ({"mailboxes": mailboxes()}, r"above 0 \(no mailboxes\)"),
+        ({"mailboxes": NO_SENDER}, r"No mailbox can send: m0@x.example \(id m0, status inactive"),
+        ({"mailboxes": mailboxes()}, "there are no mailboxes"),
         ({"mailboxes": BOX.drop(columns="status")}, "'status' is missing"),
         *(
             ({"mailboxes": BOX.assign(daily_email_limit=limit)}, "not whole numbers")

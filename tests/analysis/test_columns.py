@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
 from outreach_frames.analysis.interface_columns import TABLES
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 
 DEPENDS: dict[str, list[str]] = {
@@ -105,27 +102,3 @@ def test_an_unknown_table_is_an_error() -> None:
     """An unknown table is an error that names the valid tables."""
     with pytest.raises(InvalidInputError, match="Did you mean 'contacts'"):
         of.columns("contact")
-
-
-@pytest.mark.parametrize("name", ["people.parquet", "folder"])
-def test_meanings_are_in_parquet_files(client: Client, name: str, tmp_path: Path) -> None:
-    """A Parquet file of people has each column's meaning and group, and reads back unchanged."""
-    people = of.search_people(person_seniorities=["vp"], limit=None)
-    of.export_people(tmp_path / name, person_seniorities=["vp"], limit=None, progress=False)
-    written = people.assign(own=1).outreach.to_parquet(tmp_path / "written.parquet")
-    exported = next((tmp_path / name).glob("*")) if name == "folder" else tmp_path / name
-    for path in (written, exported):
-        schema = pq.read_schema(path)
-        for column in of.columns().itertuples():
-            metadata = schema.field(column.name).metadata
-            assert metadata[b"meaning"].decode() == column.meaning
-            assert metadata[b"group"].decode() == column.group
-    assert b"meaning" not in (pq.read_schema(written).field("own").metadata or {})
-    pd.testing.assert_frame_equal(of.read_prospects(written), people.assign(own=1))
-
-
-def test_columns_of_other_frames_get_no_meaning(tmp_path: Path) -> None:
-    """A frame with only a name and an id is not recognised as a table of the service."""
-    frame = pd.DataFrame({"id": ["1"], "name": ["Ada"], "email": ["ada@x.example"]})
-    path = frame.outreach.to_parquet(tmp_path / "own.parquet")
-    assert all(field.metadata is None for field in pq.read_schema(path))

@@ -23,7 +23,6 @@ from tests.benchmarks import (
     memory,
     odd_pages,
     service,
-    small_resources,
     startup,
 )
 from tests.benchmarks.comparison import Comparison, as_markdown
@@ -33,8 +32,6 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
     "frames": frames.compare,
     "pages": odd_pages.compare,
     "files": frames.compare_files,
-    "contacts": small_resources.compare_contacts,
-    "sequences": small_resources.compare_sequences,
     "plan": leads.compare,
     "plan_memory": leads.compare_memory,
     "memory": memory.compare,
