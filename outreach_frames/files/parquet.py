@@ -24,9 +24,9 @@ from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
     VERSION,
     VERSION_IN_PARQUET,
+    attrs_in_parquet,
     plain_attrs,
     record,
-    require_small_metadata,
 )
 from outreach_frames.tables.schema import to_frame
 
@@ -132,18 +132,12 @@ def _is_nested(dtype: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
 
 
-def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFrame:
+def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:
     """Convert a table to a frame; restore all dtypes, even nested dtypes, from pandas metadata."""
-    require_small_metadata(table.schema.metadata)
+    attrs = attrs_in_parquet(table.schema.metadata, source)
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
-    if not isinstance(noted.setdefault("attributes", {}), dict):
-        if source is not None:
-            warn(f"The .attrs in {source} are not a JSON object, and were ignored.")
-        noted["attributes"] = {}
-        notes = {**table.schema.metadata, b"pandas": json.dumps(noted)}
-        table = table.replace_schema_metadata(notes)
     there = set(table.column_names)
     # In the metadata, a RangeIndex is a dict instead of a column name.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
@@ -154,7 +148,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     text = {name for name in there if dtypes.get(name) == str(STR)}
     own = (arrow | text) - levels
     kept = [column for column in noted["columns"] if column["field_name"] not in own]
-    metadata = {"pandas": json.dumps({**noted, "columns": kept})}
+    metadata = {"pandas": json.dumps({**noted, "columns": kept, "attributes": {}})}
     # Add a column, because to_pandas would lose the number of rows of a table without columns.
     rows = "".join(table.column_names) + "_rows"
     rest = table.drop_columns(list(own)).append_column(rows, pa.nulls(len(table)))
@@ -169,7 +163,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
-    result.attrs = frame.attrs
+    result.attrs = attrs
     return result
 
 
@@ -199,4 +193,6 @@ def reading(path: Path) -> Iterator[None]:
         raise unreadable(path, error) from error
     # Duplicate columns raise a KeyError; damaged metadata may raise any exception in pandas.
     except NOTES_ERRORS as error:
-        raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
+        raise InvalidInputError(
+            f"{path} is damaged: {shorten(str(error))}. Write it again."
+        ) from error
