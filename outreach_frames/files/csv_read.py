@@ -188,7 +188,7 @@ def _parse_csv(
         )
         # Arrow reads ahead, so it needs a file of its own.
         in_memory = isinstance(file, io.BytesIO)
-        source = pa.BufferReader(file.getbuffer()) if in_memory else pa.OSFile(str(path))
+        source = pa.BufferReader(file.getvalue()) if in_memory else pa.OSFile(str(path))
         try:
             # The stream needs less memory than read_csv, whose parser runs ahead of the conversion.
             with arrow_csv.open_csv(source, read_options, parse_options, convert_options) as stream:

@@ -170,13 +170,6 @@ def test_invalid_paths_are_an_error(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_is_not_replaced_by_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path without a file name, such as '.', is an error that calls it a folder."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInputError, match="is a folder"):
-        write_csv(FRAME, ".")
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
 def test_a_file_has_the_permissions_of_the_one_it_replaces(tmp_path: Path, mode: int) -> None:
     """A file has the permissions of the one it replaces, and is private while it is written."""
