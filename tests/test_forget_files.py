@@ -500,38 +500,6 @@ def test_killed_between_any_two_files(tmp_path: Path) -> None:
         assert not has_traces(path.parent)
 
 
-TOGETHER = """
-import os, sys
-import pandas as pd
-import outreach_frames as of
-
-path = sys.argv[1]
-frames = [
-    pd.DataFrame({"a": pd.array([1] * 3, "Int64")}),
-    pd.DataFrame({"a": [1.5] * 9, "b": "x"}).astype({"a": "Float32"}),
-]
-frames[0].outreach.to_csv(path)
-for _ in range(12):
-    children = []
-    for frame in frames:
-        children.append(os.fork())
-        if not children[-1]:
-            for _ in range(3):
-                frame.outreach.to_csv(path)
-            os._exit(0)
-    for child in children:
-        assert not os.waitpid(child, 0)[1]
-    assert any(of.read_prospects(path).equals(frame) for frame in frames)
-print("fits")
-"""
-
-
-def test_parallel_writers_keep_metadata_consistent(tmp_path: Path) -> None:
-    """If several programs write a file, the metadata file matches the last content."""
-    assert forked.run(TOGETHER, tmp_path / "a.csv").stdout == "fits\n"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a folder, files=True is an error, and the command prints why a file is kept."""
     with pytest.raises(InvalidInputError, match="Pass folder="):

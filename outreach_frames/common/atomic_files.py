@@ -7,10 +7,8 @@ import os
 import re
 import shutil
 import stat
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -18,9 +16,6 @@ from uuid import uuid4
 
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-
-if sys.platform != "win32":
-    import fcntl
 
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _PRIVATE: Final = 0o600
@@ -116,18 +111,6 @@ def delete(path: Path) -> None:
     """Delete a folder, or a file if it exists; the package deletes files only here."""
     remove = shutil.rmtree if path.is_dir() else partial(Path.unlink, missing_ok=True)
     _retry_busy(lambda: remove(path))
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a folder, if the system has locks that end with the process."""
-    with ExitStack() as stack:
-        if sys.platform != "win32":
-            file = os.open(path, os.O_RDONLY)
-            stack.callback(os.close, file)
-            with suppress(OSError):  # the file system may lack locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _mode_like(model: Path, target: Path) -> int:

@@ -237,9 +237,12 @@ replace_file(Path(sys.argv[1]), write)
 
 @pytest.mark.long
 def test_the_file_of_a_killed_writer_is_private_and_found(tmp_path: Path) -> None:
-    """The temporary file of a killed writer is private, and `forget` finds it."""
-    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "people.csv"], check=False)
-    (left,) = tmp_path.iterdir()
+    """A killed writer leaves the old file and a private temporary file, which `forget` finds."""
+    path = tmp_path / "people.csv"
+    path.write_text("old")
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    assert path.read_text() == "old"
+    (left,) = tmp_path.glob(".*")
     assert stat.S_IMODE(left.stat().st_mode) == 0o600
     found = of.forget(email="ada@brightforge.example", folder=tmp_path)
     assert found["path"].tolist() == [str(left)]

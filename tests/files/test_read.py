@@ -8,8 +8,6 @@ import io
 import os
 import resource
 import signal
-import subprocess
-import time
 
 import numpy as np
 import pandas as pd
@@ -27,7 +25,6 @@ from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
-from tests import forked
 from tests.examples import share_of_examples
 from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
 from tests.reading.pages import body
@@ -174,35 +171,6 @@ def test_a_link_and_permissions_stay(tmp_path):
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
     assert read_prospects(real)["a"].tolist() == ["new"]
-
-
-KILLED = """
-import sys
-from pathlib import Path
-import pandas as pd
-from outreach_frames.files.csv_file import write_csv
-from outreach_frames.files.parquet import write_parquet
-path = Path(sys.argv[1])
-frame = pd.DataFrame({"a": ["new"] * 300_000, "b": range(300_000)})
-print("ready", flush=True)
-while True:
-    (write_csv if path.suffix == ".csv" else write_parquet)(frame, path)
-"""
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("delay", [0.02, 0.1])
-def test_a_kill_while_writing_leaves_a_complete_file(tmp_path, suffix, delay):
-    """A process killed while writing leaves the old file or the new one."""
-    path = write(pd.DataFrame({"a": ["old"] * 3}), tmp_path / f"x{suffix}")
-    process = forked.Process(KILLED, path, stdout=subprocess.PIPE)
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(delay)
-        process.kill()
-    frame = read_prospects(path)
-    assert (len(frame), set(frame["a"])) in [(3, {"old"}), (300_000, {"new"})]
 
 
 PIECES = ["a", "b c", "x@y.example", '"', '""', ",", "\n", "\r\n", "\r", '"a,\n"', ""]
