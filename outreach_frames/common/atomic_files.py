@@ -65,9 +65,9 @@ def replace_file(
     refuse_special_file(target)
     try:
         place = resolve_links(target)
-        mode = _PRIVATE if private else _mode_like(mode_from or place, place)
         # The temporary folder must be on the target's disk.
         folder = temporary_folder or place.parent
+        mode = _PRIVATE if private else _mode_like(mode_from or place, folder)
         # A name may have 255 bytes, and a character takes up to four.
         temporary = folder / f".{place.name[:40]}.{uuid4().hex}.tmp"
         try:
@@ -113,11 +113,11 @@ def delete(path: Path) -> None:
     _retry_busy(lambda: remove(path))
 
 
-def _mode_like(model: Path, target: Path) -> int:
-    """Return the permissions of `model` if it exists, otherwise those of a new file."""
+def _mode_like(model: Path, folder: Path) -> int:
+    """Return the permissions of `model` if it exists, otherwise those of a new file in a folder."""
     if model.exists():
         return stat.S_IMODE(model.stat().st_mode)
-    new = target.with_name(f"{uuid4().hex}.tmp")
+    new = folder / f"{uuid4().hex}.tmp"
     new.touch(0o666, exist_ok=False)
     try:
         return stat.S_IMODE(new.stat().st_mode)

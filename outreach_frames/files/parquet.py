@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -77,12 +77,6 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     """
     check_suffix(path, (".parquet", ".pq", ""), "Parquet")
     check_columns(frame)
-    for level in range(frame.index.nlevels):
-        if _is_nested(frame.index.get_level_values(level).dtype):
-            raise InvalidInputError(
-                "The frame's index holds lists or records, which Parquet cannot restore. "
-                "Call frame.reset_index() first."
-            )
     try:
         table = parquet_table(frame, attrs=attrs)
         return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
@@ -126,10 +120,6 @@ def _with_meanings(table: pa.Table) -> pa.Table:
     ]
     schema = pa.schema(fields, table.schema.metadata)
     return pa.Table.from_arrays(table.columns, schema=schema)
-
-
-def _is_nested(dtype: Any) -> bool:
-    return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
 
 
 def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:

@@ -287,11 +287,6 @@ def parts_of(folder: Path) -> list[Path]:
             f"The folder {folder} has no .parquet file. Pass a file or another folder."
         )
     for part in parts:
-        if part.is_dir():
-            raise InvalidInputError(
-                f"{part} is a folder, but {folder} may contain only files. Pass the path of "
-                "the inner folder, or move that folder."
-            )
         require_readable_file(part)
     return parts
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -102,14 +101,10 @@ def _json_pieces(array: pa.Array) -> list[str | pa.Array]:
 
 
 def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
-    """Join pieces row by row; join neighbouring constants first."""
+    """Join pieces row by row."""
     if len(pieces) == 1:
         return pieces[0]
-    merged: list[str | pa.Array] = []
-    for is_constant, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
-        neighbours = list(group)
-        merged += ["".join(neighbours)] if is_constant else neighbours
-    return pc.binary_join_element_wise(*merged, "")
+    return pc.binary_join_element_wise(*pieces, "")
 
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -95,13 +95,6 @@ def test_a_folder_of_parts_is_one_frame(tmp_path):
     assert frame.dtypes.iloc[:-1].equals(people_frame([]).dtypes)
 
 
-def test_a_folder_instead_of_a_part_is_an_error(tmp_path):
-    """A folder with the name of a part is an error."""
-    (tmp_path / "part-00001.parquet").mkdir()
-    with pytest.raises(InvalidInputError, match=r"part-00001\.parquet is a folder"):
-        read_prospects(tmp_path)
-
-
 @pytest.mark.parametrize("name", [".xlsx", ".xls", ".ods", ".numbers", ".csv", ""])
 @pytest.mark.parametrize("read", [read_prospects, read_as_text])
 def test_a_workbook_is_recognised_by_its_content(tmp_path, name, read):
