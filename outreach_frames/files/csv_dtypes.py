@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 from collections.abc import Mapping
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +30,7 @@ from outreach_frames.tables.value_text import any_text
 Model: TypeAlias = pa.RecordBatch
 
 _ROWS_AT_ONCE: Final = 20_000
+_THREADS: Final = min(2, os.cpu_count() or 1)
 _DTYPE: Final = b"dtype"
 _OBJECT: Final = b"object"
 _DECIMALS: Final = b"decimals"
@@ -95,11 +98,6 @@ def dtype_name(model: Model) -> str:
     """Return the name of a column's dtype for messages."""
     field = model.schema.field(0)
     return _field_metadata(field).get(_DTYPE, str(field.type).encode()).decode()
-
-
-def is_nested(model: Model) -> bool:
-    """Check whether the cells of a column are lists or records, which the file stores as JSON."""
-    return bool(pa.types.is_nested(model.schema.field(0).type))
 
 
 def decode(stored: pa.ChunkedArray, model: Model) -> Any:
@@ -223,7 +221,10 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
 def read_arrow(stored: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert a column that was read from CSV to an Arrow type."""
     if pa.types.is_nested(kind):
-        return pa.chunked_array([read_json_texts(chunk, kind) for chunk in stored.chunks], kind)
+        # Arrow parses JSON without Python's global lock.
+        with ThreadPoolExecutor(_THREADS) as executor:
+            parts = executor.map(partial(read_json_texts, kind=kind), stored.chunks)
+            return pa.chunked_array(list(parts), kind)
     return stored.cast(kind)
 
 

@@ -19,7 +19,6 @@ from outreach_frames.common.atomic_files import (
     replace_file,
 )
 from outreach_frames.common.text import has_lone_surrogate, unique_name
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     Model,
@@ -79,6 +78,7 @@ def write_csv(
         `read_prospects` removes the apostrophe. "keep" leaves the text unchanged.
     excel : bool
         Whether to begin the file with a byte order mark, so that Excel reads accents correctly.
+        Excel shows 1,048,575 rows, and 32,767 characters of a cell.
     sep : {",", ";", "\t", "|"}
         The column separator. Excel expects ";" in locales with a decimal comma.
     index : bool, optional
@@ -98,11 +98,6 @@ def write_csv(
     ------
     InvalidInputError
         The frame has values that CSV cannot hold, or the file cannot be written.
-
-    Warns
-    -----
-    OutreachWarning
-        The file has more rows or longer cells than Excel can hold (only with `excel`).
 
     Examples
     --------
@@ -129,8 +124,6 @@ def write_csv(
             f"The frame has {table.num_columns:,} columns, but CSV files have at most "
             f"{MAX_COLUMNS:,}. Drop columns, or use to_parquet."
         )
-    if excel:
-        _warn_of_excel_limits(table)
     if formulas == "keep":
         metadata["formulas"] = formulas
     else:
@@ -299,16 +292,3 @@ def has_labels(index: pd.Index[Any]) -> bool:
         and index.step == 1
         and index.name is None
     )
-
-
-def _warn_of_excel_limits(table: pa.Table) -> None:
-    if table.num_rows >= EXCEL_MAX_ROWS:
-        warn(f"The file has {table.num_rows:,} rows; Excel shows only {EXCEL_MAX_ROWS - 1:,}.")
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if is_text(column.type):
-            longest = pc.max(pc.utf8_length(column)).as_py() or 0
-            if longest > EXCEL_MAX_CELL:
-                warn(
-                    f"The column {name!r} has a cell of {longest:,} characters; "
-                    f"Excel cuts cells at {EXCEL_MAX_CELL:,}."
-                )

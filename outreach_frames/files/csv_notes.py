@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from outreach_frames.common.atomic_files import locked, replace_file
+from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, VERSION
@@ -68,8 +68,7 @@ def replacing_metadata(
 ) -> Iterator[None]:
     """Replace the metadata file of `path`, while the `with` block replaces `path` with `new`.
 
-    During the replacement, the metadata describes both contents, and a lock excludes other
-    programs.
+    During the replacement, the metadata describes both contents.
     """
     with new.open("rb") as file:
         entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(file)]}
@@ -90,18 +89,17 @@ def replacing_metadata(
             mode_from=path,
         )
 
-    with locked(path.parent):
-        if not path.exists():
-            write_notes(entries)
-            yield
-            return
-        before: dict[str, Any] = {}
-        with suppress(*NOTES_ERRORS):  # damaged notes
-            before = read_notes(path)[1]
-            before.pop(OTHER, None)
-        write_notes({**entries, OTHER: before})
-        yield
+    if not path.exists():
         write_notes(entries)
+        yield
+        return
+    before: dict[str, Any] = {}
+    with suppress(*NOTES_ERRORS):  # damaged notes
+        before = read_notes(path)[1]
+        before.pop(OTHER, None)
+    write_notes({**entries, OTHER: before})
+    yield
+    write_notes(entries)
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, BinaryIO, Final, get_args
 
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +19,6 @@ from outreach_frames.files.csv_dtypes import (
     decode,
     default_model,
     dtype_name,
-    is_nested,
     stored_type,
     text_model,
 )
@@ -34,16 +31,17 @@ from outreach_frames.files.csv_notes import (
     notes_path,
     read_notes,
 )
-from outreach_frames.files.csv_text import check_end, decoded, read_header
+from outreach_frames.files.csv_text import check_text, open_text, read_header
 from outreach_frames.files.formulas import is_text, unescape
 from outreach_frames.files.provenance import ATTRS, recorded_attrs
 from outreach_frames.reading.fast_reader import BOM
 
-_BLOCK_BYTES: Final = 4 << 20
+_BLOCK_BYTES: Final = 2 << 20
+# The separator is detected from these bytes.
+_START_BYTES: Final = 1 << 16
 # Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
-_THREADS: Final = min(2, os.cpu_count() or 1)
 
 
 def not_a_table(path: Path) -> InvalidInputError:
@@ -85,29 +83,36 @@ def _read_columns(
     is_escaped: bool,
 ) -> dict[str, pa.ChunkedArray]:
     """Parse a CSV file into its columns as stored."""
-    content = path.read_bytes()
-    if content.startswith(_ARCHIVE):
-        raise not_a_table(path)
-    is_own = encoding is None and is_unchanged(io.BytesIO(content), metadata)
-    content = content.removeprefix(BOM) if is_own else decoded(content, path, encoding)
-    if not content or content.isspace():
-        raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
-    if not is_own:
-        check_end(content, path, has_metadata=bool(metadata))
-    declared = _DECLARED_SEPARATOR.match(content)
-    if declared:
-        content = content[declared.end() :]
-    sep = declared[1].decode() if declared else separator(content.lstrip(b"\r\n"))
-    header = read_header(content, sep, path, check_rows=not is_own)
-    names = header
-    if is_escaped:
-        names = unescape(pa.chunked_array([pa.array(header, pa.string())])).to_pylist()
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise InvalidInputError(
-            f"{path} has two columns named {min(twice)!r}; rename one column in the header."
-        )
-    types = {title: stored_type(model(name)) for title, name in zip(header, names, strict=True)}
-    table = _parse_csv(content, types, path, sep)
+    with open_text(path, encoding) as file:
+        is_own = encoding is None and is_unchanged(file, metadata)
+        file.seek(0)
+        start = file.read(_START_BYTES)
+        if start.startswith(_ARCHIVE):
+            raise not_a_table(path)
+        if not start.strip():
+            raise InvalidInputError(f"{path} is empty. Pass a file with a header row.")
+        if not is_own:
+            check_text(file, path, has_metadata=bool(metadata))
+        begins = len(BOM) if start.startswith(BOM) else 0
+        declared = _DECLARED_SEPARATOR.match(start, begins)
+        begins = declared.end() if declared else begins
+        start = start[begins:].lstrip(b"\r\n")
+        sep = declared[1].decode() if declared else separator(start)
+        file.seek(begins)
+        header = read_header(file, sep, path, check_rows=not is_own)
+        names = header
+        if is_escaped:
+            names = unescape(pa.chunked_array([pa.array(header, pa.string())])).to_pylist()
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise InvalidInputError(
+                f"{path} has two columns named {min(twice)!r}; rename one column in the header."
+            )
+        types = {title: stored_type(model(name)) for title, name in zip(header, names, strict=True)}
+        # In a file with a single column, a missing cell is NA without quotes, as in R.
+        missing = ["", MISSING] if len(header) == 1 and start.startswith(b'"') else [""]
+        table = _parse_csv(file, types, path, sep, missing, skipped_rows=1 if declared else 0)
+    if table.column_names != header:
+        raise InvalidInputError(f"{path} was changed while it was read. Read it again.")
     return dict(zip(names, table.columns, strict=True))
 
 
@@ -134,14 +139,9 @@ def _to_frame(
                 f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct the cell."
             ) from error
 
-    # Threads parse list columns in parallel, because Arrow releases Python's global lock.
-    with ThreadPoolExecutor(_THREADS) as executor:
-        nested = {name: executor.submit(restored, name) for name in names if is_nested(model(name))}
-        columns = {name: restored(name) for name in names if name not in nested}
-        columns |= {name: future.result() for name, future in nested.items()}
+    columns = {name: restored(name) for name in names}
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
     labels = [pd.Index(columns.pop(title)) for title in levels]
-    columns = {name: columns[name] for name in names if name in columns}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
     if levels:
         # set_index would convert small integers to a 64-bit RangeIndex.
@@ -160,30 +160,38 @@ def separator(content: bytes) -> str:
     return found[0] if found and not header.startswith(b'"') else ","
 
 
-def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
+def _parse_csv(
+    file: BinaryIO,
+    types: dict[str, pa.DataType],
+    path: Path,
+    sep: str,
+    missing: list[str],
+    *,
+    skipped_rows: int,
+) -> pa.Table:
     """Parse a CSV file with rows of any length."""
-    # In a file with a single column, a missing cell is NA without quotes, as in R.
-    is_marked = len(types) == 1 and content.lstrip(b"\r\n").startswith(b'"')
     convert_options = arrow_csv.ConvertOptions(
         column_types=types,
-        null_values=["", MISSING] if is_marked else [""],
+        null_values=missing,
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
     parse_options = arrow_csv.ParseOptions(
         delimiter=sep, newlines_in_values=True, ignore_empty_lines=True
     )
+    size = file.seek(0, io.SEEK_END)
     problem = ""
     # If blocks fail, parse the file as one block, which allows longer rows.
-    for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
+    for block_bytes, use_threads in ((_BLOCK_BYTES, True), (size + 1, False)):
         read_options = arrow_csv.ReadOptions(
-            block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads
+            block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads, skip_rows=skipped_rows
         )
+        # Arrow reads ahead, so it needs a file of its own.
+        in_memory = isinstance(file, io.BytesIO)
+        source = pa.BufferReader(file.getvalue()) if in_memory else pa.OSFile(str(path))
         try:
             # The stream needs less memory than read_csv, whose parser runs ahead of the conversion.
-            with arrow_csv.open_csv(
-                pa.BufferReader(content), read_options, parse_options, convert_options
-            ) as stream:
+            with arrow_csv.open_csv(source, read_options, parse_options, convert_options) as stream:
                 return stream.read_all()
         except pa.ArrowInvalid as error:
             # Arrow's message ends with the cell; cut it off, because it may be personal data.

@@ -7,13 +7,12 @@ import csv
 import io
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import MAX_COLUMNS
-from outreach_frames.reading.fast_reader import BOM
 
 # UTF-32 comes first, because its mark begins with the mark of UTF-16.
 _MARKS: Final = {
@@ -34,13 +33,16 @@ def wide_encoding(content: bytes) -> str | None:
     return {0: "utf-16-be", 1: "utf-16-le"}.get(content[:2].find(b"\0"))
 
 
-def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
-    """Convert the content to UTF-8 without a byte order mark; raise if `encoding` is wrong."""
-    wide = wide_encoding(content)
-    if encoding is None:
-        if wide:
-            raise _not_utf8(path, wide)
-        return content.removeprefix(BOM)
+def open_text(path: Path, encoding: str | None) -> BinaryIO:
+    """Open a text file; a pipe, and a file in another encoding, is read into memory."""
+    if encoding is None and path.is_file():
+        return path.open("rb")
+    content = path.read_bytes()
+    return io.BytesIO(content if encoding is None else _as_utf8(content, path, encoding))
+
+
+def _as_utf8(content: bytes, path: Path, encoding: str) -> bytes:
+    """Convert the content to UTF-8; raise if `encoding` is wrong."""
     try:
         text = content.decode(encoding).removeprefix("\ufeff")
     except (LookupError, TypeError, ValueError) as error:
@@ -48,7 +50,7 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
             f"{path} is not in {shorten(str(encoding))}: {error}. Pass the encoding of the "
             'file, such as "cp1252" or "utf-16", or save the file as UTF-8.'
         ) from error
-    likely = wide or "utf-8"
+    likely = wide_encoding(content) or "utf-8"
     with suppress(UnicodeDecodeError):
         if text != content.decode(likely).removeprefix("\ufeff"):
             raise InvalidInputError(
@@ -64,9 +66,9 @@ def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     )
 
 
-def read_header(content: bytes, sep: str, path: Path, *, check_rows: bool) -> list[str]:
+def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> list[str]:
     """Return the column names; with `check_rows`, raise or warn if a row is ambiguous."""
-    text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
+    text = io.TextIOWrapper(file, "utf-8", newline="")
     reader = csv.reader(text, delimiter=sep, strict=True)
     header: list[str] = []
     merged: list[int] = []
@@ -93,6 +95,8 @@ def read_header(content: bytes, sep: str, path: Path, *, check_rows: bool) -> li
             f"or unclosed quotation mark ({error}). If the file was cut off, get the whole file "
             "again; else quote the whole cell, and double each quotation mark in its text."
         ) from error
+    finally:
+        text.detach()  # or else it would close the file
     if len(header) > MAX_COLUMNS:
         raise InvalidInputError(
             f"{path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
@@ -113,13 +117,19 @@ def _has_rows(cell: str, sep: str, width: int) -> bool:
     return is_equal and ("@" in cell or separators >= _CHANCE)
 
 
-def check_end(content: bytes, path: Path, *, has_metadata: bool) -> None:
-    """Raise or warn if a file may be cut off; files of this package end in a line break."""
+def check_text(file: BinaryIO, path: Path, *, has_metadata: bool) -> None:
+    """Raise or warn if a file is not UTF-8 or may be cut off."""
+    file.seek(0)
+    if wide := wide_encoding(file.read(4)):
+        raise _not_utf8(path, wide)
+    file.seek(-1, io.SEEK_END)
+    last = file.read(1)
     problem = (
         f"{path} seems to be cut off: its last line has no line break. Get the whole file again, "
         "or add a line break if the file is complete."
     )
-    if has_metadata and not content.endswith((b"\n", b"\r")):
+    # Files of this package end in a line break.
+    if has_metadata and last not in b"\r\n":
         raise InvalidInputError(problem)
-    if content.endswith(b'"'):
+    if last == b'"':
         warn(problem)

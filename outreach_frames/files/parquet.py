@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -23,9 +23,9 @@ from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
     VERSION,
     VERSION_IN_PARQUET,
+    attrs_in_parquet,
     plain_attrs,
     record,
-    require_small_metadata,
 )
 from outreach_frames.tables.schema import to_frame
 
@@ -76,12 +76,6 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     """
     check_suffix(path, (".parquet", ".pq", ""), "Parquet")
     check_columns(frame)
-    for level in range(frame.index.nlevels):
-        if _is_nested(frame.index.get_level_values(level).dtype):
-            raise InvalidInputError(
-                "The frame's index holds lists or records, which Parquet cannot restore. "
-                "Call frame.reset_index() first."
-            )
     try:
         table = parquet_table(frame, attrs=attrs)
         return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
@@ -112,22 +106,12 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     return _readable_by_pandas(pa.Table.from_pandas(plain))
 
 
-def _is_nested(dtype: Any) -> bool:
-    return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
-
-
-def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFrame:
+def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:
     """Convert a table to a frame; restore all dtypes, even nested dtypes, from pandas metadata."""
-    require_small_metadata(table.schema.metadata)
+    attrs = attrs_in_parquet(table.schema.metadata, source)
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
-    if not isinstance(noted.setdefault("attributes", {}), dict):
-        if source is not None:
-            warn(f"The .attrs in {source} are not a JSON object, and were ignored.")
-        noted["attributes"] = {}
-        notes = {**table.schema.metadata, b"pandas": json.dumps(noted)}
-        table = table.replace_schema_metadata(notes)
     there = set(table.column_names)
     # In the metadata, a RangeIndex is a dict instead of a column name.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
@@ -138,7 +122,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     text = {name for name in there if dtypes.get(name) == str(STR)}
     own = (arrow | text) - levels
     kept = [column for column in noted["columns"] if column["field_name"] not in own]
-    metadata = {"pandas": json.dumps({**noted, "columns": kept})}
+    metadata = {"pandas": json.dumps({**noted, "columns": kept, "attributes": {}})}
     # Add a column, because to_pandas would lose the number of rows of a table without columns.
     rows = "".join(table.column_names) + "_rows"
     rest = table.drop_columns(list(own)).append_column(rows, pa.nulls(len(table)))
@@ -153,7 +137,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
-    result.attrs = frame.attrs
+    result.attrs = attrs
     return result
 
 
@@ -183,4 +167,6 @@ def reading(path: Path) -> Iterator[None]:
         raise unreadable(path, error) from error
     # Duplicate columns raise a KeyError; damaged metadata may raise any exception in pandas.
     except NOTES_ERRORS as error:
-        raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
+        raise InvalidInputError(
+            f"{path} is damaged: {shorten(str(error))}. Write it again."
+        ) from error

@@ -77,17 +77,12 @@ def recorded_attrs(text: Any, source: Path) -> dict[Any, Any]:
     return {}
 
 
-def require_small_metadata(metadata: Mapping[bytes, bytes] | None) -> None:
-    """Raise if the pandas metadata of a Parquet file is too large to parse."""
-    size = len((metadata or {}).get(b"pandas", b""))
-    if size > MAX_METADATA_BYTES:
-        raise ValueError(f"its pandas metadata has {size:,} bytes")
-
-
 def attrs_in_parquet(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
     """Return the `.attrs` that pandas stored in Parquet metadata; warn if they are unusable."""
-    require_small_metadata(metadata)
-    notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
+    text = (metadata or {}).get(b"pandas", b"{}")
+    if len(text) > MAX_METADATA_BYTES:
+        raise ValueError(f"its pandas metadata has {len(text):,} bytes")
+    notes = json.loads(text)
     if not isinstance(notes, dict):
         raise ValueError("its pandas metadata is not a JSON object")
     attrs = notes.get("attributes", {})

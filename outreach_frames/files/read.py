@@ -10,11 +10,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
-from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES
-from outreach_frames.files.csv_notes import NOTES_ERRORS, read_notes
+from outreach_frames.files.csv_notes import read_notes
 from outreach_frames.files.csv_read import not_a_table, read_csv
 from outreach_frames.files.excel_read import read_excel, read_workbook_notes
 from outreach_frames.files.parquet import frame_of_parquet, reading
@@ -288,24 +287,12 @@ def parts_of(folder: Path) -> list[Path]:
             f"The folder {folder} has no .parquet file. Pass a file or another folder."
         )
     for part in parts:
-        if part.is_dir():
-            raise InvalidInputError(
-                f"{part} is a folder, but {folder} may contain only files. Pass the path of "
-                "the inner folder, or move that folder."
-            )
         require_readable_file(part)
     return parts
 
 
 def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
-    try:
+    with reading(source):
         tables = [pq.read_table(part, partitioning=None) for part in parts]
         people = concat_tables(tables) if len(tables) > 1 else tables[0]
         return frame_of_parquet(people, source)
-    except InvalidInputError:
-        raise
-    except NOTES_ERRORS as error:
-        raise InvalidInputError(
-            f"{source} is damaged or was not written by pandas: {shorten(str(error))}. Try "
-            "pandas.read_parquet, or write the file again."
-        ) from error

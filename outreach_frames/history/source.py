@@ -97,7 +97,7 @@ class ParquetSource:
                     tables.append(dataset.dataset(part, format="parquet").take(rows_of_part))
                 start += metadata.num_rows
             taken = concat_tables(tables or [self._schemas[0].empty_table()])
-            frame = frame_of_parquet(taken).reset_index(drop=True)
+            frame = frame_of_parquet(taken, Path(self.name)).reset_index(drop=True)
         frame.attrs = {}
         return frame
 

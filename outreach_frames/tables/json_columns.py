@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 _BLOCK_BYTES = 4 << 20
-_ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\b": "\\b",
-    "\f": "\\f",
-}
+# Matches the characters that JSON escapes.
+_ESCAPED = r'["\\\x00-\x1f]'
 
 
 def write_json_texts(array: pa.Array) -> pa.Array:
@@ -109,14 +101,10 @@ def _json_pieces(array: pa.Array) -> list[str | pa.Array]:
 
 
 def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
-    """Join pieces row by row; join neighbouring constants first."""
+    """Join pieces row by row."""
     if len(pieces) == 1:
         return pieces[0]
-    merged: list[str | pa.Array] = []
-    for is_constant, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
-        neighbours = list(group)
-        merged += ["".join(neighbours)] if is_constant else neighbours
-    return pc.binary_join_element_wise(*merged, "")
+    return pc.binary_join_element_wise(*pieces, "")
 
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -128,24 +116,14 @@ def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _escape(texts: pa.Array) -> pa.Array:
-    if not _need_escapes(texts):
-        return texts
-    for character, escape in _ESCAPES.items():
-        texts = pc.replace_substring(texts, character, escape)
-    has_control = pc.match_substring_regex(texts, r"[\x00-\x1f]")
-    if pc.any(has_control, min_count=0).as_py():
-        escapes = {code: f"\\u{code:04x}" for code in range(32)}
-        texts = pa.array(
-            [text and text.translate(escapes) for text in texts.to_pylist()], pa.string()
-        )
-    return texts
-
-
-def _need_escapes(texts: pa.Array) -> bool:
-    """Return whether any text has a quotation mark, backslash or control character."""
     bounds, content = text_buffers(texts)
     codes = content[bounds[0] : bounds[-1]]
-    return bool(((codes < ord(" ")) | (codes == ord('"')) | (codes == ord("\\"))).any())
+    if not ((codes < ord(" ")) | (codes == ord('"')) | (codes == ord("\\"))).any():
+        return texts
+    is_special = pc.match_substring_regex(texts, _ESCAPED).fill_null(False)
+    special = texts.filter(is_special).to_pylist()
+    escaped = [json.dumps(text, ensure_ascii=False)[1:-1] for text in special]
+    return pc.replace_with_mask(texts, is_special, pa.array(escaped, texts.type))
 
 
 def _mask_missing(array: pa.Array, texts: pa.Array) -> pa.Array:

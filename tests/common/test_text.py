@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from outreach_frames.common.text import (
     has_lone_surrogate,
-    plural,
     printable,
     quoted,
     shorten,
@@ -59,14 +58,6 @@ def test_values_are_quoted_at_any_depth() -> None:
         deep = [deep]
     # Newer versions of Python can represent deeper lists than older ones.
     assert len(quoted(deep)) <= 60
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(0, "0 people"), (1, "1 person"), (2, "2 people"), (1500, "1,500 people")]
-)
-def test_counts_have_the_right_noun(number: int, words: str) -> None:
-    """One is singular, all other counts are plural; thousands have separators."""
-    assert plural(number, "person", "people") == words
 
 
 @given(st.lists(st.sampled_from(["a", "b", "a_2", "a_3"]), max_size=12))

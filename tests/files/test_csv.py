@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import records_frame
@@ -310,16 +310,3 @@ def test_excel_gets_a_byte_order_mark(tmp_path):
     assert (tmp_path / "x.csv").read_bytes() == '\ufeff"a"\n"ü"\n'.encode()
     write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv")
     assert (tmp_path / "x.csv").read_bytes() == '"a"\n"ü"\n'.encode()
-
-
-def test_excel_limits_are_a_warning(tmp_path):
-    """With excel=True only, a cell or a table above Excel's limits causes a warning."""
-    long = pd.DataFrame({"text": ["x" * 32_768]})
-    with pytest.warns(OutreachWarning, match="'text' .* cuts cells at 32,767"):
-        write_csv(long, tmp_path / "x.csv", excel=True)
-    many = pd.DataFrame({"n": ["1"] * 1_048_576})
-    with pytest.warns(OutreachWarning, match="1,048,576 rows; .* only 1,048,575"):
-        write_csv(many, tmp_path / "x.csv", excel=True)
-    write_csv(long, tmp_path / "x.csv")
-    write_csv(long.assign(text="x" * 32_767), tmp_path / "x.csv", excel=True)
-    assert len(read_prospects(tmp_path / "x.csv")) == 1

@@ -30,7 +30,6 @@ FRAMES = {
         f"index {name}": pd.DataFrame({"name": ["x", "y"]}, index=index)
         for name, index in INDEXES.items()
     },
-    "rows only": pd.DataFrame(index=pd.RangeIndex(3)),
     "name of columns": pd.DataFrame({"a": [1]}).rename_axis(columns="what"),
 }
 PARQUET = [name for name in FRAMES if name not in {"lists", "mixed", "dicts", "nothing"}]

@@ -167,7 +167,6 @@ def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
     def change(made: Any) -> None:
         made.active.row_dimensions[3].hidden = True
 
-    sheet = "xl/worksheets/sheet1.xml"
     frame, said = warned(changed(path, change))
     for words in (
         "2 #N/A, 1 #REF!",
@@ -178,15 +177,10 @@ def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
     assert frame["a"].isna().all()
     assert frame["b"].tolist() == [pd.NA, pd.NA, 3]
     assert frame["id"].str.fullmatch("1234567890123[0-9]{3}000|2|3").all()
-    # A formula with an empty text as value has a value; a prefix of the namespace does not matter.
-    path = rewritten(path, sheet,
-        lambda xml: xml.replace(b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>')
-        .replace(b"<", b"<x:").replace(b"<x:/", b"</x:")
-        .replace(b"xmlns=", b"xmlns:x="))  # fmt: skip
+    # A formula with an empty text as value has a value.
+    old, new = b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>'
+    path = rewritten(path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(old, new))
     assert "missing: 1 (first in B3)" in warned(path)[1]
-    # Neither do other quotation marks.
-    path = rewritten(path, sheet, lambda xml: xml.replace(b'"', b"'"))
-    assert "1 #REF!" in warned(path)[1]
 
 
 def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
@@ -238,19 +232,6 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
             read_prospects(path, sheet_name=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="'Empty', is empty"):
         read_prospects(path, sheet_name="Empty")
-
-
-def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
-    """The error names the sheet without data, and a warning names the other sheets."""
-    path = book(tmp_path / "x.xlsx")
-    with pytest.raises(InvalidInputError, match="sheet 'People', is empty"):
-        read_prospects(path)
-    changed(path, lambda made: made.create_sheet("Data").append(["a"]))
-    with (
-        pytest.warns(OutreachWarning, match="Pass sheet_name= as one of: 'People', 'Data'"),
-        pytest.raises(InvalidInputError, match="sheet 'People', is empty"),
-    ):
-        read_prospects(path)
 
 
 @pytest.mark.parametrize(
@@ -312,14 +293,6 @@ def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
         changed(path, lambda made, column=column: made.active.cell(1_048_576, column, "stray"))
         with pytest.raises(InvalidInputError, match="more than 20,000,000 cells"):
             read_prospects(path)
-    csv = tmp_path / "x.csv"
-    csv.write_bytes(good)
-    with pytest.raises(InvalidInputError, match=r"the ending \.xlsx"):
-        read_prospects(csv)
-    for name in ("x.xls", "x.ods", "x.xlsb"):
-        (tmp_path / name).write_bytes(good)
-        with pytest.raises(InvalidInputError, match=r"save .* as \.xlsx"):
-            read_prospects(tmp_path / name)
     (tmp_path / "x.xlsm").write_bytes(good)
     assert len(read_prospects(tmp_path / "x.xlsm")) == 300
 
@@ -366,9 +339,6 @@ _HEAD = "<row r='1'><c r='A1' t='str'><v>a</v></c><c r='B1' t='str'><v>b</v></c>
 # The rows of a sheet's XML, and a word of the error.
 HOSTILE = {
     "a far cell": (_HEAD + _FAR, "cells, blank cells included"),
-    "other quotes": (_HEAD + _FAR.replace("'", '"'), "cells, blank cells included"),
-    "a tab": (_HEAD + _FAR.replace(" r=", "\tr = "), "cells, blank cells included"),
-    "lower case": (_HEAD + _FAR.replace("XFD", "xfd"), "cells, blank cells included"),
     "the far row first": (_FAR + _HEAD, "cells, blank cells included"),
     "a row beyond": (_HEAD + "<row r='9999999999999'><c><v>1</v></c></row>", "blank cells"),
     "rows out of order": ("<row r='2'><c r='A2'><v>1</v></c></row>" + _HEAD, "not in order"),

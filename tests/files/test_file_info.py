@@ -85,19 +85,6 @@ def test_any_search_is_restored(
         path = written(read, tmp_path / f"again{suffix}")
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_a_search_is_recorded(tmp_path: Path, client: Client, suffix: str, backend: Any) -> None:
-    """A found frame, with either dtypes, records its search in each format."""
-    people = of.search_people(
-        person_seniorities=["vp"], limit=3, dtype_backend=backend, client=client
-    )
-    path = written(people, tmp_path / f"x{suffix}")
-    assert of.read_prospects(path).attrs == people.attrs
-    assert of.file_info(str(path)) == shown(people.attrs)
-    assert of.file_info(path)["filters"] == {"person_seniorities": ["vp"]}
-
-
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "folder"])
 def test_an_export_is_recorded(tmp_path: Path, client: Client, name: str) -> None:
     """An export records the same as the frame of its search, or nothing with attrs=False."""
@@ -277,27 +264,14 @@ def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) ->
 
 
 def test_properties_fit_into_excel(tmp_path: Path) -> None:
-    """No property of a workbook is longer than the 255 characters that Excel allows."""
-    path = written(small({"filters": {"x": ["é" * 400]}}), tmp_path / "x.xlsx")
+    """Properties have at most 255 characters, and restore text like an escape of Excel."""
+    odd = ["é" * 400, "ada_x005F_b", r"\_x000D_", "_X0041_", "_x"]
+    attrs = {"filters": {"_x0041_": odd}}
+    path = written(small(attrs), tmp_path / "x.xlsx")
+    assert of.read_prospects(path).attrs == attrs
     values = [one.value for one in openpyxl.load_workbook(path).custom_doc_props.props]
     assert max(map(len, values)) == 255
     assert len(values) > 10
-
-
-def test_text_like_an_escape_of_excel_is_restored(tmp_path: Path) -> None:
-    """Text that looks like an escaped character of Excel is the same in a workbook's attrs."""
-    attrs = {"filters": {"_x0041_": ["ada_x005F_b", r"\_x000D_", "_X0041_", "_x"]}}
-    path = written(small(attrs), tmp_path / "x.xlsx")
-    assert of.read_prospects(path).attrs == attrs
-
-
-def test_nothing_depends_on_attrs(tmp_path: Path) -> None:
-    """Frames keep or lose their attrs as pandas does, and a file records what is there."""
-    people = of.read_prospects(written(small(dict(SEARCH)), tmp_path / "x.csv"))
-    part = people[people["name"] == "nobody"]
-    joined = pd.concat([people, small({})])
-    assert of.file_info(written(part, tmp_path / "part.csv")) == shown(SEARCH)
-    assert of.file_info(written(joined, tmp_path / "joined.csv")) == shown({})
 
 
 def test_the_command_prints_the_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,19 +79,4 @@ def test_unsupported_columns_are_an_error(tmp_path, values):
         write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
     with pytest.raises(InvalidInputError, match="odd"):
         write_parquet(pd.DataFrame({"odd": pd.Series([1, "x", {}])}), tmp_path / "x.parquet")
-    lists = pd.Index([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
-    with pytest.raises(InvalidInputError, match="reset_index"):
-        write_parquet(pd.DataFrame({"a": [1, 2]}, index=lists), tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_filters_can_be_omitted(tmp_path):
-    """With attrs=False the file has no filters; by default its metadata has them."""
-    frame = prospects(2)
-    frame.attrs = {"filters": {"profnet_networks": ["colleague@example.com"]}}
-    path = write_parquet(frame, tmp_path / "x.parquet")
-    assert read_prospects(path).attrs == frame.attrs
-    frame.outreach.to_parquet(path, attrs=False)
-    assert b"colleague" not in path.read_bytes()
-    assert read_prospects(path).attrs == {}
-    assert frame.attrs

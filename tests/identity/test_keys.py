@@ -81,76 +81,48 @@ NO_EMAILS = ["", " ", "n/a", "anna", "@", "anna@", "@x.example", "a b@x.example"
 HIDDEN = "\xad\u200b\ufe0f\u034f\u180b\u3164\u115f\uffa0\u17b4\u2800\U000e0100"
 
 SAME_PROFILE = [
-    "https://profnet.example/in/anna",
-    "http://profnet.example/in/anna",
-    "profnet.example/in/anna",
-    "HTTPS://WWW.Profnet.Example/in/Anna/",
-    "profnet.example/IN/anna",
-    "https://profnet.example:443/in/anna//",
-    "http://profnet.example:80/in/anna",
-    "https://profnet.example./in/anna",
-    "https://m.profnet.example/in/anna",
-    "https://de.profnet.example/in/anna",
-    "https://www.de.profnet.example/in/anna",
-    "https://de.m.profnet.example/in/anna",
-    "https://profnet.example/in/anna/en",
-    "https://profnet.example/in/anna/de-DE/",
-    "https://profnet.example/in/anna/pt_BR",
-    "https://profnet.example//in//anna",
-    "https://profnet.example/in/anna?from=mail",
+    "https://profnet.example/in/anna", "http://profnet.example/in/anna", "profnet.example/in/anna",
+    "HTTPS://WWW.Profnet.Example/in/Anna/", "profnet.example/IN/anna",
+    "https://profnet.example:443/in/anna//", "http://profnet.example:80/in/anna",
+    "https://profnet.example./in/anna", "https://m.profnet.example/in/anna",
+    "https://de.profnet.example/in/anna", "https://www.de.profnet.example/in/anna",
+    "https://de.m.profnet.example/in/anna", "https://profnet.example/in/anna/en",
+    "https://profnet.example/in/anna/de-DE/", "https://profnet.example/in/anna/pt_BR",
+    "https://profnet.example//in//anna", "https://profnet.example/in/anna?from=mail",
     "https://profnet.example/in/anna/?utm_source=a&utm_medium=b",
     "https://profnet.example/in/anna?trk=public&originalSubdomain=de",
-    "https://profnet.example/in/anna?GCLID=1&fbclid=",
-    "https://profnet.example/in/anna/#top",
-    "https://profnet.example/in/anna?",
-    "https://profnet.example/in/%61nna",
-    "https://profnet.example/%69n/anna",
-    "https://profnet.example/%49%4E/anna",
+    "https://profnet.example/in/anna?GCLID=1&fbclid=", "https://profnet.example/in/anna/#top",
+    "https://profnet.example/in/anna?", "https://profnet.example/in/%61nna",
+    "https://profnet.example/%69n/anna", "https://profnet.example/%49%4E/anna",
     "https://profnet.example/in/anna/details/experience",
     "https://profnet.example/in/anna/recent-activity/all/?x=1&id=2",
     "https://profnet.example/in/anna/overlay/contact-info/#top",
-    "https://profnet.example/in/anna?miniProfile=urn%3Ax",
-    " profnet.example/in/anna\u200b",
-]
+    "https://profnet.example/in/anna?miniProfile=urn%3Ax", " profnet.example/in/anna\u200b",
+]  # fmt: skip
 # Each leads to another page than all others, or may do so.
-DIFFERENT_URLS = [
-    "https://profnet.example/in/anna",
-    "https://profnet.example/in/anna-2",
-    "https://profnet.example/in/anna.b",
-    "https://other.example/in/anna",
-    "https://in.example/in/anna",
-    "https://profnet.de.example/in/anna",
-    "https://profnet.example:8080/in/anna",
-    "https://profnet.example/company/anna",
-    "https://profnet.example/Company/anna",
-    "https://profnet.example/en/in/anna",
-    "https://profnet.example/in/en",
-    "https://profnet.example/in/na",
-    "https://profnet.example/in/anna%2Fen",
-    "https://profnet.example/in/%2561nna",
-    "https://profnet.example/in/--",
-    "https://profnet.example/in/..",
-    "https://profnet.example/profile/view?id=1",
-    "https://profnet.example/profile/view?id=2",
+DIFFERENT_PROFILES = [
+    "https://profnet.example/in/anna", "https://profnet.example/in/anna-2",
+    "https://profnet.example/in/anna.b", "https://other.example/in/anna",
+    "https://in.example/in/anna", "https://profnet.de.example/in/anna",
+    "https://profnet.example/in/en", "https://profnet.example/in/na", "https://my.co.uk/in/anna",
+    "https://us.co.uk/in/anna", "https://de.github.io/in/anna", "https://fr.github.io/in/anna",
+    "https://straße.example/in/anna", "https://strasse.example/in/anna",
+]  # fmt: skip
+DIFFERENT_PAGES = [
+    "https://profnet.example:8080/in/anna", "https://profnet.example/company/anna",
+    "https://profnet.example/Company/anna", "https://profnet.example/en/in/anna",
+    "https://profnet.example/in/anna%2Fen", "https://profnet.example/in/%2561nna",
+    "https://profnet.example/in/--", "https://profnet.example/in/..",
+    "https://profnet.example/profile/view?id=1", "https://profnet.example/profile/view?id=2",
     "https://profnet.example/sales/people?leadId=1",
-    "https://profnet.example/sales/people?leadId=2",
-    "https://profnet.example/sales/people/1,NAME",
-    "https://profnet.example/sales/people/2,NAME",
-    "https://profnet.example/app#/in/a",
-    "https://profnet.example/app#/in/b",
-    "https://profnet.example/app?a=1&b=2",
-    "https://profnet.example/app?a=1%26b=2",
-    "https://profnet.example/app/a%2Fb",
-    "https://profnet.example/app/a/b",
-    "https://profnet.example/app//a/b",
+    "https://profnet.example/sales/people?leadId=2", "https://profnet.example/sales/people/1,NAME",
+    "https://profnet.example/sales/people/2,NAME", "https://profnet.example/app#/in/a",
+    "https://profnet.example/app#/in/b", "https://profnet.example/app?a=1&b=2",
+    "https://profnet.example/app?a=1%26b=2", "https://profnet.example/app/a%2Fb",
+    "https://profnet.example/app/a/b", "https://profnet.example/app//a/b",
     "https://profnet.example/?anna",
-    "https://my.co.uk/in/anna",
-    "https://us.co.uk/in/anna",
-    "https://de.github.io/in/anna",
-    "https://fr.github.io/in/anna",
-    "https://straße.example/in/anna",
-    "https://strasse.example/in/anna",
-]
+]  # fmt: skip
+DIFFERENT_URLS = DIFFERENT_PROFILES + DIFFERENT_PAGES
 SAME_URLS = {
     "a profile": SAME_PROFILE,
     "a profile under a suffix of two labels": [
@@ -231,33 +203,14 @@ def test_other_texts_have_no_key(key: Callable[[str], str], text: str) -> None:
     assert keys(pa.array([text])).to_pylist() == [None]
 
 
-@pytest.mark.parametrize("text", SAME_PROFILE)
-def test_a_profile_is_certain(text: str) -> None:
-    """`/in/<name>` is a certain identifier."""
-    assert profnet_url_key(text) == "profnet.example/in/anna"
-    assert is_certain(profnet_url_key(text))
-
-
-def test_other_pages_are_not_certain() -> None:
-    """Among other pages, only the profiles of other people are certain."""
+def test_only_profiles_are_certain() -> None:
+    """`/in/<name>` is a certain identifier, and any other page is not."""
+    assert {profnet_url_key(text) for text in SAME_PROFILE} == {"profnet.example/in/anna"}
     certain = [text for text in DIFFERENT_URLS if is_certain(profnet_url_key(text))]
-    assert certain == [
-        "https://profnet.example/in/anna",
-        "https://profnet.example/in/anna-2",
-        "https://profnet.example/in/anna.b",
-        "https://other.example/in/anna",
-        "https://in.example/in/anna",
-        "https://profnet.de.example/in/anna",
-        "https://profnet.example/in/en",
-        "https://profnet.example/in/na",
-        "https://my.co.uk/in/anna",
-        "https://us.co.uk/in/anna",
-        "https://de.github.io/in/anna",
-        "https://fr.github.io/in/anna",
-        "https://straße.example/in/anna",
-        "https://strasse.example/in/anna",
-    ]
+    assert certain == DIFFERENT_PROFILES
     assert not is_certain("")
+    keys = profnet_url_keys(pa.array(["x.example/in/a", "x.example/view?id=1", None, "n/a"]))
+    assert certain_keys(keys).to_pylist() == ["x.example/in/a", None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -285,12 +238,6 @@ def test_other_pages_are_not_certain() -> None:
 def test_the_variants_of_a_page_url(url: str, others: tuple[str, ...]) -> None:
     """The variants are the URL as given, and https with and without www, without tracking."""
     assert url_variants(url) == (url, *others)
-
-
-def test_the_certain_keys_of_a_column() -> None:
-    """Only certain keys of a column are kept."""
-    keys = profnet_url_keys(pa.array(["x.example/in/a", "x.example/view?id=1", None, "n/a"]))
-    assert certain_keys(keys).to_pylist() == ["x.example/in/a", None, None, None]
 
 
 ADDRESSES = [
