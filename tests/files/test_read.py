@@ -319,10 +319,12 @@ def test_a_suffix_of_another_format_is_an_error(tmp_path, method, suffixes):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", "", ".parquet", ".pq"])
 def test_every_written_suffix_is_read(tmp_path, suffix):
-    """`read_prospects` accepts the suffixes of to_csv and to_parquet."""
+    """`read_prospects` accepts the suffixes of to_csv and to_parquet, and a name of any bytes."""
     frame = pd.DataFrame({"a": ["x", None]})
     writer = write_parquet if suffix in {".parquet", ".pq"} else write_csv
     assert_same(read_prospects(writer(frame, tmp_path / f"x{suffix}")), frame)
+    (tmp_path / "\udcff.csv").write_text("a\nx\n")
+    assert read_prospects(tmp_path / "\udcff.csv")["a"].tolist() == ["x"]
 
 
 READERS = {
