@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -186,9 +187,12 @@ def _parse_csv(
         read_options = arrow_csv.ReadOptions(
             block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads, skip_rows=skipped_rows
         )
-        # Arrow reads ahead, so it needs a file of its own.
-        in_memory = isinstance(file, io.BytesIO)
-        source = pa.BufferReader(file.getvalue()) if in_memory else pa.OSFile(str(path))
+        # Arrow reads ahead, so each attempt needs a file of its own.
+        source = (
+            pa.BufferReader(file.getvalue())
+            if isinstance(file, io.BytesIO)
+            else pa.OSFile(os.fsencode(path))
+        )
         try:
             # The stream needs less memory than read_csv, whose parser runs ahead of the conversion.
             with arrow_csv.open_csv(source, read_options, parse_options, convert_options) as stream:

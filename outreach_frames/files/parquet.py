@@ -137,7 +137,7 @@ def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
-    result.attrs = attrs
+    result.attrs.update(attrs)
     return result
 
 

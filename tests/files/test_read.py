@@ -190,6 +190,31 @@ def test_a_foreign_file_is_read_as_by_the_csv_module(tmp_path, text, sep):
                 read(path)
 
 
+DECLARED = "sep=;\r\nname;email, work\r\nAda;ada@x.example\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        *((DECLARED, encoding) for encoding in (None, "utf-8-sig", "utf-16")),
+        (DECLARED.replace("sep", "SEP").replace("\r\n", "\n"), None),
+        (DECLARED.replace("sep=;", '"sep=;"'), None),
+        (DECLARED.replace(";", "\t"), None),
+    ],
+)
+def test_a_declared_separator_is_used(tmp_path, text, encoding):
+    """The line that declares a separator for Excel is no header; any other first line is."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode(encoding or "utf-8"))
+    frame = read_prospects(path, encoding=None if encoding == "utf-8-sig" else encoding)
+    assert frame.to_dict("list") == {"name": ["Ada"], "email, work": ["ada@x.example"]}
+    path.write_text('sep=;\na;b\nc;"d\n')
+    with pytest.raises(InvalidInputError, match="line 3"):
+        read_prospects(path)
+    path.write_text("sep=x,b\na,c\n")
+    assert read_prospects(path).columns.tolist() == ["sep=x", "b"]
+
+
 # The text of a file, and what the error or warning names.
 UNCERTAIN = {
     "never closed": 'email,note\na@x.example,b\nb@x.example,"c\n' + "d@x.example,e\n" * 99,
@@ -319,10 +344,12 @@ def test_a_suffix_of_another_format_is_an_error(tmp_path, method, suffixes):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", "", ".parquet", ".pq"])
 def test_every_written_suffix_is_read(tmp_path, suffix):
-    """`read_prospects` accepts the suffixes of to_csv and to_parquet."""
+    """`read_prospects` accepts the suffixes of to_csv and to_parquet, and a name of any bytes."""
     frame = pd.DataFrame({"a": ["x", None]})
     writer = write_parquet if suffix in {".parquet", ".pq"} else write_csv
     assert_same(read_prospects(writer(frame, tmp_path / f"x{suffix}")), frame)
+    (tmp_path / "\udcff.csv").write_text("a\nx\n")
+    assert read_prospects(tmp_path / "\udcff.csv")["a"].tolist() == ["x"]
 
 
 READERS = {

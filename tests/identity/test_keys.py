@@ -38,44 +38,25 @@ from outreach_frames.sandbox.world import COUNTRIES
 SAME_EMAILS = {
     "a domain that is an address": ["bo@[192.0.2.1]", "BO@[192.0.2.1]", " bo@[192.0.2.1]"],
     "case, blanks, invisible characters": [
-        "anna@x.example",
-        "Anna@X.EXAMPLE",
-        " anna@x.example\xa0",
-        "ANNA@x.example\u200b",
+        "anna@x.example", "Anna@X.EXAMPLE", " anna@x.example\xa0", "ANNA@x.example\u200b",
         "\ufeffanna@x.example",
     ],
     "dots and letters of other scripts": [
-        "bo@x.example",
-        "bo@x\u3002example",
-        "bo@x\uff0eexample",
-        "bo@x\uff61example",
-        "bo@\uff58.example",
-        "BO@\uff38.\uff25xample",
+        "bo@x.example", "bo@x\u3002example", "bo@x\uff0eexample", "bo@x\uff61example",
+        "bo@\uff58.example", "BO@\uff38.\uff25xample",
     ],
     "an international domain and its ASCII form": [
-        "bo@bücher.example",
-        "bo@BÜCHER.example",
-        "bo@bu\u0308cher.example",
-        "bo@xn--bcher-kva.example",
-        "Bo@XN--BCHER-KVA.example",
+        "bo@bücher.example", "bo@BÜCHER.example", "bo@bu\u0308cher.example",
+        "bo@xn--bcher-kva.example", "Bo@XN--BCHER-KVA.example",
     ],
     "composed letters": ["zoë@x.example", "zoe\u0308@x.example", "ZOË@x.example"],
     "quotes that change nothing": ["anna@x.example", '"anna"@x.example'],
-}
+}  # fmt: skip
 DIFFERENT_EMAILS = [
-    "strasse@x.example",
-    "straße@x.example",
-    "strasse@xn--x-nga.example",
-    "anna@x.example",
-    "anna+1@x.example",
-    "an.na@x.example",
-    "anna@y.example",
-    "anna@x.y.example",
-    "ana@x.example",
-    "bo@straße.example",
-    "bo@strasse.example",
-    "\uff41nna@x.example",
-]
+    "strasse@x.example", "straße@x.example", "strasse@xn--x-nga.example", "anna@x.example",
+    "anna+1@x.example", "an.na@x.example", "anna@y.example", "anna@x.y.example", "ana@x.example",
+    "bo@straße.example", "bo@strasse.example", "\uff41nna@x.example",
+]  # fmt: skip
 NO_EMAILS = ["", " ", "n/a", "anna", "@", "anna@", "@x.example", "a b@x.example", "a@x.example, b@"]
 
 HIDDEN = "\xad\u200b\ufe0f\u034f\u180b\u3164\u115f\uffa0\u17b4\u2800\U000e0100"
@@ -126,30 +107,21 @@ DIFFERENT_URLS = DIFFERENT_PROFILES + DIFFERENT_PAGES
 SAME_URLS = {
     "a profile": SAME_PROFILE,
     "a profile under a suffix of two labels": [
-        "https://profnet.co.uk/in/anna",
-        "https://uk.profnet.co.uk/in/anna",
+        "https://profnet.co.uk/in/anna", "https://uk.profnet.co.uk/in/anna",
     ],
     "a name in another script": [
-        "https://profnet.example/in/jürgen",
-        "https://profnet.example/in/ju\u0308rgen",
-        "https://profnet.example/in/JÜRGEN",
-        "https://profnet.example/in/j%C3%BCrgen",
-        "https://profnet.example/in/j%c3%bcrgen/",
-        "https://profnet.example/in/ju%CC%88rgen",
+        "https://profnet.example/in/jürgen", "https://profnet.example/in/ju\u0308rgen",
+        "https://profnet.example/in/JÜRGEN", "https://profnet.example/in/j%C3%BCrgen",
+        "https://profnet.example/in/j%c3%bcrgen/", "https://profnet.example/in/ju%CC%88rgen",
     ],
     "an international host": [
-        "https://bücher.example/in/anna",
-        "https://BÜCHER.example/in/anna",
-        "https://xn--bcher-kva.example/in/anna",
-        "https://www.xn--bcher-kva.example/in/anna",
+        "https://bücher.example/in/anna", "https://BÜCHER.example/in/anna",
+        "https://xn--bcher-kva.example/in/anna", "https://www.xn--bcher-kva.example/in/anna",
     ],
     "another page, as a whole": [
-        "https://profnet.example/view?id=7",
-        "http://profnet.example/view?id=7",
-        "profnet.example/view?id=7",
-        "HTTPS://PROFNET.example:443/view?id=7",
-        "https://profnet.example:80/%76iew?id=%37",
-        "https://profnet.example/view/?id=7",
+        "https://profnet.example/view?id=7", "http://profnet.example/view?id=7",
+        "profnet.example/view?id=7", "HTTPS://PROFNET.example:443/view?id=7",
+        "https://profnet.example:80/%76iew?id=%37", "https://profnet.example/view/?id=7",
     ],
     "an encoded name with hidden characters": [
         "https://profnet.example/in/anna",
@@ -159,10 +131,9 @@ SAME_URLS = {
         "https://profnet.example/in/a%D8%9Cn%E2%80%8Dn%F3%A0%80%81a%E2%81%A5%C2%A0%20",
     ],
     "percent-encoding": [
-        "https://profnet.example/p/é/%2f?q=ü",
-        "https://profnet.example/p/%C3%A9/%2F?q=%c3%bc",
+        "https://profnet.example/p/é/%2f?q=ü", "https://profnet.example/p/%C3%A9/%2F?q=%c3%bc",
     ],
-}
+}  # fmt: skip
 NO_URLS = [
     "", " ", "n/a", "anna", "unknown", "https://", "https://profnet.example", "profnet.example/",
     "localhost/in/anna", "mailto:anna@x.example", "ftp://profnet.example/in/anna",

@@ -50,31 +50,14 @@ WRITTEN: list[tuple[Any, str]] = [
     ("00123", "00123"),
 ]
 MISSING: list[Any] = [
-    None,
-    np.nan,
-    pd.NA,
-    pd.NaT,
-    np.datetime64("NaT", "D"),
-    decimal.Decimal("NaN"),
-    "",
-    "  \t\n",
-    "\xa0\u200b\ufeff",
-    "\u3164 \u2800\ufe0f",
-]
+    None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "D"), decimal.Decimal("NaN"), "", "  \t\n",
+    "\xa0\u200b\ufeff", "\u3164 \u2800\ufe0f",
+]  # fmt: skip
 HIDDEN = "\xad\u200b\ufe0f\u034f\u180b\u3164\u115f\uffa0\u17b4\u2800\U000e0100"
 NOT_PLAIN: list[Any] = [
-    b"text",
-    ["a"],
-    {"a": 1},
-    np.array([1]),
-    np.inf,
-    decimal.Decimal("-Infinity"),
-    decimal.Decimal("1E+999999999"),
-    10**5000,
-    1j,
-    pd.Timedelta(days=1),
-    "\ud800",
-]
+    b"text", ["a"], {"a": 1}, np.array([1]), np.inf, decimal.Decimal("-Infinity"),
+    decimal.Decimal("1E+999999999"), 10**5000, 1j, pd.Timedelta(days=1), "\ud800",
+]  # fmt: skip
 STORED: list[tuple[list[Any], str | pd.api.extensions.ExtensionDtype, list[str | None]]] = [
     ([2021, None], "float64", ["2021", None]),
     ([2021, None], "Int64", ["2021", None]),
