@@ -50,7 +50,7 @@ def locate(path: str | PathLike[str], what: str) -> Path:
         is_special = place.exists() and not place.is_file()
         # SQLite's own files next to the file have longer names.
         with suppress(FileNotFoundError, NotADirectoryError):
-            place.with_name(f"{place.name}-journal").stat()
+            Path(f"{place}-journal").stat()
     except OSError as error:
         raise InvalidInputError(
             f"The {what} {path} cannot be used: {error.strerror}. Pass another path."

@@ -102,8 +102,9 @@ def _host(text: str) -> str:
         # A second email after a slash cannot be the path of the first.
         if parts.netloc.count("@") > 1 or ("@" in parts.netloc and "@" in parts.path):
             return ""
-        # Without a scheme, acme.com/beta.de may list two companies.
-        if not scheme and _extract()(parts.path.strip("/")).top_domain_under_public_suffix:
+        # Without a scheme, acme.com/beta.de may list two companies; medium.com/@acme.com does not.
+        path = "" if scheme or "@" in parts.path else parts.path.strip("/")
+        if _extract()(path).top_domain_under_public_suffix:
             return ""
         if not host.isascii():
             import idna  # noqa: PLC0415 - slow to import, rarely needed

@@ -45,6 +45,7 @@ DOMAINS = {
         "https://u:p@acme.com/our team", "acme.com/index.html", "https://acme.com (main)",
         "https://acme.com/?to=https://b.com", "\u200bacme.com\xa0", "\u3164ac\ufe0fme.com\u2800",
         "anna\uff20acme.com", "acme.com!", "https://acme.com/beta.de", "https://acme.com/@anna",
+        "acme.com/@beta.de",
     ],
     # Words, IP addresses, public suffixes, several addresses and parts of a broken one.
     None: [
