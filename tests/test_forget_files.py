@@ -444,10 +444,7 @@ def test_journal_of_a_killed_run(tmp_path: Path) -> None:
     path = tmp_path / "live.journal"
     folder = tmp_path / "killed"
     folder.mkdir()
-    with (
-        journal_with_texts(path),
-        closing(sqlite3.connect(path, isolation_level=None)) as journal,
-    ):
+    with journal_with_texts(path), closing(sqlite3.connect(path, isolation_level=None)) as journal:
         journal.execute("PRAGMA cache_size = 1")
         journal.execute("BEGIN")
         for number in range(40):

@@ -450,11 +450,7 @@ def test_invalid_arguments_are_errors(sandbox: Sandbox, arguments: dict[str, Any
 
 @pytest.mark.parametrize(
     ("change", "codes"),
-    [
-        (put("new", value=1), (0, 0)),
-        (sequences(drop("name")), (0, 1)),
-        (drop("sequences"), (1, 1)),
-    ],
+    [(put("new", value=1), (0, 0)), (sequences(drop("name")), (0, 1)), (drop("sequences"), (1, 1))],
 )
 def test_the_command_prints_findings_and_exits_by_them(
     change: Change,

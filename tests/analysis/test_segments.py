@@ -18,12 +18,7 @@ from outreach_frames.errors import InvalidInputError
 
 EMPLOYEES = "company_estimated_number_of_employees"
 FINANCE = "company_department_headcount_finance"
-COMPANIES = {
-    "c1": (100, 7),
-    "c2": (250, None),
-    "c3": (None, 3),
-    "c4": (8, 0),
-}
+COMPANIES = {"c1": (100, 7), "c2": (250, None), "c3": (None, 3), "c4": (8, 0)}
 ROWS = st.lists(
     st.tuples(
         st.sampled_from(["p1", "p2", "p3", "p4", "p5", "p6", None]),

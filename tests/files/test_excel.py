@@ -274,11 +274,7 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
         "failed": ["email", "c@x.example"],
     }
     assert next(iter(book["summary"].values)) == ("status", "rows")
-    assert [cell.value for cell in book["notes"]["A"]] == [
-        "note",
-        "=note",
-        "broken",
-    ]
+    assert [cell.value for cell in book["notes"]["A"]] == ["note", "=note", "broken"]
 
 
 def test_a_report_s_sheets_by_status(tmp_path: Path) -> None:

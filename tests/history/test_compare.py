@@ -16,15 +16,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from tests.examples import share_of_examples
-from tests.history.people import (
-    DEPARTMENTS,
-    Record,
-    changes,
-    frame_of,
-    headcounts,
-    matched,
-    moves,
-)
+from tests.history.people import DEPARTMENTS, Record, changes, frame_of, headcounts, matched, moves
 
 pytestmark = pytest.mark.long
 

@@ -68,9 +68,7 @@ def test_a_wide_table_has_one_filter_by_another() -> None:
 def test_flags_and_texts_are_counted_too() -> None:
     """A flag has rows for True and False, and a text of the search has one row."""
     counts = of.count_people(
-        by=["person_title_exact_match", "person_name"],
-        person_titles=["manager"],
-        person_name="mar",
+        by=["person_title_exact_match", "person_name"], person_titles=["manager"], person_name="mar"
     )
     assert counts["person_title_exact_match"].tolist() == [True, False]
     assert counts["person_name"].tolist() == ["mar", "mar"]

@@ -101,7 +101,9 @@ def test_each_search_of_an_explanation_is_one_request(
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutreachWarning)
-            assert len(of.explain_search(search)) * 2 + 1 >= requests
+            table = of.explain_search(search)
+    assert len(table) * 2 + 1 >= requests
+    assert table.attrs["total"] == 0
     assert len(service.requests) == requests
 
 
@@ -119,6 +121,14 @@ def nobody(_: Received) -> Reply:
         ({"person_seniorities": ["Director of Sales"]}, "Did you mean .director."),
         ({"company_sizes": ["a few"]}, "company_sizes='a few'"),
         ({"profnet_networks": ["all_network"]}, "Did you mean .*all_networks"),
+        (
+            {"person_seniorities": ["vp, director"]},
+            "Pass 'vp' 'director', each as a separate",
+        ),
+        *(
+            ({name: ["Germny"]}, r"^Nobody matches\. Call of.explain_search")
+            for name in ("person_locations", "person_titles", "profnet_networks")
+        ),
     ],
 )
 def test_an_empty_search_names_unknown_values(search: dict[str, Any], said: str) -> None:
@@ -142,18 +152,6 @@ def test_known_values_are_not_suspected() -> None:
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         assert [len(of.search_people(search)) for search in searches] == [0, 0, 0]
     assert len(service.requests) == 3
-
-
-@pytest.mark.parametrize("name", ["person_locations", "person_titles", "profnet_networks"])
-def test_free_text_that_matches_nobody_is_explained(name: str) -> None:
-    """A warning about an empty search for free text names `explain_search`."""
-    search = {name: ["Germny"]}
-    with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
-        for read in (of.search_people, of.count_people):
-            with pytest.warns(OutreachWarning, match=r"^Nobody matches\. Call of.explain_search"):
-                read(search)
-        assert of.explain_search(search).attrs["total"] == 0
-    assert len(service.requests) == 4
 
 
 LISTS = [one for one in spec.FILTERS if len(one.suggestions) > 1]
@@ -208,16 +206,14 @@ FUNCTIONS: list[Callable[..., object]] = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=range(len(FUNCTIONS)))
-def test_an_unknown_filter_suggests_similar_names(
-    function: Callable[..., object],
-) -> None:
+def test_an_unknown_filter_suggests_similar_names(function: Callable[..., object]) -> None:
     """An unknown filter is an error that suggests similar filters or arguments."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(
             InvalidInputError, match=r"Did you mean 'person_titles'.*of\.filters"
         ) as e:
             function(person_title=["CEO"])
-        assert "spec" not in str(e.value)
+        assert not any(word in str(e.value) for word in ("spec", "takes"))
         with pytest.raises(
             InvalidInputError, match=r"mean 'person_titles' or 'person_title_exact_match'\? Call"
         ):
@@ -238,9 +234,3 @@ def test_find_people_names_its_columns_for_a_filter_of_companies() -> None:
             match=f"'{given}' is not .*Did you mean '{given}s'.*find_people takes {argument}=",
         ):
             accounts.outreach.find_people(**{given: "Website"})
-
-
-def test_known_values_in_one_text_are_listed(client: Client) -> None:
-    """Known values joined by commas match nobody, and the warning lists them as separate values."""
-    with pytest.warns(OutreachWarning, match="Pass 'vp' 'director', each as a separate value"):
-        assert of.search_people(person_seniorities=["vp, director"]).empty

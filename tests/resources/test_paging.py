@@ -11,11 +11,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.errors import (
-    InvalidResponseError,
-    OutreachWarning,
-    UnsafeLinkError,
-)
+from outreach_frames.errors import InvalidResponseError, OutreachWarning, UnsafeLinkError
 from tests.scripted import json, scripted
 
 

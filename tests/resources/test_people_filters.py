@@ -16,7 +16,6 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.accessor import OutreachAccessor
-from outreach_frames.client.client import Client
 from tests import people_filters
 
 FUNCTIONS = (
@@ -81,15 +80,6 @@ def test_find_people_has_no_company_filters() -> None:
     companies = {"company_ids", "company_names", "company_domains", "company_profnet_urls"}
     shown = filters_of(OutreachAccessor.find_people)
     assert shown == [one.name for one in spec.FILTERS if one.name not in companies]
-
-
-def test_a_misspelled_filter_names_no_other_filter_as_an_argument(client: Client) -> None:
-    """The error for a misspelled filter suggests similar filters, and only real arguments."""
-    with pytest.raises(of.OutreachError, match="mean 'person_seniorities'") as error:
-        of.search_people(person_senioritys=["vp"], client=client)  # type: ignore[call-arg]
-    assert "search_people takes" not in str(error.value)
-    with pytest.raises(of.OutreachError, match=r"takes columns=, limit=, .*client=\. Call"):
-        of.search_people(wholly_different=1, client=client)  # type: ignore[call-arg]
 
 
 @pytest.fixture

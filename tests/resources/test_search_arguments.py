@@ -13,12 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import (
-    check_choice,
-    check_id,
-    check_ids,
-    check_text,
-)
+from outreach_frames.common.arguments import check_choice, check_id, check_ids, check_text
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import check_filters, check_page_size
 from tests.filter_values import good_value
