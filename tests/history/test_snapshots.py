@@ -131,12 +131,15 @@ def failing_until(mended: threading.Event) -> Callable[[Received], Reply]:
 
 
 def test_an_interrupted_snapshot_is_listed_and_resumed(tmp_path: Path) -> None:
-    """The same call reads only the missing pages; until then the list names the snapshot."""
+    """The same call reads only the missing pages; until then the list names a private snapshot."""
     mended = threading.Event()
     script = failing_until(mended)
     with scripted(script) as service, connected(service, max_wait=0, workers=1):
         with pytest.raises(ServerError):
             of.snapshot_people(tmp_path, date=OLD)
+        kept = tmp_path / f".snapshot={OLD}.partial"
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
         with pytest.warns(OutreachWarning, match=rf"snapshot of {OLD} .* is not finished"):
             assert of.snapshots(tmp_path).empty
         with pytest.raises(InvalidInputError, match=r"\.snapshot=.* different export: filters"):
@@ -167,26 +170,20 @@ def test_an_interrupted_split_resumes_with_the_same_split_only(tmp_path: Path) -
 def test_an_unreadable_snapshot_is_listed(client: Client, tmp_path: Path) -> None:
     """An unreadable snapshot has no people count and causes a warning; others are listed."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
-    part.write_bytes(b"PAR1 not any more")
-    with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
-        listed = of.snapshots(tmp_path)
-    assert listed["people"].isna().tolist() == [True, False]
-    part.unlink()
-    with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
-        assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
-
-
-def test_odd_notes_and_columns_are_handled(client: Client, tmp_path: Path) -> None:
-    """Metadata that is not JSON leaves a snapshot in the list; a duplicate column is damage."""
-    (part,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
     table = pq.read_table(part, partitioning=None)
-    pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
-    with pytest.warns(OutreachWarning, match=rf"snapshot={NEW} is damaged"):
-        listed = of.snapshots(tmp_path)
-    assert listed["people"].isna().tolist() == [False, True]
     pq.write_table(pa.table([table["id"], table["id"]], names=["id", "id"]), part)
     with pytest.raises(InvalidInputError, match="is damaged"):
         of.compare_people(tmp_path)
+    pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
+    not_json = part.read_bytes()
+    for content in (not_json, b"PAR1 not any more"):
+        part.write_bytes(content)
+        with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
+            listed = of.snapshots(tmp_path)
+        assert listed["people"].isna().tolist() == [True, False]
+    part.unlink()
+    with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
+        assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
 
 
 def test_missing_people_are_a_warning(client: Client, tmp_path: Path) -> None:
@@ -231,14 +228,3 @@ def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_pat
     assert whole["snapshot"].astype(str).value_counts().to_dict() == expected
     shutil.rmtree(unfinished)
     assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
-
-
-def test_an_unfinished_snapshot_is_private(tmp_path: Path) -> None:
-    """Other users cannot read the people of an unfinished snapshot."""
-    script = failing_until(threading.Event())
-    with scripted(script) as service, connected(service, max_wait=0, workers=1):
-        with pytest.raises(ServerError):
-            of.snapshot_people(tmp_path, date=OLD)
-    kept = tmp_path / f".snapshot={OLD}.partial"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}

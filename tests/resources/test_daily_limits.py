@@ -134,7 +134,8 @@ def frame_of(**columns: Any) -> pd.DataFrame:
         ((frame_of(id=["m1", "ada@x.example"]),), "set_index"),
         (({"m1": 9}, 9), "Omit limit="),
         ((frame_of(), 9), "Omit limit="),
-        (("m1",), "limit takes a whole number"),
+        ((["m1", None], 9), "1 of 2 mailbox_id are missing"),
+        *((("m1", bad), "limit takes a whole number") for bad in (None, True, 9.0, "9")),
         *(
             (({"m1": 9, "m2": bad},), "mailbox 'm2' takes a whole")
             for bad in (9.0, "9", True, None, np.True_)
