@@ -171,6 +171,7 @@ CHANGES: list[tuple[str, Change, str, str]] = [
     (SEQUENCES, put("_links.next.href", 7), "warning", "response is invalid"),
     (MAILBOXES, lambda page: page.update(mailboxes=page["mailboxes"] * 2), "warning", "page[size]"),
     (MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page has 1 item"),
+    (MAILBOXES, lambda page: page.update(mailboxes=[], _links={}), "note", "no mailboxes"),
     (MAILBOXES, mailboxes(put("email_provider", "private")), "note", "email_provider"),
     (BY_EMAIL, drop("email"), "warning", "email"),
     (CONTACTS, lambda page: page["contacts"].pop(), "warning", "known contacts missing"),
@@ -206,15 +207,6 @@ def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
     assert found["status"].cat.ordered
     unchecked = found.loc[found["status"] == "note", "check"].tolist()
     assert unchecked == [BY_EMAIL, CONTACTS, LEAD_LIST]
-
-
-def test_an_empty_account_is_noted(sandbox: Sandbox) -> None:
-    """A note says that the fields of an empty list were not checked."""
-    empty = changing(sandbox, MAILBOXES, lambda page: page.update(mailboxes=[], _links={}))
-    with deviating(sandbox, empty) as (_, client):
-        found = of.check(client=client).set_index("check")
-    assert found.loc[MAILBOXES, "status"] == "note"
-    assert "no mailboxes" in found.loc[MAILBOXES, "detail"]
 
 
 def test_a_check_needs_few_requests_and_shows_no_person(sandbox: Sandbox) -> None:
@@ -426,20 +418,3 @@ def test_the_command_prints_findings_and_exits_by_them(
         shown = capsys.readouterr().out
         for finding in of.check(client=client).itertuples():
             assert f"{finding.status:8} {finding.check}: " in shown
-
-
-def test_frames_name_undocumented_columns(
-    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A search lists undocumented columns in `.attrs` and logs each once."""
-    change = people(lambda one: one.update(shoe_size=42, languages=one["languages"]))
-    with deviating(sandbox, changing(sandbox, SEARCH, change)) as (_, client):
-        with caplog.at_level("INFO", "outreach_frames"):
-            found = [of.search_people(limit=None, client=client) for _ in range(2)]
-    assert [frame.attrs["undocumented"] for frame in found] == [["shoe_size"]] * 2
-    assert sum("shoe_size" in record.getMessage() for record in caplog.records) <= 1
-    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
-        plain = of.search_people(
-            limit=None, client=client, person_seniorities=["vp"], split_by="person_seniorities"
-        )
-    assert plain.attrs["undocumented"] == []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -32,7 +33,7 @@ def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
     assert everybody["id"].is_unique
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
-        pieces = of.search_people(limit=150, page_size=7)
+        pieces = of.search_people(limit=150, page_size=np.int64(7))
     pd.testing.assert_frame_equal(pieces, everybody.head(150))
 
 
