@@ -241,7 +241,7 @@ def test_an_address_counts_once(address: str) -> None:
 
 
 def test_repeated_rows_count_once() -> None:
-    """The row of an address that can send counts, or ids without addresses; labels do not."""
+    """Of an address's rows, the one that can send counts, else ids count; labels change nothing."""
     frame = mailboxes(9, 5, status=["inactive", "active"]).assign(email="m0@x.example")
     with pytest.warns(OutreachWarning, match="1 mailbox cannot send"):
         plan = of.sending_capacity(frame, 40, start=MONDAY)

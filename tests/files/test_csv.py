@@ -86,7 +86,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
 @share_of_examples(3)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans(), st.sampled_from(",;\t|"))
 def test_every_text_is_restored_and_none_is_a_formula(tmp_path, texts, name, excel, sep):
-    """Any text is restored as a cell and a column name, with any separator, and is no formula."""
+    """Any text is restored as a cell and a column name, with any separator, and never a formula."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, excel=excel, sep=sep), frame)

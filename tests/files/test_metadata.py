@@ -1,4 +1,4 @@
-"""Metadata of files: the search that made the table, and any damage, give a result or an error."""
+"""Metadata of files: the recorded search is restored, and damage is a warning or a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches from the cache: stored pages give the service's frames, belong together, have a date."""
+"""Searches from the cache: stored pages belong together, have a date, and give the same frames."""
 
 from __future__ import annotations
 

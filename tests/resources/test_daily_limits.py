@@ -165,7 +165,7 @@ IDS = ["m1", "m2", "m3"]
 
 
 def test_several_limits_are_changed(client: Client) -> None:
-    """The result has the Series' index and a row per mailbox, and the columns without any."""
+    """The result has the Series' index and one row per mailbox; no ids give the same columns."""
     ids = of.mailboxes()["id"].iloc[[2, 0, 2]]
     frame = of.set_daily_email_limit(ids, 41)
     assert list(frame.columns) == [*spec.columns(spec.MAILBOX), "outcome", "detail"]

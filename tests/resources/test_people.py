@@ -233,7 +233,7 @@ def test_reported_errors_are_warned_of_once() -> None:
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("failure", [json({}, status=400), respond(b"<html>")])
 def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
-    """.partial and the message have the people before the failed page, also of a batch."""
+    """`.partial` and the message cover the people before the failed page, also within a batch."""
     script = service_of(500)
 
     def reply(request: Received) -> Reply:
