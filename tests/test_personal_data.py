@@ -173,14 +173,11 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
     """Tables and journals are listed with the number of matching rows, and stay unchanged."""
     files = tmp_path / "files" / "deep"
     files.mkdir(parents=True)
+    page = "http://profnet.example/in/Ada-Lovelace?utm_source=x"
     frame = pd.DataFrame(
         {
             "email": [EMAIL.upper(), "bo@x.example", None],
-            "note": [
-                "-",
-                f"see http://profnet.example/in/Ada-Lovelace?utm_source=x for {EMAIL}",
-                "",
-            ],
+            "note": ["-", f"see {page} for {EMAIL}", ""],
             "other": ["a", f"x{EMAIL}", f"{EMAIL}.uk"],
         }
     )
@@ -319,16 +316,8 @@ def test_other_files_are_counted_and_not_searched(tmp_path: Path) -> None:
     inner.mkdir()
     (inner / "away").symlink_to(tmp_path)
     (inner / "gone.csv").symlink_to(tmp_path / "gone.csv")
-    for name in (
-        "a.ipynb",
-        "b.html",
-        "c.HTML",
-        "old.xls",
-        "all.zip",
-        "store.db",
-        "x.csv.bak",
-        "no",
-    ):
+    kinds = ["a.ipynb", "b.html", "c.HTML", "old.xls", "all.zip", "store.db", "x.csv.bak", "no"]
+    for name in kinds:
         (inner / name).write_text(EMAIL)
     with closing(sqlite3.connect(inner / "crm.db")) as database, database:
         database.execute("CREATE TABLE people AS SELECT ? AS email", [EMAIL])

@@ -239,19 +239,13 @@ FORMER = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "arm": ["A", "B"
         ({"previous": FORMER[["arm"]], "by": "E-Mail"}, "previous has no column .E-Mail."),
         ({"previous": FORMER, "by": pd.Series(["a"])}, "not a Series"),
         ({"previous": "former.csv"}, "takes a frame or a list of frames"),
-        (
-            {"previous": FORMER.assign(profnet_url=["x.example/in/a", None]), "rows": "linking"},
-            "has two arms in previous",
-        ),
+        ({"previous": FORMER.assign(profnet_url=["x.example/in/a", None])}, "two arms in previous"),
     ],
 )
 def test_invalid_former_tables_are_an_error(changes: dict[str, Any], words: str) -> None:
     """Two arms of a person, an arm that is not offered, and a missing column are errors."""
-    rows = (
-        [("b@x.example", "x.example/in/a")] if changes.pop("rows", "") else [("a@x.example", None)]
-    )
     with pytest.raises(InvalidInputError, match=words):
-        assigned(rows, seed=1, **changes)
+        assigned([("b@x.example", "x.example/in/a")], seed=1, **changes)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,16 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.reading.flatten import records_frame
 from outreach_frames.sandbox import Sandbox
 from tests.reading.pages import frame_of
+from tests.reading.people_strategies import odd_people, people
 
 PERSON_TABLES = {
     "experiences": spec.EXPERIENCE,
@@ -178,6 +180,9 @@ def test_companies_and_people_equal_a_brute_force(cells: list[tuple[Any, ...]]) 
 def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: int) -> None:
     """Each company and department (or job function) has one row; the shares add up to 1."""
     tidy = people.outreach.headcount(level)
+    companies = people.outreach.companies()
+    pd.testing.assert_frame_equal(companies.outreach.headcount(level), tidy)
+    assert people.head(0).outreach.headcount(level).dtypes.equals(tidy.dtypes)
     names = ["department", "job_function"][: 1 if level == "department" else 2]
     assert list(tidy.columns) == ["company", *names, "people", "share", "company_id"]
     assert tidy.dtypes.astype(str).tolist() == [
@@ -188,28 +193,12 @@ def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: 
     ]
     assert len(tidy) == rows * people["company_id"].nunique()
     assert tidy.groupby("company")["share"].sum().round(9).eq(1).all()
-    companies = people.outreach.companies()
     for place, row in tidy.head(rows * 3).iterrows():
         column = "_".join([f"{level}_headcount", *(row[name] for name in names)])
         company = companies.iloc[place // rows]
         assert row["people"] == company[column]
         assert row["company"].startswith(company["name"])
         assert row["company_id"] == company["id"]
-
-
-def test_headcounts_of_people_and_of_their_companies_are_the_same(people: pd.DataFrame) -> None:
-    """The tidy table from the people equals that from companies()."""
-    pd.testing.assert_frame_equal(
-        people.outreach.companies().outreach.headcount(), people.outreach.headcount()
-    )
-
-
-def test_headcounts_of_nobody_have_the_same_dtypes(people: pd.DataFrame) -> None:
-    """Without people, the table has the same columns and dtypes."""
-    for level in ("department", "job_function"):
-        pd.testing.assert_series_equal(
-            people.head(0).outreach.headcount(level).dtypes, people.outreach.headcount(level).dtypes
-        )
 
 
 def test_companies_with_the_same_name_are_distinguished() -> None:
@@ -330,27 +319,17 @@ def test_entries_that_are_objects_become_columns() -> None:
 
 
 @pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
-def test_a_frame_without_the_columns_is_an_error(method: str) -> None:
-    """A frame without the required columns is an error that names them."""
-    frame = pd.DataFrame({"email": ["a@b.example"]})
-    with pytest.raises(of.OutreachError, match="is missing"):
-        getattr(frame.outreach, method)()
-
-
-@pytest.mark.parametrize("method", [*PERSON_TABLES, *COMPANY_TABLES])
-def test_lists_read_as_text_are_an_error(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
-    """Lists that pandas read from a CSV as text are an error that says how to read the file."""
-    frame = pd.read_csv(people.head(3).outreach.to_csv(tmp_path / "people.csv"))
-    with pytest.raises(of.OutreachError, match="read_prospects"):
-        getattr(frame.outreach, method)()
-
-
-@pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
-def test_a_duplicate_column_is_an_error(people: pd.DataFrame, method: str) -> None:
-    """A key column that occurs twice, as after some joins, is an error that names it."""
-    frame = pd.concat([people, people[["id", "company_id"]]], axis="columns")
-    with pytest.raises(of.OutreachError, match="id' more than once"):
-        getattr(frame.outreach, method)()
+def test_unusable_columns_are_an_error(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
+    """Missing and duplicate columns, and lists that pandas read as text, are clear errors."""
+    frames = {
+        "is missing": pd.DataFrame({"email": ["a@b.example"]}),
+        "id' more than once": pd.concat([people, people[["id", "company_id"]]], axis="columns"),
+    }
+    if method not in ("companies", "headcount"):
+        frames["read_prospects"] = pd.read_csv(people.head(3).outreach.to_csv(tmp_path / "x.csv"))
+    for words, frame in frames.items():
+        with pytest.raises(of.OutreachError, match=words):
+            getattr(frame.outreach, method)()
 
 
 def test_an_unknown_level_is_an_error(people: pd.DataFrame) -> None:
@@ -365,3 +344,36 @@ def test_the_input_does_not_change(people: pd.DataFrame) -> None:
     for method in ("companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES):
         getattr(people.outreach, method)()
     pd.testing.assert_frame_equal(people, before)
+
+
+ODD_EXPERIENCES = [
+    {"title": "VP", "start_date": "2020-01-31", "current": True, "level": None},
+    None,
+    {"level": 2, "end_date": "soon", "end_date_raw": "a name that is taken"},
+]
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(people() | odd_people(), min_size=1, max_size=3),
+    st.sampled_from(["numpy_nullable", "pyarrow"]),
+)
+@example([{"id": "1", "experiences": ODD_EXPERIENCES}], "pyarrow")
+@example([{"id": "1", "experiences": [{"title": "CEO", "company": {"id": "x"}}]}], "pyarrow")
+@example([{"id": "1", "languages": [{"language": "Czech"}]}, {"id": "2"}], "numpy_nullable")
+def test_entries_equal_their_objects(found: list[dict[str, Any]], backend: Any) -> None:
+    """Fields, dtypes, unreadable dates and undocumented members equal those of the objects."""
+    frame = frame_of(found, backend)
+    for name, fields in [("experiences", spec.EXPERIENCE), ("languages", spec.LANGUAGE)]:
+        entries = [entry for cell in frame[name].dropna() for entry in cell]
+        table = getattr(frame.outreach, name)()
+        expected = records_frame(entries, fields)
+        pd.testing.assert_frame_equal(table.drop(columns=["person_id", "position"]), expected)
+
+
+@pytest.mark.parametrize("cells", [[None, None], [float("nan")] * 2, []])
+def test_lists_that_are_all_missing_have_no_entries(cells: list[Any]) -> None:
+    """A column with only missing lists, of any dtype, makes an empty table with all columns."""
+    frame = pd.DataFrame({"id": ["1", "2"][: len(cells)], "experiences": cells})
+    assert list(frame.outreach.experiences())[2:] == [field.name for field in spec.EXPERIENCE]
+    assert frame.outreach.experiences().empty

@@ -300,25 +300,15 @@ def test_dates_instead_of_text_are_an_error() -> None:
 
 
 OTHER_DAYS: list[Any] = [
-    *("04.01.2027", "13.01.2027", "1/4/27", "01-04-2027", "2027/01/04", "2027-1-4", "20270104"),
-    *(
-        "../2027-01-04",
-        "2027",
-        "2027-01",
-        "2027-W01-1",
-        "2027-02-30",
-        "2027-01-04 09:30",
-        "2027-01-04T09:30Z",
-    ),
-    *("now", "today", "tomorrow", "12:30", "", " 2027-01-04", "\uff12027-01-04"),
-    *(2027, 1.5, True, pd.NaT, pd.NA, np.datetime64("2027"), b"2027-01-04", ("2027-01-04",)),
-]
+    "04.01.2027", "13.01.2027", "1/4/27", "01-04-2027", "2027/01/04", "2027-1-4", "20270104",
+    "../2027-01-04", "2027", "2027-01", "2027-W01-1", "2027-02-30", "2027-01-04 09:30",
+    "2027-01-04T09:30Z", "now", "today", "tomorrow", "12:30", "", " 2027-01-04", "\uff12027-01-04",
+    2027, 1.5, True, pd.NaT, pd.NA, np.datetime64("2027"), b"2027-01-04", ("2027-01-04",),
+]  # fmt: skip
 MAILBOXES = pd.DataFrame(
     {"id": ["m"], "email": ["a@b.example"], "status": ["active"], "daily_email_limit": [5]}
 )
 NOBODY = pd.DataFrame({"experiences": [None], "current_position_start_date": ["2020-01-04"]})
-
-
 NO_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -337,14 +327,8 @@ def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client)
         of.plots.tenure(NOBODY, as_of="04.01.2027")
     assert not [*tmp_path.iterdir()]
     moment = datetime(2027, 1, 4, 23, 30, tzinfo=timezone(timedelta(hours=-9)))
-    same = (
-        "2027-01-04",
-        date(2027, 1, 4),
-        np.datetime64("2027-01-04"),
-        moment,
-        pd.Timestamp(moment),
-    )
-    for day in same:
+    same = ["2027-01-04", date(2027, 1, 4), np.datetime64("2027-01-04"), moment]
+    for day in (*same, pd.Timestamp(moment)):
         assert calls["start"](day)["date"].tolist() == [pd.Timestamp("2027-01-04")]
         assert calls["as_of"](day)["years"].round(3).tolist() == [7.0]
         assert calls["date"](day).name == "snapshot=2027-01-04"

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.read import read_prospects
 
 SCALARS = st.none() | st.text(max_size=3)
 LISTS = st.lists(st.none() | st.lists(SCALARS, max_size=4), max_size=5)
@@ -89,14 +87,6 @@ def test_other_columns_do_not_change(people: pd.DataFrame, backend: Any) -> None
     pd.testing.assert_frame_equal(plain.drop(columns=lists), frame.drop(columns=lists))
     assert list(plain) == list(frame)
     assert plain.attrs == frame.attrs
-
-
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_a_parquet_file_by_pandas_is_read(client: Any, backend: Any, tmp_path: Any) -> None:
-    """read_prospects reads a file of df.to_parquet that pandas cannot read again."""
-    people = of.search_people(limit=None, dtype_backend=backend, client=client).head(50)
-    people.to_parquet(tmp_path / "x.parquet")
-    pd.testing.assert_frame_equal(read_prospects(tmp_path / "x.parquet"), people)
 
 
 def test_odd_frames() -> None:

@@ -59,10 +59,7 @@ _BROWSER_OPTIONS = (
     f"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE {HOST}",
 )
 _SETTINGS = {
-    "@jupyterlab/apputils-extension/notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-    },
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     # Saving widget state is off by default; with it, a saved notebook has the most content.
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,18 +44,6 @@ def own_sandbox() -> Iterator[Sandbox]:
     """Start a separate sandbox, whose mailboxes and sequences a test may change."""
     with of.sandbox.serve(people=60, seed=1) as running:
         yield running
-
-
-@pytest.fixture
-def connecting(own_sandbox: Sandbox, tmp_path: Path) -> str:
-    """Return a cell that connects to that sandbox, with a token that is not in the notebook."""
-    token = tmp_path / "token"
-    token.write_text(own_sandbox.api_key, encoding="utf-8")
-    return (
-        "import outreach_frames as of, pathlib\n"
-        f"token = pathlib.Path({str(token)!r}).read_text()\n"
-        f"client = of.connect({own_sandbox.url!r}, token, cache=None)"
-    )
 
 
 def button(widget: Locator, name: str) -> Locator:
@@ -120,6 +107,8 @@ class TestPeopleSearch:
         expect_text(widget, "kept.json exists. Replace it?")
         press(button(widget, "Replace"))
         expect_text(widget, "Saved kept.json.")
+        expect(button(widget, "Replace")).to_have_count(0)
+        expect(button(widget, "Save")).to_be_focused()
         press(button(widget, "Copy code"))
         expect_text(widget, "Copied")
         keyboard.press("Shift+Tab")
@@ -157,11 +146,9 @@ class TestAddToSequence:
         assert out_of_reach(widget) == []
         look(notebook, "accessible_adding_checked")
 
-    def test_all_actions_by_keyboard(
-        self, notebook: Notebook, own_sandbox: Sandbox, connecting: str
-    ) -> None:
+    def test_all_actions_by_keyboard(self, notebook: Notebook, own_sandbox: Sandbox) -> None:
         """Every action of adding leads works by keyboard."""
-        notebook.run(connecting, ADDING)
+        notebook.run(connect_to(own_sandbox, api_key=own_sandbox.api_key), ADDING)
         widget, keyboard = notebook.widget, notebook.page.keyboard
         select = widget.get_by_label("Sequence", exact=True)
         expect(select).to_be_enabled()

@@ -39,8 +39,10 @@ Turn = Callable[[Received], Reply]
 
 
 @contextmanager
-def serving(*turns: Turn | Reply) -> Iterator[Service]:
-    """Serve a sequence per status and two mailboxes; `turns` are the responses to added leads."""
+def adding(
+    notebook: Notebook, cell: str, *turns: Turn | Reply
+) -> Iterator[tuple[Service, Locator]]:
+    """Show the widget for the cell's frame; `turns` are the service's responses to added leads."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:
@@ -60,7 +62,8 @@ def serving(*turns: Turn | Reply) -> Iterator[Service]:
         return reply if isinstance(reply, Reply) else reply(received)
 
     with scripted(turn) as service:
-        yield service
+        notebook.run(connect_to(service), cell, ADDING)
+        yield service, notebook.widget
 
 
 class Gate:
@@ -110,9 +113,7 @@ def outcomes(widget: Locator) -> list[list[str]]:
 
 def test_check_sends_nothing(notebook: Notebook) -> None:
     """Invalid rows and inactive sequences are listed with reasons, and a check sends nothing."""
-    with serving() as service:
-        notebook.run(connect_to(service), MIXED, ADDING)
-        widget = notebook.widget
+    with adding(notebook, MIXED) as (service, widget):
         select = widget.get_by_label("Sequence", exact=True)
         expect(select.locator("option")).to_have_count(1 + len(spec.SEQUENCE_STATUSES))
         for status, accepts in spec.SEQUENCE_STATUSES.items():
@@ -147,9 +148,7 @@ def test_check_sends_nothing(notebook: Notebook) -> None:
 def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
     """A double click, or a click in a second view, sends each row once, with progress."""
     gate = Gate()
-    with serving(gate, gate, gate) as service:
-        notebook.run(connect_to(service), LEADS, ADDING)
-        widget = notebook.widget
+    with adding(notebook, LEADS, gate, gate, gate) as (service, widget):
         check(widget)
         send = button(widget, f"Add {ROWS} leads to 'The active one'")
         send.dblclick()
@@ -181,9 +180,7 @@ def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
 def test_cancel_and_resume(notebook: Notebook) -> None:
     """Cancel stops before the next request; only the unsent rows can be sent later."""
     gate = Gate()
-    with serving(gate) as service:
-        notebook.run(connect_to(service), LEADS, ADDING)
-        widget = notebook.widget
+    with adding(notebook, LEADS, gate) as (service, widget):
         check(widget)
         button(widget, "Add 501 leads").click()
         assert gate.arrived.acquire(timeout=30)
@@ -208,9 +205,7 @@ def test_cancel_and_resume(notebook: Notebook) -> None:
 
 def test_sending_unknown_rows_again(notebook: Notebook) -> None:
     """Unknown rows are sent again only after the user accepts the risk."""
-    with serving(hang_up()) as service:
-        notebook.run(connect_to(service), LEADS, ADDING)
-        widget = notebook.widget
+    with adding(notebook, LEADS, hang_up()) as (service, widget):
         check(widget)
         button(widget, "Add 501 leads").click()
         expect_text(widget.get_by_label("Outcomes by status"), re.compile("unknown.*250"))
@@ -226,9 +221,7 @@ def test_sending_unknown_rows_again(notebook: Notebook) -> None:
 
 def test_an_outdated_plan_is_not_sent(notebook: Notebook) -> None:
     """After a change the rows must be checked again; the plan keeps their values at that check."""
-    with serving() as service:
-        notebook.run(connect_to(service), MIXED, ADDING)
-        widget = notebook.widget
+    with adding(notebook, MIXED) as (service, widget):
         check(widget)
         expect(button(widget, "Add 2 leads to 'The active one'")).to_be_enabled()
         widget.get_by_label("Column for profnet_url").select_option(label="none")
@@ -246,9 +239,7 @@ def test_an_outdated_plan_is_not_sent(notebook: Notebook) -> None:
 
 def test_a_rejected_click_keeps_the_button(notebook: Notebook) -> None:
     """A click after a change of the connection sends nothing, and the button stays enabled."""
-    with serving() as service:
-        notebook.run(connect_to(service), MIXED, ADDING)
-        widget = notebook.widget
+    with adding(notebook, MIXED) as (service, widget):
         check(widget)
         send = button(widget, "Add 2 leads")
         expect(send).to_be_enabled()
@@ -261,9 +252,7 @@ def test_a_rejected_click_keeps_the_button(notebook: Notebook) -> None:
 
 def test_settings_reach_the_service(notebook: Notebook) -> None:
     """Overrides and active mailboxes can be ticked, inactive ones not; the code does the same."""
-    with serving() as service:
-        notebook.run(connect_to(service), MIXED, ADDING)
-        widget = notebook.widget
+    with adding(notebook, MIXED) as (service, widget):
         widget.get_by_text("Overrides and mailboxes").click()
         for override in spec.OVERRIDES:
             expect(widget.get_by_label(override.name)).not_to_be_checked()
@@ -332,9 +321,7 @@ def test_errors_are_shown_without_the_token(notebook: Notebook, sandbox: Sandbox
         {"error_code": "something_new", "message": "Nobody knows this one."},
     ]
     slowly = json({"error": "slowly"}, 429, {"Retry-After": "3"})
-    with serving(slowly, json({"validation_errors": errors}, 422)) as service:
-        notebook.run(connect_to(service), LEADS, ADDING)
-        widget = notebook.widget
+    with adding(notebook, LEADS, slowly, json({"validation_errors": errors}, 422)) as (_, widget):
         check(widget)
         button(widget, "Add 501 leads").click()
         expect_text(widget, re.compile(r"The service asks to wait \d s\."))
@@ -357,9 +344,7 @@ def test_errors_are_shown_without_the_token(notebook: Notebook, sandbox: Sandbox
 def test_a_mailbox_per_row(notebook: Notebook) -> None:
     """A column can name each row's mailbox; the plan shows the leads per mailbox."""
     owned = f"{LEADS}df['Owner'] = ['active@example.org', None, 'x@example.org'] * {ROWS // 3}"
-    with serving() as service:
-        notebook.run(connect_to(service), owned, ADDING)
-        widget = notebook.widget
+    with adding(notebook, owned) as (service, widget):
         widget.get_by_text("Overrides and mailboxes").click()
         column = widget.get_by_label("Column with each row's mailbox")
         expect(column).to_have_value("")

@@ -329,14 +329,6 @@ def test_a_preset_is_restored_after_a_restart(notebook: Notebook, sandbox: Sandb
     widget.get_by_label("Preset file").fill("all.json")
     widget.get_by_role("button", name="Save").click()
     expect(widget.get_by_text("Saved all.json.")).to_be_visible()
-    widget.get_by_role("button", name="Save").click()
-    expect(widget.get_by_text("all.json exists. Replace it?")).to_be_visible()
-    replace = widget.get_by_role("button", name="Replace")
-    replace.focus()
-    replace.press("Enter")
-    expect(widget.get_by_text("Saved all.json.")).to_be_visible()
-    expect(replace).to_have_count(0)
-    expect(widget.get_by_role("button", name="Save")).to_be_focused()
     preset = notebook.path.parent / "all.json"
     assert of.load_filters(preset) == ALL
     damaged = notebook.path.parent / "damaged.json"

@@ -65,16 +65,10 @@ def prospects(rows: int, backend: str = "numpy_nullable") -> pd.DataFrame:
 
 
 FLOATS = [0.1, -0.0, 1e300, 5e-324, 1 / 3, None]
-
-
 DATES = pd.to_datetime(["2024-02-29", None, "1969-12-31"])
-
-
 TIMES = pd.to_datetime(["2024-02-29 10:20:30.123456", None, "1969-12-31 23:59:59.000001"]).as_unit(
     "us"
 )
-
-
 COLUMNS = {
     "int64": pd.Series([2**63 - 1, -(2**63), 2**53 + 1]),
     "uint64": pd.Series([2**64 - 1, 0, 1], dtype="uint64"),
@@ -140,8 +134,6 @@ COLUMNS = {
     ),
     "arrow nothing": pd.Series([None, None], dtype=pd.ArrowDtype(pa.null())),
 }
-
-
 INDEXES = {
     "named": pd.Index(["a", "=b"], name="key"),
     "named like a column": pd.Index(["a", "b"], name="name"),

@@ -321,19 +321,6 @@ def test_sheets_are_named_after_their_rows(
         assert openpyxl.load_workbook(frame.outreach.to_excel(path)).sheetnames == [name]
 
 
-def test_progress_counts_the_columns(
-    tmp_path: Path, people: pd.DataFrame, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The progress bar counts the columns; progress=False shows none."""
-    people = people.head(5)
-    people.outreach.to_excel(tmp_path / "x.xlsx", progress=False)
-    assert not capsys.readouterr().err
-    people.outreach.to_excel(tmp_path / "x.xlsx", progress=True)
-    shown = capsys.readouterr().err
-    assert "263 columns" in shown
-    assert "100%" in shown
-
-
 _FAR = "<row r='1048576'><c r='XFD1048576'><v>1</v></c></row>"
 _HEAD = "<row r='1'><c r='A1' t='str'><v>a</v></c><c r='B1' t='str'><v>b</v></c></row>"
 # The rows of a sheet's XML, and a word of the error.

@@ -11,9 +11,10 @@ import signal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -26,27 +27,25 @@ from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
-from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
+from tests.files.frames import COLUMNS, INDEXES, PERSON, assert_same, prospects, round_trip, write
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
 pytestmark = pytest.mark.long
 
-
-@pytest.mark.parametrize("rows", [0, 1, 2, 50])
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
-    """Any number of people, with either dtype backend, are restored from CSV and Parquet."""
-    frame = prospects(rows, backend)
-    assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
+BACKENDS = ["numpy_nullable", "pyarrow"]
 
 
 @share_of_examples(0.2)
-@given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
-def test_any_people_come_back(tmp_path, persons, suffix):
-    """Any values of people are restored from CSV and Parquet."""
-    frame = people_frame([read_people_page(body(*persons))])
+@given(st.lists(people() | odd_people(), max_size=3), st.sampled_from(BACKENDS))
+@example([], "numpy_nullable")
+@example([], "pyarrow")
+@example([PERSON, {"id": ""}] * 25, "numpy_nullable")
+@example([PERSON, {"id": ""}] * 25, "pyarrow")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_any_people_come_back(tmp_path, suffix, persons, backend):
+    """Any people, with either dtype backend, are restored from CSV and Parquet."""
+    frame = people_frame([read_people_page(body(*persons))], backend)
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
 
@@ -171,6 +170,8 @@ PIECES = ["a", "b c", "x@y.example", '"', '""', ",", "\n", "\r\n", "\r", '"a,\n"
 
 @share_of_examples(5)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.sampled_from(",;"))
+@example('x,"Main St 5\r\nOslo, Norway"', ",")
+@example('x,5" screen\n\nx,the "best" one', ",")
 @pytest.mark.filterwarnings("ignore:.*(cut off|look like rows)")
 def test_a_foreign_file_is_read_as_by_the_csv_module(tmp_path, text, sep):
     """A file has the rows that Python's csv module reads, or is refused where that refuses it."""
@@ -248,22 +249,6 @@ def test_ambiguous_rows_are_named(tmp_path, capsys, case):
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'a@x.example,"Main St 5\r\nOslo, Norway"\n',
-        'a@x.example,5" screen\n\nb@x.example,the "best" one\n',
-        "a@x.example,b",
-    ],
-)
-def test_unusual_rows_are_read(tmp_path, text):
-    """Lines and marks within a cell, blank lines and a last line without a break are no problem."""
-    path = tmp_path / "x.csv"
-    path.write_text(f"email,note\n{text}", newline="")
-    expected = list(csv.reader(io.StringIO(text, newline="")))
-    assert read_prospects(path).to_numpy().tolist() == [row for row in expected if row]
-
-
 @given(st.lists(st.text('a@x.e,;"\r\n\t\0', max_size=30) | st.none(), max_size=4), st.booleans())
 def test_rows_within_a_cell_of_our_own_come_back(tmp_path, texts, alone):
     """Whatever the cells, to_csv writes a readable file, also for one column and any separator."""
@@ -294,6 +279,8 @@ def test_a_possibly_truncated_file_is_a_warning(tmp_path):
     path.write_text('email,note\na@x.example,"He said "')
     with pytest.warns(OutreachWarning, match="no line break"):
         assert len(read_prospects(path)) == 1
+    path.write_text("email,note\na@x.example,b")
+    assert read_prospects(path).to_numpy().tolist() == [["a@x.example", "b"]]
 
 
 ENCODINGS = ["cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
@@ -305,7 +292,7 @@ def test_other_encodings_are_named_and_read(tmp_path, encoding):
     path = tmp_path / "x.csv"
     path.write_bytes("id,name\n1,Zoë\n".encode(encoding))
     for read in (read_prospects, read_as_text):
-        with pytest.raises(InvalidInputError, match=f'not in UTF-8.*encoding="{encoding}"'):
+        with pytest.raises(InvalidInputError, match=f'x.csv.*not in UTF-8.*encoding="{encoding}"'):
             read(path)
         assert read(path, encoding=encoding)["name"].tolist() == ["Zoë"]
 
@@ -383,3 +370,72 @@ def test_a_file_without_a_header_is_an_error(tmp_path, name):
     for url in (f"https://x.example/{name}", f"file://{tmp_path}/{name}"):
         with pytest.raises(InvalidInputError, match="web address"):
             read_prospects(url)
+
+
+PARQUET = [
+    kind
+    for kind in COLUMNS
+    if kind not in {"mixed", "lists", "dicts", "arrow half", "arrow decimal", "no category"}
+    and kind not in {"int category", "date category", "time category"}
+    and kind not in {"decimals beyond Arrow", "offset", "seconds"}
+]
+
+
+@pytest.mark.parametrize("kind", PARQUET)
+def test_every_dtype_comes_back_from_parquet(tmp_path, kind):
+    """Parquet restores every dtype that pandas can store in it."""
+    frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
+    assert_same(round_trip(frame, tmp_path / "x.parquet"), frame)
+
+
+def test_pandas_reads_our_parquet_by_itself(tmp_path):
+    """A file with list columns can be read by pandas itself, values included."""
+    lists = pd.array(
+        [[{"a": 1}], None], dtype=pd.ArrowDtype(pa.list_(pa.struct({"a": pa.int64()})))
+    )
+    frame = pd.DataFrame({"id": ["1", "2"], "entries": lists})
+    path = write_parquet(frame, tmp_path / "people.parquet")
+    entries = pd.read_parquet(path)["entries"]
+    assert list(entries[0]) == [{"a": 1}]
+    assert entries[1] is None
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_pandas_own_parquet_can_be_read(tmp_path, backend):
+    """A file with lists that pandas wrote is read by read_prospects, or by pandas as Arrow."""
+    frame = prospects(2, backend)
+    path = tmp_path / "people.parquet"
+    frame.to_parquet(path)
+    assert_same(read_prospects(path), frame)
+    found = pd.read_parquet(path, dtype_backend="pyarrow")["experiences"]
+    assert found.tolist() == frame["experiences"].tolist()
+
+
+def test_parquet_is_compressed_with_zstd(tmp_path):
+    """The Parquet file uses zstd, and list columns have a list type."""
+    write_parquet(prospects(2), tmp_path / "x.parquet")
+    file = pq.ParquetFile(tmp_path / "x.parquet")
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert pa.types.is_list(file.schema_arrow.field("experiences").type)
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.arrays.SparseArray([1, 0]),
+        pd.Series([2**70, 1], dtype=object),
+        [1 + 2j, 0],
+        [{1: 2}, {}],
+        [{}, {}],
+        pd.Series(["\ud800", "x"], dtype=object),
+    ],
+)
+def test_columns_that_parquet_cannot_hold_are_an_error(tmp_path, values):
+    """A column or index that Parquet cannot hold is an error, and no file is written."""
+    with pytest.raises(InvalidInputError, match="frame"):
+        write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
+    with pytest.raises(InvalidInputError, match="odd"):
+        write_parquet(pd.DataFrame({"odd": pd.Series([1, "x", {}])}), tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []

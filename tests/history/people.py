@@ -13,8 +13,6 @@ from outreach_frames.reading.pages import read_people_page
 Record = dict[str, Any]
 DEPARTMENTS = ("finance", "legal")
 FIELDS = ("name", "profnet_url", "title", "current_position_start_date", "languages")
-
-
 COLUMNS = [
     "id",
     *FIELDS,

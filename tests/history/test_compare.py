@@ -16,15 +16,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from tests.examples import share_of_examples
-from tests.history.people import (
-    DEPARTMENTS,
-    Record,
-    changes,
-    frame_of,
-    headcounts,
-    matched,
-    moves,
-)
+from tests.history.people import DEPARTMENTS, Record, changes, frame_of, headcounts, matched, moves
 
 pytestmark = pytest.mark.long
 
@@ -458,8 +450,7 @@ def test_growth_is_relative_to_the_count_before() -> None:
     """From 4 to 5, growth is 0.25; from 0 it is missing; unmatched companies have no change."""
 
     def with_counts(company: str, finance: int, legal: int) -> Record:
-        counts = {"finance": finance, "legal": legal}
-        return {"id": company, "company": {"id": company, "department_headcount": counts}}
+        return {"id": company, "company": count_of({"id": company}, finance=finance, legal=legal)}
 
     comparison = of.compare_people(
         frame_of([with_counts("x", 4, 0), with_counts("gone", 1, 1)]),

@@ -1,12 +1,16 @@
-"""Snapshots: the same search day by day, in folders that any Parquet reader accepts."""
+"""Snapshots: one search day by day, for any Parquet reader, also with damaged or foreign notes."""
 
 from __future__ import annotations
 
 import datetime
+import functools
+import json as jsonlib
 import shutil
 import stat
 import threading
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +20,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServerError
+from tests.examples import share_of_examples
 from tests.resources.search_service import connected, service_of
 from tests.scripted import Received, Reply, json, scripted
 
@@ -131,12 +138,15 @@ def failing_until(mended: threading.Event) -> Callable[[Received], Reply]:
 
 
 def test_an_interrupted_snapshot_is_listed_and_resumed(tmp_path: Path) -> None:
-    """The same call reads only the missing pages; until then the list names the snapshot."""
+    """The same call reads only the missing pages; until then the list names a private snapshot."""
     mended = threading.Event()
     script = failing_until(mended)
     with scripted(script) as service, connected(service, max_wait=0, workers=1):
         with pytest.raises(ServerError):
             of.snapshot_people(tmp_path, date=OLD)
+        kept = tmp_path / f".snapshot={OLD}.partial"
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
         with pytest.warns(OutreachWarning, match=rf"snapshot of {OLD} .* is not finished"):
             assert of.snapshots(tmp_path).empty
         with pytest.raises(InvalidInputError, match=r"\.snapshot=.* different export: filters"):
@@ -150,43 +160,39 @@ def test_an_interrupted_snapshot_is_listed_and_resumed(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_split_resumes_with_the_same_split_only(tmp_path: Path) -> None:
-    """An unfinished snapshot with `split_by` resumes with the same call, not without `split_by`."""
+    """A snapshot with `split_by` resumes with the same call only, and keeps each person's value."""
     mended = threading.Event()
-    split: dict[str, Any] = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
+    split: dict[str, Any] = {**FILTERS, "split_by": "person_seniorities"}
     script = failing_until(mended)
     with scripted(script) as service, connected(service, max_wait=0, workers=1):
         with pytest.raises(ServerError):
             of.snapshot_people(tmp_path, date=OLD, **split)
         mended.set()
         with pytest.raises(InvalidInputError, match='split_by was "person_seniorities" and is'):
-            of.snapshot_people(tmp_path, date=OLD, person_seniorities=["vp"])
+            of.snapshot_people(tmp_path, FILTERS, date=OLD)
         path = of.snapshot_people(tmp_path, date=OLD, **split)
-    assert len(of.read_prospects(path)) == 250
+    people = of.read_prospects(path)["person_seniorities"]
+    assert people.tolist() == ["vp"] * 250
+    assert people.cat.categories.tolist() == FILTERS["person_seniorities"]
 
 
 def test_an_unreadable_snapshot_is_listed(client: Client, tmp_path: Path) -> None:
     """An unreadable snapshot has no people count and causes a warning; others are listed."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
-    part.write_bytes(b"PAR1 not any more")
-    with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
-        listed = of.snapshots(tmp_path)
-    assert listed["people"].isna().tolist() == [True, False]
-    part.unlink()
-    with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
-        assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
-
-
-def test_odd_notes_and_columns_are_handled(client: Client, tmp_path: Path) -> None:
-    """Metadata that is not JSON leaves a snapshot in the list; a duplicate column is damage."""
-    (part,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
     table = pq.read_table(part, partitioning=None)
-    pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
-    with pytest.warns(OutreachWarning, match=rf"snapshot={NEW} is damaged"):
-        listed = of.snapshots(tmp_path)
-    assert listed["people"].isna().tolist() == [False, True]
     pq.write_table(pa.table([table["id"], table["id"]], names=["id", "id"]), part)
     with pytest.raises(InvalidInputError, match="is damaged"):
         of.compare_people(tmp_path)
+    pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
+    not_json = part.read_bytes()
+    for content in (not_json, b"PAR1 not any more"):
+        part.write_bytes(content)
+        with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
+            listed = of.snapshots(tmp_path)
+        assert listed["people"].isna().tolist() == [True, False]
+    part.unlink()
+    with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
+        assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
 
 
 def test_missing_people_are_a_warning(client: Client, tmp_path: Path) -> None:
@@ -196,13 +202,6 @@ def test_missing_people_are_a_warning(client: Client, tmp_path: Path) -> None:
     total = of.count_people(FILTERS)
     with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of {total} matching"):
         assert of.snapshots(tmp_path)["people"].tolist() == [total - 1, total]
-
-
-def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) -> None:
-    """With split_by, the filter's column has the value that found each person."""
-    path = of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities", date=OLD)
-    people = of.read_prospects(path)
-    assert people["person_seniorities"].cat.categories.tolist() == ["vp", "director"]
 
 
 def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_path: Path) -> None:
@@ -233,12 +232,114 @@ def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_pat
     assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
 
 
-def test_an_unfinished_snapshot_is_private(tmp_path: Path) -> None:
-    """Other users cannot read the people of an unfinished snapshot."""
-    script = failing_until(threading.Event())
-    with scripted(script) as service, connected(service, max_wait=0, workers=1):
-        with pytest.raises(ServerError):
-            of.snapshot_people(tmp_path, date=OLD)
-    kept = tmp_path / f".snapshot={OLD}.partial"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
+VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from(["", "x", "id"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["filters", "name", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+RANGE = {"kind": "range", "name": None, "start": 0, "stop": 1, "step": 0}
+
+
+def meant(value: Any) -> Any:
+    """Return the value, or n nested lists for "deep n", which hypothesis cannot print."""
+    if not (isinstance(value, str) and value.startswith("deep ")):
+        return value
+    depth = int(value.removeprefix("deep "))
+    return functools.reduce(lambda inner, _: [inner], range(depth), [])
+
+
+def snapshots_in(folder: Path) -> list[Path]:
+    """Write two snapshots of two people, and return the path of each one's only part."""
+    frame = pd.DataFrame({"id": ["1", "2"], "name": ["A", "B"]})
+    parts = [folder / f"snapshot={day}" / "part-00000.parquet" for day in (OLD, NEW)]
+    for part in parts:
+        part.parent.mkdir(parents=True)
+        frame.outreach.to_parquet(part)
+    return parts
+
+
+def note(part: Path, metadata: dict[bytes, bytes]) -> None:
+    """Replace the metadata of a Parquet file."""
+    pq.write_table(pq.read_table(part).replace_schema_metadata(metadata), part)
+
+
+@given(VALUES)
+@example([1])
+@example({"filters": "EMEA"})
+@example("deep 300")
+@example("deep 900")
+@share_of_examples(0.1)
+def test_any_note_of_parquet_is_a_clear_error(
+    tmp_path_factory: pytest.TempPathFactory, value: Any
+) -> None:
+    """With any JSON in the notes, reading, listing and comparing work or raise a clear error."""
+    folder, value = tmp_path_factory.mktemp("notes"), meant(value)
+    parts = snapshots_in(folder)
+    whole = pq.read_schema(parts[1]).metadata
+    own = jsonlib.loads(whole[b"pandas"])
+    column = own["columns"][0]
+    attrs = {"filters": value, "total": value, "errors": value, "limit": value, "split_by": value}
+    notes: list[Any] = [value, *({**own, key: value} for key in own)]
+    notes += [{**own, "attributes": attrs}, {**own, "index_columns": [RANGE]}]
+    notes += [{**own, "columns": [{**column, key: value}]} for key in column]
+    texts = [*({b"pandas": jsonlib.dumps(one).encode()} for one in notes)]
+    texts += [{**whole, b"outreach_frames": jsonlib.dumps(value).encode()}]
+    texts += [
+        {**whole, key: bad}
+        for key in (b"pandas", b"outreach_frames")
+        for bad in (b"[" * 99_999, b"\xff")
+    ]
+    for metadata in texts:
+        note(parts[1], metadata)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutreachWarning)
+            assert of.snapshots(folder)["path"].tolist() == [str(part.parent) for part in parts]
+            for call in (
+                lambda: of.read_prospects(parts[1]),
+                lambda: of.compare_people(folder),
+                lambda: of.compare_people(pd.DataFrame({"id": ["1"]}), parts[1]),
+            ):
+                with suppress(of.OutreachError):
+                    call()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    "attributes", [[1], "EMEA", 5, None, {"filters": "EMEA"}, {"filters": [1]}]
+)
+def test_foreign_attrs_are_ignored_with_a_warning(attributes: Any, tmp_path: Path) -> None:
+    """Attributes that are not a search's are ignored, with a warning that names the file."""
+    part = snapshots_in(tmp_path)[1]
+    own = jsonlib.loads(pq.read_schema(part).metadata[b"pandas"])
+    note(part, {b"pandas": jsonlib.dumps({**own, "attributes": attributes}).encode()})
+    with pytest.warns(OutreachWarning, match=f"snapshot={NEW}, or the filters in them"):
+        listed = of.snapshots(tmp_path)
+    assert listed["people"].tolist() == [2, 2]
+    assert listed["filters"].isna()[1] or listed["filters"][1] == {}
+    with pytest.warns(OutreachWarning, match=f"snapshot={NEW}, or the filters in them"):
+        assert not len(of.compare_people(tmp_path).appeared)
+    with scripted(service_of(3)) as service, connected(service):
+        with pytest.warns(OutreachWarning, match=f"snapshot={NEW}, or the filters in them"):
+            of.snapshot_people(tmp_path, date="2026-12-01", person_name="Ada")
+
+
+@given(VALUES)
+@example("deep 300")
+@example("deep 900")
+@share_of_examples(0.2)
+def test_the_users_own_attrs_are_accepted(
+    tmp_path_factory: pytest.TempPathFactory, value: Any
+) -> None:
+    """A frame's own attributes of any form are written, read and compared."""
+    frame = pd.DataFrame({"id": ["1", "2"], "name": ["A", "B"]})
+    value = meant(value)
+    frame.attrs = {"filters": value, "total": value, "errors": value, ("a", 1): value, "n": {1, 2}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        path = frame.outreach.to_parquet(tmp_path_factory.mktemp("own") / "people.parquet")
+        assert of.read_prospects(path).equals(frame)
+        assert not len(of.compare_people(frame, path).changed)
+        assert not len(of.compare_people(path, frame).changed)

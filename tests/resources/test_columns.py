@@ -212,8 +212,9 @@ def test_a_field_named_in_a_file_can_be_chosen(tmp_path: Path) -> None:
     assert (list(found), found.attrs["undocumented"]) == (["of_a_file", "id"], [])
 
 
-def test_an_undocumented_field_may_be_named_like_a_filter() -> None:
-    """An undocumented column with the name of a filter is listed and can be chosen."""
+def test_an_undocumented_field_may_be_named_like_a_filter(caplog: pytest.LogCaptureFixture) -> None:
+    """An undocumented column is listed, logged once and chosen, even if named like a filter."""
+    caplog.set_level("INFO", "outreach_frames")
     body = response([{"id": "1", "company": {"domains": ["acme.example"]}}])
     split: Any = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
     with scripted(lambda _: respond(body)) as service:
@@ -224,6 +225,7 @@ def test_an_undocumented_field_may_be_named_like_a_filter() -> None:
                 pd.testing.assert_frame_equal(some, whole[list(some)])
                 assert whole.attrs["undocumented"] == ["company_domains"]
                 assert some.attrs["undocumented"] == ["company_domains"]
+    assert sum("company_domains" in record.getMessage() for record in caplog.records) <= 1
 
 
 def test_dropped_values_of_another_type_are_warned_of() -> None:

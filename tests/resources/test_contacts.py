@@ -12,11 +12,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import (
-    AuthenticationError,
-    InvalidResponseError,
-    OutreachWarning,
-)
+from outreach_frames.errors import AuthenticationError, InvalidResponseError, OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import Received, Reply, json, scripted
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,6 +19,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError, ServiceError
 from outreach_frames.sandbox import Sandbox
+from tests.benchmarks import memory
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
@@ -31,7 +33,7 @@ def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
     assert everybody["id"].is_unique
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
-        pieces = of.search_people(limit=150, page_size=7)
+        pieces = of.search_people(limit=150, page_size=np.int64(7))
     pd.testing.assert_frame_equal(pieces, everybody.head(150))
 
 
@@ -228,27 +230,10 @@ def test_reported_errors_are_warned_of_once() -> None:
     assert len(caught) == 1
 
 
-def test_an_error_has_the_people_read_before() -> None:
-    """After a failure, the error's .partial has the people read before."""
-    script = service_of(400)
-
-    def failing(request: Received) -> Reply:
-        return json({}, status=500) if request.json["page"] == 3 else script(request)
-
-    with scripted(failing) as service, connected(service, max_wait=0):
-        with pytest.raises(of.OutreachError) as caught:
-            of.search_people(limit=None)
-    partial = caught.value.partial
-    assert partial is not None
-    assert numbers(partial) == list(range(1, 201))
-    assert "page 3 of 4, after 200 people were read" in str(caught.value)
-    assert any("200 rows" in note for note in caught.value.__notes__)
-
-
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("failure", [json({}, status=400), respond(b"<html>")])
 def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
-    """Whichever page fails, .partial ends right before it, even if pages are read in batches."""
+    """`.partial` and the message cover the people before the failed page, also within a batch."""
     script = service_of(500)
 
     def reply(request: Received) -> Reply:
@@ -259,6 +244,8 @@ def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
             of.search_people(page_size=10, limit=None)
     assert caught.value.partial is not None
     assert numbers(caught.value.partial) == list(range(1, 471))
+    assert "page 48 of 50, after 470 people were read" in str(caught.value)
+    assert any("470 rows" in note for note in caught.value.__notes__)
 
 
 @pytest.mark.parametrize("cached", [False, True])
@@ -333,3 +320,11 @@ def test_bad_arguments_send_nothing(arguments: dict[str, Any]) -> None:
         with pytest.raises(of.OutreachError, match=next(iter(arguments))):
             of.search_people(**arguments)
         assert service.requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_large_search_needs_little_more_than_its_frame() -> None:
+    """The peak memory of a search for 100,000 people is less than three times the frame's size."""
+    peak, frame = memory.peak_and_frame(memory.PEOPLE)
+    assert peak < 3 * frame
