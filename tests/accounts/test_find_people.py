@@ -616,9 +616,13 @@ def test_an_empty_page_with_a_total_ends_the_joint_search(most: int | None) -> N
     assert result.accounts["account_status"].tolist() == ["found", "found"]
 
 
-def test_pages_without_a_total_are_read() -> None:
-    """If a service returns no totals, companies still share searches over several pages."""
-    world = world_of({f"firm{number}.example": 1 for number in range(200)})
+@pytest.mark.parametrize(
+    ("sizes", "most"),
+    [({f"firm{n}.example": 1 for n in range(200)}, 10), ({"a.example": 250}, None)],
+)
+def test_pages_without_a_total_are_read(sizes: dict[str, int], most: int | None) -> None:
+    """If a service returns no totals, searches still have several pages, and may be shared."""
+    world = world_of(sizes)
 
     def reply(request: Received) -> Reply:
         first = (request.json["page"] - 1) * request.json["page_size"]
@@ -626,11 +630,9 @@ def test_pages_without_a_total_are_read() -> None:
         return search_result(found, total=None, page=request.json["page"], page_size=100)
 
     with scripted(reply) as service, connected(service):
-        accounts = pd.DataFrame({"site": [firm.domain for firm in world.firms]})
-        result = accounts.outreach.find_people(domain="site")
-    assert by_account(result, 200) == one_by_one(
-        world, "domain", accounts["site"].tolist(), 10, None
-    )
+        accounts = pd.DataFrame({"site": [*sizes]})
+        result = accounts.outreach.find_people(domain="site", per_company=most)
+    assert by_account(result, len(sizes)) == one_by_one(world, "domain", [*sizes], most, None)
     assert result.requests <= 5
 
 
