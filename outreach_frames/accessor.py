@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, signature
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import pandas as pd
@@ -37,10 +36,6 @@ def _method(
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return function(self._frame, *args, **kwargs)
 
-    takes = signature(function)
-    _frame, *others = takes.parameters.values()
-    shown = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
-    method.__signature__ = takes.replace(parameters=[shown, *others])  # type: ignore[attr-defined]
     method.__name__ = name or method.__name__
     method.__qualname__ = f"OutreachAccessor.{method.__name__}"
     return method
