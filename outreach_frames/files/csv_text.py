@@ -23,6 +23,8 @@ _MARKS: Final = {
 }
 # Cells whose lines look like rows by chance are unlikely to have 6 separators.
 _CHANCE: Final = 6
+# Python's own limit is 131,072 characters per cell.
+csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 def wide_encoding(content: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import io
@@ -254,10 +255,12 @@ def test_ambiguous_rows_are_named(tmp_path, capsys, case):
         'a@x.example,"Main St 5\r\nOslo, Norway"\n',
         'a@x.example,5" screen\n\nb@x.example,the "best" one\n',
         "a@x.example,b",
+        f"a@x.example,{'x' * 200_000}\n",
     ],
+    ids=["lines", "marks", "end", "long"],
 )
 def test_unusual_rows_are_read(tmp_path, text):
-    """Lines and marks within a cell, blank lines and a last line without a break are no problem."""
+    """Lines and marks within a cell, blank lines, a missing last break and long cells are read."""
     path = tmp_path / "x.csv"
     path.write_text(f"email,note\n{text}", newline="")
     expected = list(csv.reader(io.StringIO(text, newline="")))
@@ -378,8 +381,10 @@ def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
 def test_a_file_without_a_header_is_an_error(tmp_path, name):
     """A file without a header is rejected, and so is a web address, with the reason."""
     (tmp_path / name).touch()
-    with pytest.raises(InvalidInputError, match="is empty"):
-        read_prospects(tmp_path / name)
+    (tmp_path / "mark.csv").write_bytes(codecs.BOM_UTF8 + b"\r\n")
+    for empty in (name, "mark.csv"):
+        with pytest.raises(InvalidInputError, match="is empty"):
+            read_prospects(tmp_path / empty)
     for url in (f"https://x.example/{name}", f"file://{tmp_path}/{name}"):
         with pytest.raises(InvalidInputError, match="web address"):
             read_prospects(url)
