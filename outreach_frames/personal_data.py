@@ -370,7 +370,6 @@ def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
         "header": None,
         "dtype": str,
         "keep_default_na": False,
-        "skip_blank_lines": False,
     }
     with pd.read_csv(path, chunksize=_ROWS_AT_ONCE, **options) as reader:
         for chunk in reader:

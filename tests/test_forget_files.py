@@ -177,6 +177,19 @@ def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> No
         of.snapshots(tmp_path / "days")
 
 
+def test_categories_in_an_index_and_a_column_named_self_are_removed(tmp_path: Path) -> None:
+    """A person's category is removed from an index, and from a column of any name."""
+    emails = pd.Categorical([EMAIL, "bo@x.example"])
+    frame = pd.DataFrame({"email": emails, "self": emails}).set_index("email")
+    frame.outreach.to_csv(tmp_path / "a.csv")
+    frame.outreach.to_parquet(tmp_path / "a.parquet")
+    assert of.forget(**ADA, folder=tmp_path, files=True)["removed"].all()
+    assert not has_traces(tmp_path)
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        kept = of.read_prospects(path)
+        assert list(kept.index) == list(kept["self"]) == ["bo@x.example"]
+
+
 def test_labels_stay(tmp_path: Path) -> None:
     """Index labels stay with their rows."""
     frame = leads()

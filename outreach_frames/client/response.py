@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import http.client
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -253,6 +254,9 @@ def root_message(fault: BaseException) -> str:
     while True:
         inner = [getattr(fault, "reason", None), *reversed(fault.args), fault.__cause__]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
+        if isinstance(fault, http.client.BadStatusLine):
+            # Its message is the line, which may be the end of another response.
+            return "the response begins with an invalid status line"
         if deeper is None:
             words = fault.strerror if isinstance(fault, OSError) else None
             return words or str(fault) or type(fault).__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -21,13 +22,14 @@ from outreach_frames.common.atomic_files import delete, move, set_mode, sync_fol
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 # Large pages store large parts faster.
 _SCHEMA: Final = f"""
 PRAGMA page_size = 65536;
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
-    number INTEGER PRIMARY KEY, state TEXT NOT NULL, columns BLOB NOT NULL, people BLOB NOT NULL
+    number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, state TEXT NOT NULL,
+    columns BLOB NOT NULL, people BLOB NOT NULL
 );
 CREATE TABLE seen (id TEXT PRIMARY KEY, search INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE errors (value TEXT NOT NULL);
@@ -71,8 +73,10 @@ class Checkpoint:
             connection = sqlite_file.connect(journal, durable=False)
             self._connection = stack.enter_context(closing(connection))
             self._require_same_export(settings)
-            query = "SELECT state FROM parts ORDER BY number DESC LIMIT 1"
-            for (state,) in connection.execute(query):
+            query = "SELECT checksum, state, columns, people FROM parts ORDER BY number"
+            for checksum, state, columns, people in connection.execute(query):
+                if zlib.crc32(people, zlib.crc32(columns)) != checksum:
+                    raise sqlite3.DatabaseError("a part has changed")
                 self.state = json.loads(state)
             query = "SELECT value FROM errors ORDER BY rowid"
             self.errors = [json.loads(value) for (value,) in connection.execute(query)]
@@ -99,11 +103,12 @@ class Checkpoint:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, people.schema) as writer:
             writer.write_table(people)
-        columns = people.schema.serialize()
+        columns, content = memoryview(people.schema.serialize()), memoryview(sink.getvalue())
+        checksum = zlib.crc32(content, zlib.crc32(columns))
         with self.explained():
             self._connection.execute(
-                "INSERT INTO parts (state, columns, people) VALUES (?, ?, ?)",
-                (json.dumps(state), memoryview(columns), memoryview(sink.getvalue())),
+                "INSERT INTO parts (checksum, state, columns, people) VALUES (?, ?, ?, ?)",
+                (checksum, json.dumps(state), columns, content),
             )
             self._connection.executemany(
                 "INSERT INTO errors VALUES (?)", [(json.dumps(error),) for error in errors]

@@ -90,7 +90,7 @@ def _read_columns(
         start = file.read(_START_BYTES)
         if start.startswith(_ARCHIVE):
             raise not_a_table(path)
-        if not start.strip():
+        if not start.removeprefix(BOM).strip():
             raise InvalidInputError(f"{path} is empty. Pass a file with a header row.")
         if not is_own:
             check_text(file, path, has_metadata=bool(metadata))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -12,7 +13,7 @@ from typing import BinaryIO, Final
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import MAX_COLUMNS
+from outreach_frames.files.csv_file import MAX_COLUMNS, MISSING
 
 # UTF-32 comes first, because its mark begins with the mark of UTF-16.
 _MARKS: Final = {
@@ -23,6 +24,8 @@ _MARKS: Final = {
 }
 # Cells whose lines look like rows by chance are unlikely to have 6 separators.
 _CHANCE: Final = 6
+# Python's own limit is 131,072 characters per cell.
+csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 def wide_encoding(content: bytes) -> str | None:
@@ -72,20 +75,24 @@ def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> li
     reader = csv.reader(text, delimiter=sep, strict=True)
     header: list[str] = []
     merged: list[int] = []
-    line = 1
+    line, blank, blank_between = 1, 0, 0
     try:
         for row in reader:
             if not header:
                 header = row
                 if header and not check_rows:
                     break
-            elif row and len(row) != len(header):
+            elif not row:
+                blank += 1
+            elif len(row) != len(header):
                 raise InvalidInputError(
                     f"{path}, line {line:,}: expected {plural(len(header), 'cell')}, as in the "
                     f"header, but found {len(row):,}. Give each row one cell per column."
                 )
-            elif reader.line_num > line and any(_has_rows(cell, sep, len(row)) for cell in row):
-                merged.append(line)
+            else:
+                blank_between, blank = blank_between + blank, 0
+                if reader.line_num > line and any(_has_rows(cell, sep, len(row)) for cell in row):
+                    merged.append(line)
             line = reader.line_num + 1
     except UnicodeDecodeError as error:
         raise _not_utf8(path, "cp1252") from error
@@ -102,12 +109,21 @@ def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> li
             f"{path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
             "Delete the columns that you do not need."
         )
+    _warn_of_rows(path, merged, blank_between if len(header) == 1 else 0)
+    return header
+
+
+def _warn_of_rows(path: Path, merged: Sequence[int], blank: int) -> None:
+    if blank:
+        warn(
+            f"{path}: skipped {plural(blank, 'blank line')} between rows. If blank lines "
+            f"are missing cells, write them as {MISSING}."
+        )
     if merged:
         warn(
             f"{path}: {plural(len(merged), 'row')} (first in line {merged[0]:,}) has a cell whose "
             "lines look like rows. If a stray quotation mark opens the cell, remove that mark."
         )
-    return header
 
 
 def _has_rows(cell: str, sep: str, width: int) -> bool:

@@ -88,7 +88,9 @@ def _without_people(frame: pd.DataFrame, holds: Holds, identifies: Identifies) -
         (name, frame.index.get_level_values(level)) for level, name in enumerate(frame.index.names)
     ]
     is_gone = _rows_of_people([*levels, *frame.items()], len(frame), identifies)
-    kept = frame[~is_gone]
+    kept = frame[~is_gone].copy()
+    if isinstance(kept.index, pd.CategoricalIndex):
+        kept.index = kept.index.remove_unused_categories()
     if not has_labels(frame.index):
         kept = kept.reset_index(drop=True)
     has_changed = bool(is_gone.any())
@@ -97,7 +99,7 @@ def _without_people(frame: pd.DataFrame, holds: Holds, identifies: Identifies) -
             column.cat.remove_unused_categories().cat.categories
         )
         named = [category for category in unused if holds(str(category))]
-        kept = kept.assign(**{str(name): column.cat.remove_categories(named)})
+        kept[name] = column.cat.remove_categories(named)
         has_changed |= bool(named)
     if not has_changed:
         raise InvalidInputError(NAMED)

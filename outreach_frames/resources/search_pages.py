@@ -130,7 +130,8 @@ class SearchPages:
         try:
             bodies.extend(self._request(number, bytes) for number in numbers)
         finally:  # an error follows the pages before it
-            yield from self._parse_all(numbers, bodies)
+            if bodies:
+                yield from self._parse_all(numbers, bodies)
 
     def _parse_all(self, numbers: Sequence[int], bodies: Sequence[bytes]) -> Iterable[PeoplePage]:
         """Parse responses together if possible, else one by one."""

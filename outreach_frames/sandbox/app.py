@@ -77,14 +77,11 @@ class Operation:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
             reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
             return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > rules.MAX_BODY_BYTES:
-                message = f"The body is too large. Send at most {rules.MAX_BODY_BYTES:,} bytes."
-                return error_reply(rules.Refusal(413, message))
-        query = tuple(request.query_params.multi_items())
-        call = Call(self.endpoint, request.path_params, query, bytes(body))
+        query, body = tuple(request.query_params.multi_items()), await request.body()
+        if len(body) > rules.MAX_BODY_BYTES:
+            message = f"The body is too large. Send at most {rules.MAX_BODY_BYTES:,} bytes."
+            return error_reply(rules.Refusal(413, message))
+        call = Call(self.endpoint, request.path_params, query, body)
         return self.service.faults.respond(call, partial(respond, self.service))
 
     def _is_authorized(self, header: str) -> bool:

@@ -304,7 +304,7 @@ def test_a_damaged_checkpoint_is_an_error(tmp_path: Path) -> None:
     """Whichever part is damaged, the error recommends to start over, and this works."""
     path = tmp_path / "people.csv"
 
-    def change(statement: str, *values: str) -> None:
+    def change(statement: str, *values: str | bytes) -> None:
         with closing(sqlite3.connect(journal)) as opened, opened:
             opened.execute(statement, values)
 
@@ -321,6 +321,13 @@ def test_a_damaged_checkpoint_is_an_error(tmp_path: Path) -> None:
         for one in [*damaged, [], 7, {**state, "progress": {"pagse": 1}}]:
             change("UPDATE parts SET state = ?", json_module.dumps(one))
             refuse(r"is damaged.*resume=False")
+        change("UPDATE parts SET state = ?", stored)
+        for name in ("columns", "people"):
+            with closing(sqlite3.connect(journal)) as opened:
+                (part,) = opened.execute(f"SELECT {name} FROM parts WHERE number = 2").fetchone()
+            change(f"UPDATE parts SET {name} = ? WHERE number = 2", part[:-1] + b"!")
+            refuse("is damaged.*a part has changed")
+            change(f"UPDATE parts SET {name} = ? WHERE number = 2", part)
         change("PRAGMA user_version = 99")
         refuse(r"another version.*format 99")
         for file in partial_of(path).glob("journal.sqlite*"):

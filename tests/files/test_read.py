@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import io
@@ -165,6 +166,14 @@ def test_a_link_and_permissions_stay(tmp_path):
     assert read_prospects(real)["a"].tolist() == ["new"]
 
 
+def test_blank_lines_between_rows_of_one_column_are_counted(tmp_path):
+    """Blank lines between the rows of a single column are skipped with a warning."""
+    path = tmp_path / "x.csv"
+    path.write_text("email\n\na@x.example\n\nb@x.example\n\n")
+    with pytest.warns(OutreachWarning, match="skipped 2 blank lines between rows"):
+        assert read_prospects(path)["email"].tolist() == ["a@x.example", "b@x.example"]
+
+
 PIECES = ["a", "b c", "x@y.example", '"', '""', ",", "\n", "\r\n", "\r", '"a,\n"', ""]
 
 
@@ -172,6 +181,7 @@ PIECES = ["a", "b c", "x@y.example", '"', '""', ",", "\n", "\r\n", "\r", '"a,\n"
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.sampled_from(",;"))
 @example('x,"Main St 5\r\nOslo, Norway"', ",")
 @example('x,5" screen\n\nx,the "best" one', ",")
+@example(f"x,{'y' * 200_000}", ",")
 @pytest.mark.filterwarnings("ignore:.*(cut off|look like rows)")
 def test_a_foreign_file_is_read_as_by_the_csv_module(tmp_path, text, sep):
     """A file has the rows that Python's csv module reads, or is refused where that refuses it."""
@@ -365,8 +375,10 @@ def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
 def test_a_file_without_a_header_is_an_error(tmp_path, name):
     """A file without a header is rejected, and so is a web address, with the reason."""
     (tmp_path / name).touch()
-    with pytest.raises(InvalidInputError, match="is empty"):
-        read_prospects(tmp_path / name)
+    (tmp_path / "mark.csv").write_bytes(codecs.BOM_UTF8 + b"\r\n")
+    for empty in (name, "mark.csv"):
+        with pytest.raises(InvalidInputError, match="is empty"):
+            read_prospects(tmp_path / empty)
     for url in (f"https://x.example/{name}", f"file://{tmp_path}/{name}"):
         with pytest.raises(InvalidInputError, match="web address"):
             read_prospects(url)

@@ -254,6 +254,21 @@ def test_a_partial_frame_has_the_chosen_columns() -> None:
     assert raised.value.partial.to_dict("list") == {"name": ["Person 0", "Person 1"]}
 
 
+@pytest.mark.parametrize("failing", range(2, 9))
+def test_any_page_of_a_batch_may_fail(failing: int) -> None:
+    """The error has the people before it, also if the first page of a batch fails."""
+
+    def reply(received: Received) -> Reply:
+        page = received.json["page"]
+        return json({}, 400) if page == failing else respond(response([plain(page)], 9, 9))
+
+    with scripted(reply) as service, Client(service.url, "token", cache=None, workers=1) as client:
+        with pytest.raises(ServiceError) as raised:
+            of.search_people(columns=["id"], page_size=1, limit=None, client=client)
+    assert raised.value.partial is not None
+    assert len(raised.value.partial) == failing - 1
+
+
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people"])
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 def test_exports_have_the_chosen_columns(name: str, tmp_path: Path) -> None:
