@@ -1,10 +1,11 @@
-"""The package's public names, the cost of importing it, and its layout."""
+"""The package's public names, imports, layout and versions, and the tests' own tools."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -19,7 +20,9 @@ import pytest
 import outreach_frames as of
 from outreach_frames import errors
 from outreach_frames.common.warnings import warn
+from tests.benchmarks.against import ratios
 
+ROOT = Path(__file__).parents[1]
 HEAVY = {
     "matplotlib",
     "ipywidgets",
@@ -53,7 +56,7 @@ def test_dir_shows_public_names() -> None:
 
 def test_the_version_is_consistent() -> None:
     """The package's version is that of its metadata and of the citation file."""
-    citation = Path(__file__).parents[1] / "CITATION.cff"
+    citation = ROOT / "CITATION.cff"
     assert of.__version__ == version("outreach-frames")
     assert f"\nversion: {of.__version__}\n" in citation.read_text(encoding="utf-8")
 
@@ -120,7 +123,6 @@ def test_warnings_point_at_the_callers_line() -> None:
     assert [Path(one.filename).name for one in caught] == [Path(__file__).name]
 
 
-ROOT = Path(__file__).parents[1]
 # The tested package, which may be installed elsewhere.
 PACKAGE = Path(of.__file__).parent
 PUBLIC_PACKAGES = {PACKAGE, *(PACKAGE / name for name in ("plots", "sandbox", "widgets"))}
@@ -158,3 +160,50 @@ def test_no_room_has_the_name_of_a_public_function() -> None:
     """`import outreach_frames.x as x` always returns the module, never a function of that name."""
     functions = {name for name in of.__all__ if not inspect.ismodule(getattr(of, name))}
     assert rooms() & functions == set()
+
+
+@pytest.mark.oldest
+@pytest.mark.timeout(7200)
+def test_the_tests_pass_on_the_oldest_versions(tmp_path: Path) -> None:
+    """The tests pass in a new environment with the lowest version of each dependency."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = [python, "-m", "uv", "pip", "install", "--quiet", "--resolution", "lowest-direct"]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
+    subprocess.run([*install, "--python", python, "-e", f"{ROOT}[test]"], check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([python, "-m", "pytest", "-q"], cwd=ROOT, env=environment, check=True)
+
+
+@pytest.mark.slow
+def test_collection_is_deterministic(request: pytest.FixtureRequest) -> None:
+    """No test's id depends on the time, the time zone, the locale or the order of a set."""
+    # By default xdist already compares its workers' tests, with different hash seeds.
+    collected = [item.nodeid for item in request.session.items]
+    files = sorted({item.path for item in request.session.items})
+    elsewhere = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C", "COLUMNS": "40"}
+    # Disable slow features that do not affect the collection.
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts="]
+    command += ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
+    shown = subprocess.run(
+        [*command, *files],
+        env={**os.environ, **elsewhere, "PYTHONUTF8": "1"},
+        cwd=request.config.rootpath,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout.splitlines()
+    assert set(collected) <= set(shown)
+
+
+def test_rows_are_compared_by_name() -> None:
+    """The ratio is the median over runs of the ratios of rows that both commits have."""
+    pairs = [
+        ({"search": (1.0, 2.0), "old": (1.0, 1.0)}, {"search": (1.2, 2.0), "new": (1.0, 1.0)}),
+        ({"search": (10.0, 2.0)}, {"search": (10.0, 2.0)}),
+        ({"search": (1.0, 2.0)}, {"search": (1.1, 3.0)}),
+    ]
+    assert list(ratios(pairs)) == ["| search | 1.10 (slower) | 1.00 |"]
+    assert list(ratios([(after, before) for before, after in pairs])) == [
+        "| search | 0.91 | 1.00 |"
+    ]
