@@ -38,6 +38,7 @@ def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> Non
         with pytest.raises(SystemExit):
             main([command, "--help"])
         shown[command] = " ".join(capsys.readouterr().out.split())
+    assert "Search people and return one row per person" in shown["search"]
     for known in spec.FILTERS:
         assert f"--{known.name.replace('_', '-')}" in shown["search"]
     assert "--mailboxes EMAIL [EMAIL ...]" in shown["add-leads"]

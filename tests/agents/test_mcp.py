@@ -42,6 +42,8 @@ def test_tools_are_made_from_signatures(agent: Agent) -> None:
     for name, tool in tools.items():
         hidden = {"client", "progress", "dtype_backend", "cache", "fields", "frame"}
         assert not hidden & tool.input_schema["properties"].keys(), name
+        is_plan = name.startswith("plan_")
+        assert ("save_as" in tool.input_schema["properties"]) is not is_plan, name
         assert "\nclient : " not in tool.description
         assert not tool.input_schema["additionalProperties"]
     assert tools["plan_leads"].input_schema["required"] == ["file", "sequence_id"]
