@@ -35,8 +35,8 @@ class ListOfText(Protocol):
 def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
     """Return a "did you mean" hint if a word resembles or contains a known one, otherwise "".
 
-    >>> suggestion("person_title", ["person_titles", "company_names"])
-    " Did you mean 'person_titles'?"
+    >>> suggestion("person_titel", ["person_titles", "person_title"])
+    " Did you mean 'person_title'?"
     >>> suggestion("11-50 employees", ["1-10", "11-50"])
     " Did you mean '11-50'?"
     """
