@@ -96,7 +96,7 @@ def test_every_text_is_restored_and_none_is_a_formula(tmp_path, texts, name, exc
 @given(st.lists(st.none() | TEXTS, max_size=6))
 def test_formulas_can_be_kept(tmp_path, texts):
     """With formulas="keep" the cells are the unchanged texts, and are restored too."""
-    frame = pd.DataFrame({"=name": pd.Series(texts, dtype="str"), "n": 1})
+    frame = pd.DataFrame({"=name": pd.Series([*texts, "'=1"], dtype="str"), "n": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, formulas="keep"), frame)
     assert cells(path)[0] == "=name"
