@@ -62,8 +62,8 @@ def share_tick(value: float) -> str:
 def signed_text(value: float) -> str:
     """Format a change with a sign; format zero without a sign.
 
-    >>> signed_text(1200), signed_text(-3) == f"{MINUS}3", signed_text(0)
-    ('+1,200', True, '0')
+    >>> signed_text(1200), signed_text(1), signed_text(-1) == f"{MINUS}1", signed_text(0)
+    ('+1,200', '+1', True, '0')
     """
     sign = "+" if value > 0 else MINUS if value < 0 else ""
     return f"{sign}{count_text(abs(value))}"
