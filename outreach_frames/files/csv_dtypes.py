@@ -1,7 +1,7 @@
 """Convert columns to CSV and back; a model per column restores the dtype.
 
 A model is an Arrow batch with one column and no rows; it keeps the column's type and categories.
-The field metadata holds the pandas dtype, unless the dtype is an Arrow dtype.
+The field metadata holds the pandas dtype; Arrow dtypes need none.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class SearchProgress:
         return last if limit is None else min(last, self.page + -(-(limit - self.rows) // size))
 
 
-# Adds the ids of people whom a search found; returns the earlier search per id, or None if new.
+# Adds the ids that a search found. Returns, per id, the search that found it before; None if new.
 AddIds = Callable[[Sequence[str | None], int], list[int | None]]
 
 
