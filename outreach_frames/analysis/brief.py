@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import column_of
 
 _PEOPLE: Final = (
     "name",
@@ -62,7 +60,7 @@ _MAX_COLUMNS: Final = 12
 _CONSTANTS: Final = frozenset({"object", "company_object"})
 
 
-def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def brief(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the 12 columns that you will use most.
 
     Parameters
@@ -70,19 +68,12 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     frame : DataFrame
         People, companies or contacts, with or without custom columns. For any other frame, the
         function returns the first 12 columns. Constant columns, such as `object`, are omitted.
-    columns : list of str, optional
-        The columns to return instead, in this order.
 
     Returns
     -------
     DataFrame
         All rows with an unchanged index. Up to 12 custom columns, such as the status of a result,
         come first.
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks a requested column.
 
     Notes
     -----
@@ -96,21 +87,11 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     >>> list(people.outreach.brief().columns[:4])
     ['name', 'title', 'company_name', 'location']
     """
-    if columns is None:
-        return frame.loc[:, _default_columns(frame)]
-    requested = [columns] if isinstance(columns, str) else list(columns)
-    for name in requested:
-        if name not in frame.columns:  # duplicates are allowed
-            column_of(frame, name)
-    return frame.loc[:, requested]
-
-
-def _default_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the selected columns of the table that shares the most columns with the frame."""
+    # The table that shares the most columns with the frame decides.
     names = [name for name in frame.columns if name not in _CONSTANTS]
     present = set(names)
     selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
     if len(present & set(selected)) < 2:
-        return names[:_MAX_COLUMNS]
+        return frame.loc[:, names[:_MAX_COLUMNS]]
     custom = [name for name in names if name not in documented]
-    return [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]
+    return frame.loc[:, [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -102,11 +101,11 @@ CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 
 
 def _child_table(
-    owner: _Owner, name: str, entry: str, column: str, note: str
+    owner: _Owner, name: str, entry: str, note: str = ""
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Build a function that returns a child table; `column` names the column of plain entries."""
+    """Build a function that returns a child table."""
     (listed,) = (field for field in owner.fields if field.name == name)
-    members = listed.members or (spec.Field(column, listed.items or "string", note=entry),)
+    members = listed.members or (spec.Field(name.removesuffix("s"), note=entry),)
     position = spec.Field(POSITION, "integer", note="position in the list, from 0")
     CHILD_TABLES[name] = (owner.key, position, *members)
 
@@ -121,8 +120,7 @@ def _child_table(
         }
         if listed.members:
             return pd.DataFrame(keys).join(objects_frame(entries, members))
-        values = _undocumented_values if listed.items is None else _plain_values
-        return pd.DataFrame(keys).join(values(entries, members[0]))
+        return pd.DataFrame(keys).join(_undocumented_values(entries, members[0]))
 
     columns = ", ".join(f"{field.name} ({_dtype_in_words(field)})" for field in CHILD_TABLES[name])
     child_table.__name__ = child_table.__qualname__ = name
@@ -199,13 +197,6 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
     return named_columns(known, [*extras, *raws])
 
 
-def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Build a frame from text or numbers; keep values that do not have the field's type."""
-    with suppress(pa.ArrowInvalid):
-        entries = entries.cast(wire_type(field))
-    return to_frame(pa.table({field.name: entries}), "numpy_nullable")
-
-
 def _undocumented_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
     """Build a frame from entries with an undocumented form."""
     objects = [_parse_object(text) for text in entries.to_pylist()]
@@ -225,23 +216,22 @@ def _parse_object(text: object) -> object:
         return text
 
 
-_UNDOCUMENTED: Final = "entries are undocumented; the fields of an object become columns"
-# Each child table's owner, name, entry, the column of plain entries, and a note.
+# Each child table's owner, name, entry and note.
 _TABLES: Final = (
-    (_PERSON, "experiences", "current or former position of a person", "", ""),
-    (_PERSON, "educations", "education of a person", "", ""),
-    (_PERSON, "languages", "language of a person", "", ""),
-    (_COMPANY, "technologies", "technology used by a company", "technology", _UNDOCUMENTED),
-    (_COMPANY, "locations", "location of a company", "location", _UNDOCUMENTED),
-    (_COMPANY, "keywords", "keyword of a company", "keyword", ""),
-    (_COMPANY, "sic_codes", "SIC code of a company", "sic_code", ""),
-    (_COMPANY, "naics_codes", "NAICS code of a company", "naics_code", ""),
-    (_CONTACT, "phone_numbers", "phone number of a contact", "", ""),
+    (_PERSON, "experiences", "current or former position of a person"),
+    (_PERSON, "educations", "education of a person"),
+    (_PERSON, "languages", "language of a person"),
+    (
+        _COMPANY,
+        "locations",
+        "location of a company",
+        "entries are undocumented; the fields of an object become columns",
+    ),
+    (_CONTACT, "phone_numbers", "phone number of a contact"),
     (
         _CONTACT,
         "recent_activity",
         "activity of a contact",
-        "",
         "newest first; only contacts requested by email address have entries",
     ),
 )

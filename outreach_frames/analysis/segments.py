@@ -18,7 +18,6 @@ from outreach_frames.analysis.companies import (
     to_numbers,
 )
 from outreach_frames.analysis.unlist import as_lists
-from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
@@ -47,9 +46,7 @@ SEGMENTS: Final = (
 )
 
 
-def segments(
-    frame: pd.DataFrame, by: str | Sequence[str], *, min_people: int = 1, dropna: bool = False
-) -> pd.DataFrame:
+def segments(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
     """Count people and companies per segment of a prospect table, largest segment first.
 
     Parameters
@@ -57,20 +54,17 @@ def segments(
     frame : DataFrame
         People with the columns of `search_people`, and optional other columns.
     by : str or list of str
-        The columns that define the segments: rows with the same values form one segment.
-    min_people : int
-        Drop segments with fewer people.
-    dropna : bool
-        Drop segments with a missing value. By default, rows with missing values form a segment.
+        The columns that define the segments: rows with the same values form one segment, and so do
+        rows with missing values.
 
     Returns
     -------
     DataFrame
         The columns of `by`; people, companies (Int64); share (Float64, the share of all people in
-        the frame, including people in dropped segments); median_employees and median_<department>
-        (Float64) for each department of the interface. Each person and company counts once per
-        segment, and a company has its headcounts of `df.outreach.companies` in every segment.
-        Medians are missing if the frame lacks headcounts.
+        the frame); median_employees and median_<department> (Float64) for each department of the
+        interface. Each person and company counts once per segment, and a company has its headcounts
+        of `df.outreach.companies` in every segment. Medians are missing if the frame lacks
+        headcounts.
 
     Raises
     ------
@@ -91,7 +85,6 @@ def segments(
     (100, 1.0)
     """
     keys = _check_keys(frame, by)
-    minimum = check_integer("min_people", min_people)
     plain = frame.reset_index(drop=True)
     numbers = _segment_numbers(plain, keys)
     first = np.unique(numbers, return_index=True)[1]
@@ -110,10 +103,7 @@ def segments(
         [plain[keys].iloc[first].reset_index(drop=True), frame_of_columns(SEGMENTS, columns)],
         axis="columns",
     )
-    kept = table["people"].ge(minimum).to_numpy("bool")
-    if dropna:
-        kept &= table[keys].notna().all(axis="columns").to_numpy("bool")
-    return table[kept].sort_values("people", ascending=False, kind="stable", ignore_index=True)
+    return table.sort_values("people", ascending=False, kind="stable", ignore_index=True)
 
 
 def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:

@@ -222,7 +222,6 @@ COMMANDS: Final = (
         "count people, in total or per value of a filter",
         _run_count,
         [":count_people"],
-        without=["wide"],
         options=[_OUT],
     ),
     Command(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.analysis.tenure import iso_days
-from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -42,14 +41,13 @@ _START: Final = "current_position_start_date"
 # The list columns of a million people take half a gigabyte, and a comparison copies the columns.
 _ROWS_AT_ONCE: Final = 100_000
 # Links to pictures change with every search.
-IGNORED: Final = ("image_url", "company_logo_url")
+_IGNORED: Final = ("image_url", "company_logo_url")
 
 
 def compare_people(
     before: FrameLike | str | Path,
     after: FrameLike | str | Path | None = None,
     *,
-    ignore: Sequence[str] = IGNORED,
     progress: bool | None = None,
 ) -> PeopleComparison:
     """Compare two tables of people: list appeared and disappeared people, and changed values.
@@ -65,8 +63,6 @@ def compare_people(
     before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
         Frames of people, or files and folders as for `read_prospects`, such as a snapshot. Without
         `after`, `before` is a folder of snapshots, and the last two snapshots are compared.
-    ignore : list of str
-        Columns to ignore in `changed`; by default links to pictures, which expire.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -79,8 +75,8 @@ def compare_people(
     Raises
     ------
     InvalidInputError
-        A file cannot be read, a folder holds fewer than two snapshots, the tables have no common
-        column of ids or profile URLs, or a column of `ignore` does not exist.
+        A file cannot be read, a folder holds fewer than two snapshots, or the tables have no common
+        column of ids or profile URLs.
 
     Warns
     -----
@@ -90,10 +86,10 @@ def compare_people(
 
     Notes
     -----
-    Two missing values are equal. Lists are compared member by member, and numbers exactly. An
-    employer that is missing in one table is unknown, not changed. A company's headcounts are those
-    of its row with the most headcounts. If a table has a company's headcount in other departments,
-    a missing department counts as 0.
+    `changed` omits links to pictures, which expire. Two missing values are equal. Lists are
+    compared member by member, and numbers exactly. An employer that is missing in one table is
+    unknown, not changed. A company's headcounts are those of its row with the most headcounts. If a
+    table has a company's headcount in other departments, a missing department counts as 0.
 
     Parquet is read column by column. Two tables of a million people take 4 GB of memory if most
     people are in both. `appeared` and `disappeared` have all columns and take 4 GB per million
@@ -132,7 +128,6 @@ def compare_people(
                 "compared with another workbook. Pass two workbooks, or two CSV or Parquet files."
             )
         old, new = open_source(before, "before"), open_source(after, "after")
-    ignored = _check_ignored(ignore, [*old.columns, *new.columns])
     people, notes_on_people = _match_people(old, new)
     numbers = _company_numbers(old, new)
     companies, notes_on_companies = _match_companies(old, new, numbers)
@@ -148,7 +143,7 @@ def compare_people(
     comparison = PeopleComparison(
         appeared=new.take(people.new),
         disappeared=old.take(people.gone),
-        changed=_changes(pairs, ignored, progress),
+        changed=_changes(pairs, progress),
         employer_changes=_employer_changes(pairs, moved),
         headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
@@ -197,18 +192,9 @@ class _Pairs:
         return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
 
-def _check_ignored(ignore: Sequence[str], columns: Sequence[str]) -> Set[str]:
-    names = {*map(str, [ignore] if isinstance(ignore, str) else check_list("ignore", ignore))}
-    if unknown := sorted(names.difference(columns, IGNORED)):
-        raise InvalidInputError(
-            f"ignore has {unknown[0]!r}, which is not a column.{suggestion(unknown[0], columns)}"
-        )
-    return names
-
-
-def _changes(pairs: _Pairs, ignored: Set[str], progress: bool | None) -> pd.DataFrame:
+def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
-    fields = [name for name in fields if name not in ignored]
+    fields = [name for name in fields if name not in _IGNORED]
     rows = [np.empty(0, np.int64)]
     found = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
     with progress_bar(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from outreach_frames.plots.headcounts import companies, headcount, headcount_change, job_functions
-from outreach_frames.plots.people_bars import company_sizes, segments, tenure
+from outreach_frames.plots.headcounts import companies, headcount, headcount_change
+from outreach_frames.plots.people_bars import segments, tenure
 from outreach_frames.plots.sending_bars import capacity, outcomes
 
 __all__ = [
     "capacity",
     "companies",
-    "company_sizes",
     "headcount",
     "headcount_change",
-    "job_functions",
     "outcomes",
     "segments",
     "tenure",

@@ -46,6 +46,7 @@ def headcount(
     data: FrameLike,
     *,
     level: Level = "department",
+    department: str | None = None,
     company: str | Sequence[str] | None = None,
     share: bool = False,
     top: int = 20,
@@ -56,15 +57,20 @@ def headcount(
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
+        People (`search_people`), companies (`companies()`) or a tidy headcount
+        (`headcount(level)`).
     level : {"department", "job_function"}
         Show one bar per department or per job function.
+    department : str, optional
+        Show only the job functions of this department, such as "engineering_technical"; by default
+        all. Allowed only with level="job_function".
     company : str or list of str, optional
         One company name, or up to six names to compare; by default, all companies together, each
         counted once.
     share : bool
-        Show shares of the total headcount (per company if several names are passed), not counts.
-        Companies without a known share in `df.outreach.headcount` are excluded.
+        Show shares of the total headcount of all departments (per company if several names are
+        passed), not counts. Companies without a known share in `df.outreach.headcount` are
+        excluded.
     top : int
         Maximum number of departments or job functions, largest first; a note has the sum of the
         others.
@@ -80,7 +86,8 @@ def headcount(
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or does not contain a requested company.
+        The data has no headcounts, the department is unknown, or the data does not contain a
+        requested company.
 
     Notes
     -----
@@ -96,70 +103,56 @@ def headcount(
     >>> five = people.outreach.companies()["name"].head(5)
     >>> of.plots.headcount(people, company=five, share=True).get_xlabel()
     'Share of people'
-    """
-    check_one_of("level", level, LEVELS)
-    return _draw(_tidy(data, level), level, company, share=share, top=canvas.check_top(top), ax=ax)
-
-
-def job_functions(
-    data: FrameLike,
-    *,
-    department: str | None = None,
-    company: str | Sequence[str] | None = None,
-    share: bool = False,
-    top: int = 20,
-    ax: Axes | None = None,
-) -> Axes:
-    """Plot the number of people per job function, in one department or in all departments.
-
-    Parameters
-    ----------
-    data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`), companies (`companies()`) or a tidy headcount
-        (`headcount("job_function")`).
-    department : str, optional
-        One department, such as "engineering_technical"; by default, all departments.
-    company : str or list of str, optional
-        One company name, or up to six names to compare side by side; by default, all companies
-        together.
-    share : bool
-        Show shares of the total headcount of all departments instead of counts. Companies without
-        a known share in `df.outreach.headcount` are excluded.
-    top : int
-        Maximum number of job functions, largest first; a note has the sum of the others.
-    ax : Axes, optional
-        Axes to draw on; by default a new figure, sized to fit.
-
-    Returns
-    -------
-    Axes
-        One horizontal bar per job function, and per company if several names are passed.
-
-    Raises
-    ------
-    InvalidInputError
-        The data has no headcounts, the department is unknown, or the data does not contain a
-        requested company.
-
-    Notes
-    -----
-    Interface: Company, `job_function_headcount`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=20)
-    >>> of.plots.job_functions(people, department="revenue", top=5).get_ylabel()
+    >>> of.plots.headcount(people, level="job_function", department="revenue").get_ylabel()
     'Revenue'
     """
+    check_one_of("level", level, LEVELS)
     check_choice("department", department, spec.DEPARTMENTS)
-    bars = canvas.check_top(top)
-    tidy = _tidy(data, "job_function")
-    axes = _draw(tidy, "job_function", company, share=share, top=bars, ax=ax, department=department)
+    if department is not None and level == "department":
+        raise InvalidInputError(
+            f'department={department!r} selects job functions. Pass level="job_function" too.'
+        )
+    top = canvas.check_top(top)
+    tidy, names = _select_companies(_tidy(data, level), company)
+    if len(names) > len(canvas.SERIES):
+        raise InvalidInputError(
+            f"A plot cannot compare {len(names)} companies side by side. Pass at most "
+            f"{len(canvas.SERIES)}, or use plots.companies to rank them by a department."
+        )
+    together = plural(len(names) or _count_companies(tidy), "company", "companies")
+    note = ""
+    if share:
+        known = tidy[tidy["share"].notna()]
+        if unknown := _count_companies(tidy) - _count_companies(known):
+            note = f"Not shown: {plural(unknown, 'company', 'companies')} without known shares"
+        tidy = known
+        together = plural(_count_companies(tidy), "company", "companies")
+    total = _total_people(tidy)
     if department is not None:
-        axes.set_ylabel(department_label(department))
-    return axes
+        tidy = tidy[tidy["department"] == department]
+    several = len(names) > 1
+    series = tidy["company"] if several else pd.Series("people", index=tidy.index)
+    value = "share" if share and several else "people"
+    by = [*(tidy[key] for key in LEVELS[: LEVELS.index(level) + 1]), series.rename("series")]
+    table = tidy[value].astype(float).groupby(by).sum(min_count=1).unstack("series")
+    table = table.dropna(how="all")
+    table.index = pd.Index(map(department_label, table.index.get_level_values(-1)))
+    if several:
+        table = table.reindex(columns=names)
+    elif share:
+        table = table / total
+    whose = short_name(names[0]) if len(names) == 1 else together
+    return plot_bars(
+        ax,
+        largest_first(table),
+        title=f"Share of people in {whose}" if share else f"Headcount of {whose}",
+        xlabel="Share of people" if share else "People",
+        top=top,
+        rows=f"{level.replace('_', ' ')}s",
+        ylabel="" if department is None else department_label(department),
+        number=share_text if share else count_text,
+        note=note,
+    )
 
 
 def companies(
@@ -354,57 +347,6 @@ def _total_people(tidy: pd.DataFrame) -> float:
     totals = (tidy["people"] / tidy["share"]).astype("Float64").astype(float)
     per_company = totals.groupby([tidy["company"], tidy[COMPANY_KEY]], dropna=False).max()
     return float(per_company.sum())
-
-
-def _draw(
-    tidy: pd.DataFrame,
-    level: Level,
-    company: object,
-    *,
-    share: bool,
-    top: int,
-    ax: Axes | None,
-    department: str | None = None,
-) -> Axes:
-    tidy, names = _select_companies(tidy, company)
-    if len(names) > len(canvas.SERIES):
-        raise InvalidInputError(
-            f"A plot cannot compare {len(names)} companies side by side. Pass at most "
-            f"{len(canvas.SERIES)}, or use plots.companies to rank them by a department."
-        )
-    together = plural(len(names) or _count_companies(tidy), "company", "companies")
-    note = ""
-    if share:
-        known = tidy[tidy["share"].notna()]
-        if unknown := _count_companies(tidy) - _count_companies(known):
-            note = f"Not shown: {plural(unknown, 'company', 'companies')} without known shares"
-        tidy = known
-        together = plural(_count_companies(tidy), "company", "companies")
-    total = _total_people(tidy)
-    if department is not None:
-        tidy = tidy[tidy["department"] == department]
-    several = len(names) > 1
-    series = tidy["company"] if several else pd.Series("people", index=tidy.index)
-    value = "share" if share and several else "people"
-    by = [*(tidy[key] for key in LEVELS[: LEVELS.index(level) + 1]), series.rename("series")]
-    table = tidy[value].astype(float).groupby(by).sum(min_count=1).unstack("series")
-    table = table.dropna(how="all")
-    table.index = pd.Index(map(department_label, table.index.get_level_values(-1)))
-    if several:
-        table = table.reindex(columns=names)
-    elif share:
-        table = table / total
-    whose = short_name(names[0]) if len(names) == 1 else together
-    return plot_bars(
-        ax,
-        largest_first(table),
-        title=f"Share of people in {whose}" if share else f"Headcount of {whose}",
-        xlabel="Share of people" if share else "People",
-        top=top,
-        rows=f"{level.replace('_', ' ')}s",
-        number=share_text if share else count_text,
-        note=note,
-    )
 
 
 def _change_text(change: float, before: float) -> str:

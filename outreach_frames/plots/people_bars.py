@@ -1,4 +1,4 @@
-"""Draw bar charts of people: by segment, by company size and by years in the position."""
+"""Draw bar charts of people: by segment and by years in the position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis import companies
 from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.analysis.tenure import tenure as tenure_table
 from outreach_frames.common.arguments import check_one_of
@@ -42,7 +41,6 @@ _MIN_FOR_MEDIAN: Final = 5
 _MAX_YEARS: Final = 20
 # Longer numbers do not fit above the bars.
 _MAX_NUMBER: Final = 10_000
-_SIZE_COLUMNS: Final = frozenset({"company_size", "size"})
 
 
 def segments(
@@ -131,59 +129,7 @@ def segments(
         summed=value in _SUMMED,
         note=note,
         texts=texts,
-        order=list(map(_size_order, names)) if {*keys} <= _SIZE_COLUMNS else (),
-    )
-
-
-def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> Axes:
-    """Plot the number of companies per size.
-
-    Parameters
-    ----------
-    data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`) or companies (`companies()`); each company counts once.
-    top : int
-        Maximum number of sizes, most frequent first; a note has the sum of the others.
-    ax : Axes, optional
-        Axes to draw on; by default a new figure, sized to fit.
-
-    Returns
-    -------
-    Axes
-        One horizontal bar per size, in the order of the smallest number in its label:
-        self-employed at the bottom, labels without a number on top.
-
-    Raises
-    ------
-    InvalidInputError
-        The data has no column of company sizes.
-
-    Notes
-    -----
-    Interface: Company, `size`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=20)
-    >>> of.plots.company_sizes(people).get_xlabel()
-    'Companies'
-    """
-    data = canvas.check_frame(data)
-    top = canvas.check_top(top)
-    table = companies.companies(data) if "company_size" in data.columns else data
-    companies.require_columns(table, ["size"], "company sizes")
-    sizes = table["size"].astype(STR).fillna(NOT_GIVEN).value_counts()
-    return plot_bars(
-        ax,
-        sizes.to_frame("companies"),
-        title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
-        xlabel="Companies",
-        ylabel="Employees",
-        top=top,
-        rows="sizes",
-        order=[_size_order(str(label)) for label in sizes.index],
+        order=list(map(_size_order, names)) if keys == ["company_size"] else (),
     )
 
 

@@ -105,7 +105,6 @@ def count_by(
     filters: Mapping[str, Any],
     values: Values,
     *,
-    wide: bool,
     max_requests: int | None,
     refresh: bool,
     progress: bool | None,
@@ -136,27 +135,18 @@ def count_by(
                 for level, name in enumerate(values)
             }
         ).assign(people=pd.array(people, dtype="Int64"))
-        frame = _wide_table(frame["people"], values) if wide else frame
         frame.attrs.update(filters=dict(filters), total=next(iter(counts), None))
         return frame
 
     frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
     total = frame.attrs["total"]
-    people = frame.to_numpy().ravel().tolist() if wide else frame["people"].tolist()
     # The table shows which of its values match nobody.
     others = {name: value for name, value in filters.items() if not total or name not in values}
     report_unknown_values(client, others, is_empty=total == 0)
-    if (counted := sum(people)) != total:
+    if (counted := int(frame["people"].sum())) != total:
         reason = "some people match several" if counted > total else "the others match none"
         warn(
             f"The counts add up to {counted:,}, but the search finds "
             f"{plural(total, 'person', 'people')}: {reason} of these values of {names}."
         )
     return frame
-
-
-def _wide_table(people: pd.Series[Any], values: Values) -> pd.DataFrame:
-    """Arrange counts as a table of two filters; combinations that were not counted are missing."""
-    index, columns = (pd.Index(given, name=name) for name, given in values.items())
-    cells = people.reindex(range(len(index) * len(columns))).to_numpy(dtype=object)
-    return pd.DataFrame(cells.reshape(len(index), len(columns)), index, columns, dtype="Int64")

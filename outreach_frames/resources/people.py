@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, Unpack, overload
+from typing import Any, Final, Unpack, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -242,7 +242,6 @@ def count_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     by: None = None,
-    wide: Literal[False] = False,
     max_requests: int | None = 200,
     refresh: bool = False,
     progress: bool | None = None,
@@ -254,7 +253,6 @@ def count_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     by: str | Iterable[str],
-    wide: bool = False,
     max_requests: int | None = 200,
     refresh: bool = False,
     progress: bool | None = None,
@@ -266,7 +264,6 @@ def count_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     by: str | Iterable[str] | None = None,
-    wide: bool = False,
     max_requests: int | None = 200,
     refresh: bool = False,
     progress: bool | None = None,
@@ -285,8 +282,6 @@ def count_people(
         A filter, to count the people per value; or several filters, to count the people per
         combination of values. The values are the search's values in the given order, else the known
         values in `filters()`, or True and False.
-    wide : bool
-        With two filters in `by`, return a table of the first by the second.
     max_requests : int or None
         Maximum number of requests with `by`, which takes one request per row and one for the
         total. None sets no maximum.
@@ -304,16 +299,13 @@ def count_people(
     int or DataFrame
         The number of matching people. With `by`, one row per value or combination: a column per
         filter (named like the filter; category, in the order of the values) and `people` (Int64).
-        With `wide`, one row per value of the first filter and one column per value of the second,
-        all Int64; index and columns are named like the filters. `.attrs["total"]` is the count of
-        the whole search; `.attrs["filters"]` has its filters.
+        `.attrs["total"]` is the count of the whole search; `.attrs["filters"]` has its filters.
 
     Raises
     ------
     InvalidInputError
         A filter does not exist or its value is invalid, a filter in `by` has neither known values
-        nor values in the search, `by` needs more requests than `max_requests`, or `wide` was passed
-        without two filters in `by`; nothing was sent.
+        nor values in the search, or `by` needs more requests than `max_requests`; nothing was sent.
     ServiceError
         The service failed or could not be reached; `.partial` has the counts before the error.
 
@@ -340,21 +332,10 @@ def count_people(
     """
     connected, body = resolve(client), check_filters(filters, fields, count_people)
     most = check_limit(max_requests, "max_requests")
-    values = {} if by is None else values_to_count(body, by)
-    if wide and len(values) != 2:
-        raise InvalidInputError(
-            f"wide=True makes a table of two filters, but by has {len(values)}. Pass two filters, "
-            "or omit wide."
-        )
     if by is not None:
+        values = values_to_count(body, by)
         return count_by(
-            connected,
-            body,
-            values,
-            wide=wide,
-            max_requests=most,
-            refresh=refresh,
-            progress=progress,
+            connected, body, values, max_requests=most, refresh=refresh, progress=progress
         )
     total, errors = count_matches(connected, body, refresh=refresh)
     report_errors(errors, in_frame=False)

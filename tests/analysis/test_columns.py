@@ -135,17 +135,8 @@ def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:
     assert pd.DataFrame().outreach.brief().empty
 
 
-def test_brief_shows_the_requested_columns(people: pd.DataFrame) -> None:
-    """columns= replaces the default columns, and an unknown name is an error."""
-    assert list(people.outreach.brief(["title", "name"])) == ["title", "name"]
-    assert list(people.outreach.brief("title")) == ["title"]
-    with pytest.raises(InvalidInputError, match="Did you mean 'title'"):
-        people.outreach.brief(["titel"])
-
-
 def test_constant_columns_are_omitted(people: pd.DataFrame) -> None:
     """`object` and `company_object` are in no default view."""
     few = people[["object", "company_object", "id", "gender"]]
     assert list(few.outreach.brief()) == ["id", "gender"]
-    assert list(few.outreach.brief(["object"])) == ["object"]
     assert "object" not in people.outreach.experiences().outreach.brief()

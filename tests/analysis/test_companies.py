@@ -26,13 +26,6 @@ PERSON_TABLES = {
     "educations": spec.EDUCATION,
     "languages": spec.LANGUAGE,
 }
-COMPANY_TABLES = {
-    "technologies": ("technology", "str"),
-    "locations": ("location", "str"),
-    "keywords": ("keyword", "str"),
-    "sic_codes": ("sic_code", "Int64"),
-    "naics_codes": ("naics_code", "Int64"),
-}
 CONTACT_TABLES = {"phone_numbers": spec.PHONE_NUMBER, "recent_activity": spec.ACTIVITY}
 
 
@@ -269,18 +262,16 @@ def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) ->
     pd.testing.assert_series_equal(getattr(people.head(0).outreach, name)().dtypes, table.dtypes)
 
 
-@pytest.mark.parametrize("name", COMPANY_TABLES)
-def test_company_child_tables_have_each_company_once(people: pd.DataFrame, name: str) -> None:
+def test_locations_have_each_company_once(people: pd.DataFrame) -> None:
     """Each entry of a company's list is one row, however many people the company has."""
-    table = getattr(people.outreach, name)()
+    table = people.outreach.locations()
     companies = people.outreach.companies()
-    noun, dtype = COMPANY_TABLES[name]
-    assert list(table.columns) == ["company_id", "position", noun]
-    assert table[noun].dtype == dtype
-    assert table[noun].tolist() == companies[name].explode().dropna().tolist()
-    assert len(table) == sum(len(cell) for cell in companies[name].dropna())
-    pd.testing.assert_frame_equal(getattr(companies.outreach, name)(), table)
-    pd.testing.assert_series_equal(getattr(people.head(0).outreach, name)().dtypes, table.dtypes)
+    assert list(table.columns) == ["company_id", "position", "location"]
+    assert table["location"].dtype == "str"
+    assert table["location"].tolist() == companies["locations"].explode().dropna().tolist()
+    assert len(table) == sum(len(cell) for cell in companies["locations"].dropna())
+    pd.testing.assert_frame_equal(companies.outreach.locations(), table)
+    pd.testing.assert_series_equal(people.head(0).outreach.locations().dtypes, table.dtypes)
 
 
 @pytest.mark.parametrize("name", CONTACT_TABLES)
@@ -300,14 +291,6 @@ def test_contact_child_tables_have_one_row_per_entry(
         getattr(contacts.drop(columns=name).outreach, name)()
 
 
-def test_codes_that_are_not_numbers_are_kept() -> None:
-    """A code with an undocumented type has the same value as in the frame."""
-    frame = frame_of([{"id": "1", "company": {"id": "x", "sic_codes": [7372, 7371]}}])
-    odd = frame.assign(company_sic_codes=pd.Series([["7372a"]], dtype=object))
-    assert frame.outreach.sic_codes()["sic_code"].tolist() == [7372, 7371]
-    assert odd.outreach.sic_codes()["sic_code"].tolist() == ["7372a"]
-
-
 def test_entries_that_are_objects_become_columns() -> None:
     """Locations that the service returns as objects become columns."""
     places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]
@@ -318,7 +301,7 @@ def test_entries_that_are_objects_become_columns() -> None:
     assert table["location"].iloc[2] == "Oslo"
 
 
-@pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
+@pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, "locations"])
 def test_unusable_columns_are_an_error(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
     """Missing and duplicate columns, and lists that pandas read as text, are clear errors."""
     frames = {
@@ -341,7 +324,7 @@ def test_an_unknown_level_is_an_error(people: pd.DataFrame) -> None:
 def test_the_input_does_not_change(people: pd.DataFrame) -> None:
     """No method of the accessor changes the frame."""
     before = people.copy(deep=True)
-    for method in ("companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES):
+    for method in ("companies", "headcount", *PERSON_TABLES, "locations"):
         getattr(people.outreach, method)()
     pd.testing.assert_frame_equal(people, before)
 

@@ -42,12 +42,16 @@ PLOTS: dict[str, Draw] = {
     ),
     "companies": lambda n, ax: of.plots.companies(frames.companies(n), ax=ax),
     "companies_share": lambda n, ax: of.plots.companies(frames.companies(n), share=True, ax=ax),
-    "job_functions": lambda n, ax: of.plots.job_functions(frames.job_functions(n), ax=ax),
+    "job_functions": lambda n, ax: of.plots.headcount(
+        frames.job_functions(n), level="job_function", department="finance", ax=ax
+    ),
     "segments": lambda n, ax: of.plots.segments(frames.segments(n), ax=ax),
     "segments_median": lambda n, ax: of.plots.segments(
         frames.segments(n), value="median_employees", ax=ax
     ),
-    "company_sizes": lambda n, ax: of.plots.company_sizes(frames.company_sizes(n), ax=ax),
+    "company_sizes": lambda n, ax: of.plots.segments(
+        frames.company_sizes(n), value="companies", ax=ax
+    ),
     "tenure": lambda n, ax: of.plots.tenure(frames.tenure(n), ax=ax),
     "outcomes": lambda n, ax: of.plots.outcomes(frames.outcomes(n), ax=ax),
     "capacity": lambda n, ax: of.plots.capacity(frames.sending_days(n), ax=ax),

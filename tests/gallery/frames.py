@@ -107,11 +107,11 @@ def segments(number: int) -> pd.DataFrame:
 
 
 def company_sizes(number: int) -> pd.DataFrame:
-    """Return companies of this many sizes."""
+    """Return a table of segments with this many sizes of companies."""
     ranges = ["1-10", "11-50", "51-200", "201-500", "501-1,000", "1,001-5,000", "5,001-10,000"]
     labels = [ranges[n] if n < 7 else f"{n},001-{n},999" for n in range(number)]
-    counts = np.maximum(sizes(number) // 500, 1)
-    return pd.DataFrame({"size": pd.array(np.repeat(labels, counts), dtype="str")})
+    table = segments(number).rename(columns={"company_industry": "company_size"})
+    return table.assign(company_size=pd.array(labels, dtype="str"))
 
 
 def tenure(number: int) -> pd.DataFrame:

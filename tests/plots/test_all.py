@@ -24,9 +24,7 @@ NAMES = set(of.plots.__all__)
 OF_PEOPLE: dict[str, Callable[..., Axes]] = {
     "companies": of.plots.companies,
     "headcount": of.plots.headcount,
-    "job_functions": of.plots.job_functions,
     "segments": lambda data, **more: of.plots.segments(data, by="company_industry", **more),
-    "company_sizes": of.plots.company_sizes,
     "tenure": of.plots.tenure,
 }
 
@@ -46,7 +44,7 @@ def test_people_are_enough(people: pd.DataFrame, name: str) -> None:
     assert people.equals(before)
 
 
-@pytest.mark.parametrize("name", ["company_sizes", "headcount", "segments", "tenure"])
+@pytest.mark.parametrize("name", ["headcount", "segments", "tenure"])
 def test_people_of_arrow_are_the_same(client: Any, name: str) -> None:
     """Arrow-backed people give the same texts as others."""
     search = {"person_seniorities": ["vp"], "limit": None}

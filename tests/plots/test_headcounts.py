@@ -139,11 +139,10 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
     assert len(numbers(of.plots.headcount(people, company=names[:2], top=5))) == 10
 
 
-@pytest.mark.parametrize(("plot", "total"), [("headcount", None), ("job_functions", "legal")])
-def test_other_job_functions_are_a_note(people: pd.DataFrame, plot: str, total: str | None) -> None:
+@pytest.mark.parametrize("total", [None, "legal"])
+def test_other_job_functions_are_a_note(people: pd.DataFrame, total: str | None) -> None:
     """The `top` largest job functions are shown, and a note has the sum of the others."""
-    options: dict[str, Any] = {"department": total} if total else {"level": "job_function"}
-    axes = getattr(of.plots, plot)(people, top=5, **options)
+    axes = of.plots.headcount(people, level="job_function", department=total, top=5)
     table = people.outreach.headcount("job_function")
     table = table[table["department"] == total] if total else table
     sums = table.groupby(["department", "job_function"])["people"].sum().sort_values()
@@ -208,7 +207,8 @@ BAD_OPTIONS = [
     ("headcount", {"company": [*"ABCDEFG"]}, "no company named"),
     ("companies", {"department": "legall"}, "Did you mean 'legal'"),
     ("headcount_change", {"by": "team"}, "by='team' is not one of"),
-    ("job_functions", {"department": "legall"}, "Did you mean 'legal'"),
+    ("headcount", {"department": "legall"}, "Did you mean 'legal'"),
+    ("headcount", {"department": "legal"}, "Pass level=.job_function. too"),
     ("segments", {"by": "company_size", "value": "age"}, "value='age' is not one of"),
     ("segments", {}, "Pass by="),
     *((name, {"top": top}, "top") for name in sorted(of.plots.__all__) for top in (0, "5")),

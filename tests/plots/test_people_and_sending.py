@@ -29,19 +29,16 @@ def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
     labels = pd.Series([*SIZES, None]).repeat(counts)
     names = [*SIZES, "not given"]
     expected = {n: c for n, c in zip(names, counts, strict=True) if top == 20 or c > 4}
-    axes = of.plots.company_sizes(pd.DataFrame({"size": labels.sample(frac=1, random_state=1)}))
-    if top == 3:
-        axes = of.plots.company_sizes(pd.DataFrame({"size": labels}), top=top)
-        assert "4 other sizes, together 10" in axes.get_xlabel()
-    assert list(bars(axes).items()) == list(expected.items())
-    people = pd.DataFrame({"company_size": labels, "company_id": "1"})
+    people = pd.DataFrame({"company_size": labels, "company_id": "1"}).sample(
+        frac=1, random_state=1
+    )
     shown = bars(of.plots.segments(people, by="company_size", top=top))
     assert list(shown.items()) == list(expected.items())
 
 
-def test_company_sizes_count_companies(people: pd.DataFrame) -> None:
-    """Each company is in one bar."""
-    shown = bars(of.plots.company_sizes(people))
+def test_segments_by_size_count_companies(people: pd.DataFrame) -> None:
+    """Each company is in the bar of its size."""
+    shown = bars(of.plots.segments(people, by="company_size", value="companies"))
     assert sum(shown.values()) == people["company_id"].nunique()
 
 

@@ -39,25 +39,16 @@ def test_each_row_counts_the_search_with_one_value() -> None:
 
 
 @pytest.mark.usefixtures("client")
-def test_a_wide_table_has_one_filter_by_another() -> None:
-    """wide=True is the pivoted long table, whose sizes are sorted by number."""
+def test_pivoted_counts_have_one_filter_by_another() -> None:
+    """The pivoted counts keep the values' order, with sizes sorted by number."""
     by, given = ["person_seniorities", "company_sizes"], ["vp", "head"]
     counts = of.count_people(by=by, person_seniorities=given)
-    table = of.count_people(by=by, wide=True, person_seniorities=given)
     assert list(counts) == [*by, "people"]
-    long = counts.pivot(index=by[0], columns=by[1], values="people")
-    assert long.to_numpy().tolist() == table.to_numpy().tolist()
-    assert (long.index.tolist(), long.columns.tolist()) == (given, SIZES)
+    table = counts.pivot(index=by[0], columns=by[1], values="people")
     one = {"person_seniorities": ["head"], "company_sizes": ["51-200"]}
     assert table.loc["head", "51-200"] == of.count_people(one)
     assert (table.index.tolist(), table.columns.tolist()) == (given, SIZES)
-    assert [table.index.name, table.columns.name] == by
     assert table.dtypes.eq("Int64").all()
-    assert table.attrs == counts.attrs
-    assert table.assign(all=table.sum(axis=1))["all"].tolist() == table.sum(axis=1).tolist()
-    with pytest.warns(OutreachWarning, match="The counts add up to"):
-        flags = of.count_people(by=["person_title_exact_match", "company_focuses"], wide=True)
-    assert flags.index.tolist() == [True, False]
 
 
 @pytest.mark.usefixtures("client")
@@ -86,9 +77,6 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("company_sizes", {"max_requests": 8}, "takes 9 requests.*max_requests=8"),
     (["company_sizes", "person_seniorities"], {"max_requests": 80}, "takes 81 requests"),
     ("company_sizes", {"max_requests": 0}, "Pass 1 or more"),
-    (None, {"wide": True}, "two filters, but by has 0"),
-    ("company_sizes", {"wide": True}, "two filters, but by has 1"),
-    (["company_sizes", "person_seniorities", "company_types"], {"wide": True}, "by has 3"),
 ]
 
 
@@ -157,19 +145,12 @@ def test_an_error_keeps_the_counts_before_it() -> None:
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.raises(ServiceError) as caught:
             of.count_people(by="company_sizes")
-        with pytest.raises(ServiceError) as caught_wide:
-            of.count_people(
-                by=["person_name", "company_sizes"], wide=True, person_name="a", refresh=True
-            )
         with pytest.raises(ServiceError) as explained:
             of.explain_search(company_sizes=["201-500"], person_name="a")
     partial = caught.value.partial
     assert isinstance(partial, pd.DataFrame)
     assert partial["company_sizes"].tolist() == SIZES[:3]
     assert partial["people"].tolist() == [1, 1, 1]
-    assert isinstance(wide := caught_wide.value.partial, pd.DataFrame)
-    assert wide.iloc[0].tolist() == [1, 1, 1, *[pd.NA] * (len(SIZES) - 3)]
-    assert wide.columns.tolist() == SIZES
     assert explained.value.partial is not None
 
 
