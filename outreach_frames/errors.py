@@ -132,7 +132,18 @@ class UnsafeLinkError(ServiceError):
 
 
 class StatusError(ServiceError):
-    """The service responded with an error status."""
+    """The service responded with an error status.
+
+    Attributes
+    ----------
+    pointers : tuple of str
+        The parts of the request that the service names as wrong, as JSON pointers such as
+        "/leads/3/email".
+    """
+
+    def __init__(self, message: str, *, pointers: Sequence[str] = (), **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.pointers: tuple[str, ...] = tuple(filter(None, pointers))
 
 
 class BadRequestError(StatusError):

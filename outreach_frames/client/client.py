@@ -75,6 +75,7 @@ class _Call:
     url: str
     request: requests.PreparedRequest
     content: bytes | None = field(repr=False)
+    filters: Mapping[str, Any] = field(repr=False)  # of a people search
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +326,8 @@ class Client:
         if body is not None:
             headers, content = headers | _JSON, self._content(body)
         prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
-        call = _Call(endpoint, label, str(prepared.url), prepared, content)
+        filters = body if endpoint == spec.SEARCH_PEOPLE and isinstance(body, Mapping) else {}
+        call = _Call(endpoint, label, str(prepared.url), prepared, content, filters)
         # Check the prepared address too, because URL parsers disagree.
         request.require_same_origin(call.url, self.base_url)
         return call
@@ -480,9 +482,15 @@ class Client:
             location = self._token.redact(reply.headers.get("Location", ""))
             raise response.redirected(call.label, status, location)
         if not 200 <= status < 300:
-            redact = self._token.redact
             raise response.status_error(
-                call.endpoint, call.label, status, body, retry_after, redact=redact
+                call.endpoint,
+                call.label,
+                status,
+                body,
+                retry_after,
+                redact=self._token.redact,
+                filters=call.filters,
+                documented=self._names.documented,
             )
         return status, body
 

@@ -225,6 +225,10 @@ class NetworkName:
         """Whether any field name differs on the wire."""
         return bool(self._to_wire)
 
+    def documented(self, name: str) -> str:
+        """Return the documented name of a field that was sent."""
+        return next((key for key, wire in self._to_wire.items() if wire == name), name)
+
     def outgoing(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Translate the field names of a body and its leads, but not of the leads' data."""
         return {self._to_wire.get(key, key): self._leads(value) for key, value in body.items()}

@@ -5,14 +5,20 @@ from __future__ import annotations
 import codecs
 import http.client
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import orjson
 
 from outreach_frames import spec
+from outreach_frames.client.error_bodies import (
+    describe_errors,
+    read_errors,
+    read_validation_errors,
+)
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
@@ -117,11 +123,7 @@ def load_object(body: bytes) -> dict[str, Any]:
 
 def excerpt(body: bytes) -> str:
     """Return the first characters of a body, on one line."""
-    return _one_line(body[: 4 * _EXCERPT].decode(errors="replace"))
-
-
-def _one_line(text: str) -> str:
-    return shorten(" ".join(text.split()), _EXCERPT)
+    return shorten(" ".join(body[: 4 * _EXCERPT].decode(errors="replace").split()), _EXCERPT)
 
 
 def status_error(
@@ -132,15 +134,22 @@ def status_error(
     retry_after: float | None = None,
     *,
     redact: Callable[[str], str],
+    filters: Mapping[str, Any] = MappingProxyType({}),
+    documented: Callable[[str], str] = str,
 ) -> StatusError:
-    """Return the exception for an error status; `redact` removes the token from its texts."""
+    """Return the exception for an error status.
+
+    `redact` removes the token from its texts. `filters` are those of the request, and `documented`
+    translates the names of fields that were sent.
+    """
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
-    value: Any = body
+    value: Any = body.decode(errors="replace")
     with suppress(InvalidResponseError):
         value = load_json(body)
-    problems = _problems(value, redact)
-    texts = [f"{one.error_code}: {one.message}".removeprefix(": ") for one in problems]
-    reason = _one_line("; ".join(texts) or redact(_said(value, body)))
+    invalid = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
+    problems = read_validation_errors(invalid)
+    errors = [one.with_code() for one in problems] or read_errors(value)
+    reason = describe_errors(errors, filters, documented=documented, redact=redact)
     message = _not_found(endpoint, label) if kind is NotFoundError else advice
     facts: dict[str, Any] = {
         "request": label,
@@ -150,9 +159,11 @@ def status_error(
         "retryable": status == 429 or status >= 500,
         # A 503 with Retry-After was refused before the service acted.
         "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
+        "pointers": redact("\n".join(one.pointer for one in errors)).split("\n"),
     }
     if kind is ValidationFailedError:
-        return ValidationFailedError(message, validation_errors=problems, **facts)
+        reasons = [ValidationProblem(redact(one.code), redact(one.text)) for one in problems]
+        return ValidationFailedError(message, validation_errors=reasons, **facts)
     return kind(message, **facts)
 
 
@@ -164,31 +175,6 @@ def _not_found(endpoint: spec.Endpoint, label: str) -> str:
             which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
             return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
     return "The service has nothing at this address: check base_url."
-
-
-def _said(value: Any, body: bytes) -> str:
-    """Return the message in an error's body, or else the whole body."""
-    if isinstance(value, dict):
-        value = value["error"] if isinstance(value.get("error"), dict) else value
-        for name in ("message", "error", "detail"):
-            if isinstance(value.get(name), str):
-                return str(value[name])
-    return body.decode(errors="replace") if value else ""
-
-
-def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`, other entries as text."""
-    entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
-    if entries is None:
-        return []
-    problems = []
-    for entry in entries if isinstance(entries, list) else [entries]:
-        code, text = "", entry
-        if isinstance(entry, dict):
-            code, text = entry.get("error_code", ""), entry.get("message", entry)
-        texts = (one if isinstance(one, str) else quoted(one) for one in (code, text))
-        problems.append(ValidationProblem(*map(redact, texts)))
-    return problems
 
 
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:

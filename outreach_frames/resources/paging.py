@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -14,15 +15,14 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.client.error_bodies import describe_errors, read_errors
 from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
-
-_SHOWN_CHARACTERS = 200
 
 
 def list_frame(
@@ -161,12 +161,13 @@ def moment(unix: float) -> str:
     return datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 
 
-def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:
+def report_errors(
+    errors: list[Any], filters: Mapping[str, Any] = MappingProxyType({}), *, in_frame: bool = True
+) -> None:
     """Warn once of the errors that the service reported with its results."""
     if errors:
-        first = quoted(errors[0], _SHOWN_CHARACTERS)
         where = '; all are in the frame\'s .attrs["errors"]' if in_frame else ""
         warn(
-            f"The service reported {plural(len(errors), 'error')} with its results"
-            f"{where}. The first: {first}"
+            f"The service reported {plural(len(errors), 'error')} with its results{where}: "
+            f"{describe_errors(read_errors(errors), filters)}"
         )

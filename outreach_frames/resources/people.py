@@ -338,6 +338,6 @@ def count_people(
             connected, body, values, max_requests=most, refresh=refresh, progress=progress
         )
     total, errors = count_matches(connected, body, refresh=refresh)
-    report_errors(errors, in_frame=False)
+    report_errors(errors, body, in_frame=False)
     report_unknown_values(connected, body, is_empty=total == 0)
     return total

@@ -595,7 +595,7 @@ def test_errors_with_results_are_counted_in_a_warning() -> None:
         "_errors": [{"code": 7}],
     }
     with scripted([json(body)]) as service, connected(service):
-        with pytest.warns(OutreachWarning, match=r"reported 1 error with its results\. .*7"):
+        with pytest.warns(OutreachWarning, match=r"reported 1 error with its results: 7"):
             found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(name="name")
     assert found.people.attrs["errors"] == [{"code": 7}]
 

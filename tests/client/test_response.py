@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.response import load_json, read_body, status_error
-from outreach_frames.errors import InvalidResponseError, StatusError, ValidationFailedError
+from outreach_frames.errors import (
+    BadRequestError,
+    InvalidResponseError,
+    OutreachWarning,
+    StatusError,
+    ValidationFailedError,
+)
+from tests.client.connection import connected
+from tests.scripted import json, scripted
 
 READABLE = {
     b'{"a": "\xc3\xa9"}': {"a": "é"},
@@ -68,11 +77,25 @@ def test_no_bytes_break_the_reader(body: bytes) -> None:
 
 SAID: list[tuple[Any, str]] = [
     ({"error": "Because."}, "Because."),
-    ({"message": "Because.", "detail": "More."}, "Because."),
+    ({"message": "Because.", "detail": "More."}, "More."),
+    ({"title": "Invalid", "detail": " "}, "Invalid"),
     ({"detail": "Because."}, "Because."),
     ({"error": {"code": "unavailable", "message": "Because."}}, "Because."),
-    ({"error": {"code": "no"}}, '{"error":{"code":"no"}}'),
-    (["One.", "Two."], '["One.","Two."]'),
+    ({"error": {"code": "no"}}, "no"),
+    ({"error": {"status": {}}}, "{'status': {}}"),
+    (["One.", "Two."], "One; Two."),
+    ({"_errors": [{"detail": "One.", "code": "a"}, {"title": "Two"}, None]}, "One; Two"),
+    (
+        {"errors": [{"detail": "No.", "source": {"parameter": "page[size]"}}]},
+        "No, parameter page[size]",
+    ),
+    ({"_errors": [{"code": 7, "source": {"pointer": "/leads/3/email"}}]}, "7, at /leads/3/email"),
+    ({"_errors": [{"code": "a", "source": {"header": "Accept"}}]}, "a, header Accept"),
+    ({"_errors": [{"code": "a", "source": "/leads"}]}, "a"),
+    (
+        {"_errors": [{"code": f"c{number}"} for number in range(5)]},
+        "c0; c1; c2; 5 different errors in total",
+    ),
     ({}, ""),
     (None, ""),
 ]
@@ -84,6 +107,46 @@ def test_the_services_own_words_are_shown(body: Any, said: str) -> None:
     error = status_error(spec.LIST_SEQUENCES, "GET /x", 400, orjson.dumps(body), redact=str)
     assert str(error).startswith("The service cannot read the request: ")
     assert str(error).endswith(f". (GET /x: 400{', ' + said if said else ''})")
+
+
+def test_an_error_shows_the_filter_and_its_value() -> None:
+    """The place of an error is shown after long words, with a filter's name and value."""
+    source = {"pointer": "/company_crm_a_urls/1"}
+    errors = [{"detail": "Not supported " * 99, "source": source}, {"code": "x"}]
+    values = ["https://a.example", "https://b.example"]
+    with scripted([json({"_errors": errors}, 400)]) as service:
+        with connected(service, network_name="crm_a") as client:
+            with pytest.raises(BadRequestError) as caught:
+                of.search_people(company_profnet_urls=values, client=client)
+    place = "/company_crm_a_urls/1 (company_profnet_urls='https://b.example')"
+    assert f"…, at {place}; x)" in str(caught.value)
+    assert caught.value.pointers == ("/company_crm_a_urls/1",)
+
+
+def test_an_error_about_a_lead_shows_no_value() -> None:
+    """The place of an error in a lead is its JSON pointer only, because values are personal."""
+    errors = [{"detail": "No.", "source": {"pointer": "/leads/0/person_name"}}]
+    leads = [{"email": "ada@x.example", "person_name": "Ada"}]
+    with scripted([json({"_errors": errors}, 400)]) as service, connected(service) as client:
+        with pytest.raises(BadRequestError) as caught:
+            client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": leads})
+    assert str(caught.value).endswith("400, No, at /leads/0/person_name)")
+    assert caught.value.pointers == ("/leads/0/person_name",)
+
+
+def test_errors_beside_results_are_sentences() -> None:
+    """A warning shows each distinct error beside the results, and the frame keeps all errors."""
+    source = {"pointer": "/person_seniorities/0"}
+    error = {"status": "400", "code": "x", "detail": "Not supported.", "source": source}
+    paging = {"page": 1, "page_size": 100, "total_pages": 1, "total": 0}
+    page = {"results": [], "_pagination": paging, "_errors": [error, error]}
+    with scripted([json(page)]) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning) as warned:
+            found = of.search_people(person_seniorities=["Boss"], client=client)
+    words = "Not supported, at /person_seniorities/0 (person_seniorities='Boss')"
+    (text,) = [str(one.message) for one in warned if "reported 2 errors" in str(one.message)]
+    assert text.endswith(f": {words}")
+    assert found.attrs["errors"] == [error, error]
 
 
 def test_a_body_that_is_not_json_is_quoted() -> None:

@@ -383,7 +383,7 @@ def test_repeats_and_errors_survive_a_resume(tmp_path: Path) -> None:
             of.export_people(path, page_size=2)
     told = " ".join(str(one.message) for one in caught)
     assert "returned 3 of the people twice" in told
-    assert "reported 2 errors with its results. The first" in told
+    assert "reported 2 errors with its results: {" in told
     frame = of.read_prospects(path)
     assert frame["id"].nunique() == 17
     assert int(frame["id"].isna().sum()) == 20

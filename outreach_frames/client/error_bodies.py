@@ -1,0 +1,127 @@
+"""Read the errors that a service describes: in the body of an error response, or in `_errors`.
+
+The interface document shows neither form. Services send texts or objects, one or several, often
+with a `detail` and the `source` of the error in the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from outreach_frames import spec
+from outreach_frames.common.text import quoted, shorten
+
+_MAX_SHOWN: Final = 3
+_MAX_CHARACTERS: Final = 200
+_MAX_CHARACTERS_OF_PLACE: Final = 100
+# The members of a body that hold errors, and the members of an error with its words, best first.
+_LISTS: Final = (spec.ERRORS_KEY, "errors", "error")
+_WORDS: Final = ("detail", "title", "message", "error", "code")
+_CODES: Final = ("error_code", "code")
+
+
+class ErrorEntry(NamedTuple):
+    """One error: its words, its code, and the part of the request that it concerns, if given."""
+
+    text: str
+    code: str = ""
+    pointer: str = ""  # a JSON pointer into the request's body, such as /leads/3/email
+    parameter: str = ""  # of the query
+    header: str = ""
+
+    def with_code(self) -> ErrorEntry:
+        """Return the error with its code before its words."""
+        return self._replace(text=f"{self.code}: {self.text}".removeprefix(": "))
+
+    def place(self, filters: Mapping[str, Any], documented: Callable[[str], str] = str) -> str:
+        """Return where the error is in the request, with the value if a filter is concerned."""
+        names = ("at", "parameter", "header")
+        given = (self.pointer, self.parameter, self.header)
+        place = next((f"{name} {one}" for name, one in zip(names, given, strict=True) if one), "")
+        segments = [documented(one) for one in (self.pointer or self.parameter).split("/")]
+        for name, index in zip(segments, [*segments[1:], ""], strict=True):
+            if name in filters:
+                value = filters[name]
+                if isinstance(value, list) and index.isdecimal() and int(index) < len(value):
+                    value = value[int(index)]
+                return f"{shorten(place, _MAX_CHARACTERS_OF_PLACE)} ({name}={quoted(value)})"
+        return shorten(place, _MAX_CHARACTERS_OF_PLACE)
+
+
+def read_errors(value: Any) -> list[ErrorEntry]:
+    """Return the errors in the parsed body of an error response, or in the value of `_errors`.
+
+    The words of an error are its `detail`, else its `title`, `message` or code, else its JSON.
+
+    >>> read_errors({"_errors": [{"title": "No.", "source": {"pointer": "/leads/3/email"}}]})
+    [ErrorEntry(text='No.', code='', pointer='/leads/3/email', parameter='', header='')]
+    >>> [one.text for one in read_errors(["One.", {"code": "two"}])]
+    ['One.', 'two']
+    """
+    if isinstance(value, dict):
+        nested = (value[name] for name in _LISTS if isinstance(value.get(name), list | dict))
+        value = next(filter(None, nested), value)
+    return [_entry(one) for one in (value if isinstance(value, list) else [value]) if one]
+
+
+def read_validation_errors(entries: Any) -> list[ErrorEntry]:
+    """Return the entries of `validation_errors` in a response with status 422."""
+    if entries is None:
+        return []
+    return [_entry(one) for one in (entries if isinstance(entries, list) else [entries])]
+
+
+def describe_errors(
+    entries: Sequence[ErrorEntry],
+    filters: Mapping[str, Any],
+    *,
+    documented: Callable[[str], str] = str,
+    redact: Callable[[str], str] = str,
+) -> str:
+    """Return the first errors as one line, each with its place in the request, and their number.
+
+    Parameters
+    ----------
+    entries : sequence of ErrorEntry
+        The errors, from `read_errors`.
+    filters : mapping
+        The filters of the request, whose values may be shown.
+    documented : callable
+        Returns the documented name of a field that was sent, as `NetworkName.documented`.
+    redact : callable
+        Removes the token from a text of the service.
+
+    Examples
+    --------
+    >>> entry = ErrorEntry("Not supported.", pointer="/person_seniorities/0")
+    >>> describe_errors([entry], {"person_seniorities": ["boss"]})
+    "Not supported, at /person_seniorities/0 (person_seniorities='boss')"
+    """
+    shown = []
+    distinct = list(dict.fromkeys(entries))  # each page of a search may report the same error
+    for entry in distinct[:_MAX_SHOWN]:
+        redacted = ErrorEntry(*map(redact, entry))
+        text = shorten(" ".join(redacted.text.split()), _MAX_CHARACTERS)
+        place = redacted.place(filters, documented)
+        shown.append(f"{text.rstrip('.')}, {place}" if place else text)
+    if len(distinct) > _MAX_SHOWN:
+        shown.append(f"{len(distinct):,} different errors in total")
+    return "; ".join([*(one.rstrip(".") for one in shown[:-1]), *shown[-1:]])
+
+
+def _entry(one: Any) -> ErrorEntry:
+    if not isinstance(one, dict):
+        return ErrorEntry(one if isinstance(one, str) else quoted(one, _MAX_CHARACTERS))
+    text = next(filter(None, (_text(one.get(name)) for name in _WORDS)), "")
+    code = next(filter(None, (_text(one.get(name)) for name in _CODES)), "")
+    source = one.get("source")
+    given = source if isinstance(source, dict) else {}
+    places = (_text(given.get(name)) for name in ("pointer", "parameter", "header"))
+    return ErrorEntry(text or quoted(one, _MAX_CHARACTERS), code, *places)
+
+
+def _text(value: Any) -> str:
+    """Return a text or number as text, and "" for other values."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value.strip() if isinstance(value, str) else str(value) if is_number else ""
