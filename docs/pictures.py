@@ -152,11 +152,8 @@ def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     show_only(widget, "1 ", "2 ")
     yield "add_to_sequence_fields", widget
     widget.locator("summary").filter(has_text="Overrides and mailboxes").click()
-    distribution = widget.get_by_label("Leads distribution")
-    distribution.select_option("custom_mailboxes")
     show_only(widget, "3 ")
     yield "add_to_sequence_settings", widget
-    distribution.select_option("")
     widget.get_by_role("button", name="Check rows").click()
     widget.get_by_text("Problems by row").wait_for()
     show_only(widget, "4 ")

@@ -262,12 +262,11 @@ def test_list_options_can_be_repeated(tmp_path: Path, sandbox: Sandbox, sequence
 ONCE = ["--email", "--profnet-url", "--sequence", "--journal", "--results", "--chunk-size"]
 
 
-@pytest.mark.parametrize("option", [*ONCE, "--leads-distribution"])
+@pytest.mark.parametrize("option", ONCE)
 def test_a_repeated_option_is_an_error(capsys: pytest.CaptureFixture[str], option: str) -> None:
     """An option that accepts one value cannot be repeated."""
-    value = "sequence_senders" if option == "--leads-distribution" else "5"
     with pytest.raises(SystemExit) as exit_:
-        main(["add-leads", "x.csv", "--sequence", "x", *[option, value] * 2])
+        main(["add-leads", "x.csv", "--sequence", "x", *[option, "5"] * 2])
     assert exit_.value.code == 2
     assert "given twice" in capsys.readouterr().err
 
@@ -401,6 +400,3 @@ def test_a_mailbox_per_row(
     assert main(command) == 4
     out = " ".join(capsys.readouterr().out.split())
     assert "outreach-frames mailboxes lists all mailboxes" in out
-    assert main([*command, "--leads-distribution", "sequence_senders"]) == 2
-    said = capsys.readouterr().err
-    assert "'sequence_senders' contradicts --mailbox. Omit --leads-distribution. " in said

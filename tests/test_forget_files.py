@@ -288,7 +288,7 @@ def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path:
     frame["at"] = pd.to_datetime(["2026-03-01 12:00"] * 3, utc=True)
     report = frame.outreach.add_to_sequence(sequence, client=client)
     path = report.to_excel(tmp_path / "report.xlsx", tz="Europe/Berlin")
-    sheets = {name: of.read_prospects(path, sheet_name=name) for name in ("added", "failed")}
+    sheets = {name: of.read_prospects(path, sheet_name=name) for name in ("added", "invalid")}
     for _ in range(2):
         found = of.forget(email=EMAIL, folder=tmp_path, files=True)
         assert found["removed"].all()

@@ -155,7 +155,7 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
             "email": ["ben@", "n/a", None, None],
             "profnet_url": ["https://profnet.example/in/ada", "no address", None, b"bytes"],
             "note": ["x" * 2_000, None, None, None],
-            "checks": [{"ignore": True}, {spec.OVERRIDES[0].name: "yes"}, None, None],
+            "check": ["yes", None, None, None],
             "owner": ["nobody@x.example", "off@x.example", "two@x.example", "Anna"],
         }
     )
@@ -167,7 +167,11 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
     listing = json({"mailboxes": boxes, "sequences": [], "_links": {}})
     with scripted([listing] * 2) as service, Client(service.url, "token", cache=None) as client:
         plan = frame.outreach.plan(
-            "s1", data=["note"], overrides="checks", mailbox="owner", client=client
+            "s1",
+            data=["note"],
+            overrides={spec.OVERRIDES[0].name: "check"},
+            mailbox="owner",
+            client=client,
         )
     codes = plan.problems["code"]
     assert Counter(first_cells(section(made["statuses"], "problem-codes"))) == Counter(set(codes))

@@ -66,10 +66,6 @@ _PROBLEMS: Final = {
         "An override is neither True nor False.",
         'Convert it to a boolean, for example with ``df[column].map({"yes": True, "no": False})``.',
     ),
-    "unknown_override": (
-        "There is no such override.",
-        f"Choose from {codes(field.name for field in spec.OVERRIDES)}.",
-    ),
     "invalid_mailbox": (
         "The text is not an email address.",
         "Write the address of the mailbox or of its user.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,8 +37,6 @@ from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit
-
-LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,9 +118,8 @@ def make_plan(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
-    overrides: bool | Mapping[str, bool | str] | str | None = None,
+    overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
-    leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     clean: bool = False,
@@ -142,18 +139,16 @@ def make_plan(
         as E-Mail, an error asks for the name to use.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
-    overrides : bool, dict or column name, optional
-        The service's checks to skip: True for all; a dict of override to True, False or a column of
-        booleans; or a column of dicts or booleans. For a missing cell, all checks run.
+    overrides : dict of override to True or column name, optional
+        The service's checks to skip, for all rows or as a column of booleans. For a missing cell,
+        the check runs.
     mailbox : column name, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
         shared among the user's active mailboxes, and each person always has the same mailbox. Rows
         with a missing cell are sent from `mailboxes`, or by default from the sequence's senders.
-    leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
-        cell.
+        The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
+        missing cell; by default those in the sequence's settings.
     chunk_size : int
         Leads per request, at most 250.
     clean : bool
@@ -195,7 +190,7 @@ def make_plan(
     """
     client = connect.current() if client is None else connect.resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
-    settings = read_settings(leads_distribution, mailboxes, mailbox)
+    settings = read_settings(mailboxes)
     chunk_size = read_chunk_size(chunk_size)
     mapping = read_mapping(
         frame,
@@ -240,11 +235,8 @@ def validate(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
-    overrides: bool | Mapping[str, bool | str] | str | None = None,
+    overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
-    leads_distribution: LeadsDistribution | None = None,
-    mailboxes: Sequence[str] | None = None,
-    chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     clean: bool = False,
 ) -> pd.DataFrame:
     """Check a frame's rows against the service's rules for leads; nothing is sent.
@@ -253,7 +245,7 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size, clean
+    email, profnet_url, data, overrides, mailbox, clean
         As for `df.outreach.plan`. Of mailboxes, only the syntax is checked.
 
     Returns
@@ -278,8 +270,6 @@ def validate(
     >>> list(frame.outreach.validate()["code"])
     ['invalid_email']
     """
-    read_settings(leads_distribution, mailboxes, mailbox)
-    read_chunk_size(chunk_size)
     mapping = read_mapping(
         frame,
         email=email,
@@ -299,9 +289,8 @@ def add_to_sequence(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
-    overrides: bool | Mapping[str, bool | str] | str | None = None,
+    overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
-    leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     clean: bool = False,
@@ -330,20 +319,18 @@ def add_to_sequence(
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid
         field name.
-    overrides : bool, dict or str, optional
-        The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
-        or the name of a column with a value per row.
+    overrides : dict of override to True or str, optional
+        The service's checks to skip, such as {"ignore_recently_contacted": True}, or a column of
+        booleans in place of True.
     mailbox : str, optional
         The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
         shared among the user's active mailboxes, and each person always has the same mailbox. Rows
         with a missing cell are sent from `mailboxes`, or by default from the sequence's senders. If
         a recorded row's mailbox changes, the row is not sent again, and its detail gives the
         reason.
-    leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads. Omit this argument if you pass `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" or, with `mailbox`, for rows with a missing
-        cell.
+        The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
+        missing cell; by default those in the sequence's settings.
     chunk_size : int
         Leads per request, at most 250.
     clean : bool
@@ -404,7 +391,6 @@ def add_to_sequence(
         data=data,
         overrides=overrides,
         mailbox=mailbox,
-        leads_distribution=leads_distribution,
         mailboxes=mailboxes,
         chunk_size=chunk_size,
         clean=clean,

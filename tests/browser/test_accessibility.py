@@ -135,11 +135,9 @@ class TestAddToSequence:
         unfold(widget)
         for name in ("First Name", "first name"):
             widget.get_by_label(name, exact=True).check()
-        widget.get_by_label("Leads distribution").select_option(label="custom_mailboxes")
         expect_text(widget, "The column First Name already uses this name. Enter another one.")
         look(notebook, "accessible_adding_open")
         widget.get_by_label("first name", exact=True).uncheck()
-        widget.get_by_label("Leads distribution").select_option(index=0)
         widget.get_by_label("Sequence", exact=True).select_option(index=1)
         button(widget, "Check rows").click()
         expect_text(widget, "2 of 4 rows will be sent")

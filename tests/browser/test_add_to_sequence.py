@@ -257,7 +257,6 @@ def test_settings_reach_the_service(notebook: Notebook) -> None:
         for override in spec.OVERRIDES:
             expect(widget.get_by_label(override.name)).not_to_be_checked()
         widget.get_by_label(spec.OVERRIDES[1].name).check()
-        widget.get_by_label("Leads distribution").select_option(spec.MAILBOXES_LEADS_DISTRIBUTION)
         for status in spec.MAILBOX_STATUSES[1:]:
             expect(widget.get_by_label(f"{status}@example.org", exact=False).last).to_be_disabled()
         widget.get_by_label("active@example.org", exact=True).check()

@@ -251,8 +251,8 @@ def test_a_workbook_is_valid_xml_and_names_no_author(tmp_path: Path, client: Cli
     assert ET.fromstring(parts["docProps/core.xml"]).findtext("{*}creator") in (None, "")  # noqa: S314
 
 
-def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
-    """Every row is on exactly one sheet, that of its kind; summary and notes are sheets too."""
+def test_report_has_a_sheet_for_each_status(tmp_path: Path) -> None:
+    """Every row is on the sheet of its status; summary and notes are sheets too."""
     frame = pd.DataFrame({"email": ["a@x.example", "=b@x.example", "c@x.example"]})
     rows = pd.DataFrame({"index": range(3), "status": ["added", "recently_contacted", "invalid"]})
     report = SubmissionReport(
@@ -260,19 +260,15 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
     )
     path = report.to_excel(tmp_path / "report.xlsx")
     book = openpyxl.load_workbook(path)
-    assert book.sheetnames == ["summary", "added", "skipped", "failed", "notes"]
-    emails = {name: [cell.value for cell in book[name]["A"]] for name in statuses.KINDS}
-    assert emails == {
-        "added": ["email", "a@x.example"],
-        "skipped": ["email", "=b@x.example"],
-        "failed": ["email", "c@x.example"],
-    }
+    assert book.sheetnames == ["summary", *report.rows["status"], "notes"]
+    emails = [book[name]["A2"].value for name in report.rows["status"]]
+    assert emails == frame["email"].tolist()
     assert next(iter(book["summary"].values)) == ("status", "rows")
     assert [cell.value for cell in book["notes"]["A"]] == ["note", "=note", "broken"]
 
 
-def test_a_report_s_sheets_by_status(tmp_path: Path) -> None:
-    """Each status has a sheet; long, equal and reserved names stay distinct, and no row is lost."""
+def test_the_names_of_a_report_s_sheets(tmp_path: Path) -> None:
+    """Long, equal and reserved names of sheets stay distinct, and no row is lost."""
     start = "in_a_list_whose_name_is_very_long"
     odd = ["summary", "Summary", "notes", "history", "a/b:[c]?*\\", f"{start}_1", f"{start}_2"]
     odd += [f"{'x' * 30}'{'y' * 5}", "would_send"]
@@ -280,7 +276,7 @@ def test_a_report_s_sheets_by_status(tmp_path: Path) -> None:
     frame = pd.DataFrame({"email": [f"{row}@x.example" for row in range(len(status))]})
     rows = pd.DataFrame({"index": frame.index, "status": status})
     report = SubmissionReport(frame, rows, sequence_id="s", notes=["note"])
-    book = openpyxl.load_workbook(report.to_excel(tmp_path / "x.xlsx", by="status"))
+    book = openpyxl.load_workbook(report.to_excel(tmp_path / "x.xlsx"))
     names = book.sheetnames
     assert names[:3] == ["summary", "added", "rejected"]
     assert names[-1] == "notes"
@@ -291,8 +287,6 @@ def test_a_report_s_sheets_by_status(tmp_path: Path) -> None:
     assert all(sheet[0] == ("email", "status", "error_code", "detail") for sheet in sheets)
     written = {email: one for sheet in sheets for email, one, *_ in sheet[1:]}
     assert written == dict(zip(frame["email"], status, strict=True))
-    with pytest.raises(InvalidInputError, match="by="):
-        report.to_excel(tmp_path / "x.xlsx", by="kind")
 
 
 def test_report_keeps_custom_labels(tmp_path: Path) -> None:
@@ -300,9 +294,9 @@ def test_report_keeps_custom_labels(tmp_path: Path) -> None:
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])
     rows = pd.DataFrame({"index": ["k", "l"], "status": ["added", "invalid"]})
     report = SubmissionReport(frame, rows, sequence_id="s")
-    assert sheet_of(report.to_excel(tmp_path / "x.xlsx"), "failed")["A2"].value == "l"
+    assert sheet_of(report.to_excel(tmp_path / "x.xlsx"), "invalid")["A2"].value == "l"
     numbered = SubmissionReport(frame.reset_index(drop=True), rows, sequence_id="s")
-    assert sheet_of(numbered.to_excel(tmp_path / "x.xlsx"), "failed")["A1"].value == "email"
+    assert sheet_of(numbered.to_excel(tmp_path / "x.xlsx"), "invalid")["A1"].value == "email"
 
 
 @pytest.mark.parametrize("excel", [False, True])

@@ -160,12 +160,7 @@ def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
 
 def test_a_plan_cannot_be_changed() -> None:
     """Changing a plan's attributes or results never changes the leads that are sent."""
-    plan = make_plan(
-        people(2),
-        SEQUENCE,
-        leads_distribution="custom_mailboxes",
-        mailboxes=["a@x.example"],
-    )
+    plan = make_plan(people(2), SEQUENCE, mailboxes=["a@x.example"])
     payloads = list(plan.payloads())
     (body,) = plan.payloads()
     body["leads"][0]["email"] = "other@x.example"
@@ -205,7 +200,7 @@ def test_a_fingerprint_is_of_the_sequence_and_the_settings() -> None:
         (set(), {}, {"data": {"other": "name"}}),
         (set(), {}, {"overrides": {OVERRIDE: True}}),
         (set(), {}, {"chunk_size": 1}),
-        ({"settings"}, {}, {"leads_distribution": "sequence_senders"}),
+        ({"settings"}, {}, {"mailboxes": ["a@x.example"]}),
         ({"sequence_id"}, {}, {"sequence_id": "Zoë's list"}),
     ]
     for parts, columns, arguments in changes:
@@ -300,7 +295,7 @@ def test_text() -> None:
     """A plan's text shows the number of sent and excluded rows, the problems and the first lead."""
     frame = people(4)
     frame["email"] = ["p0@x.example", "P0@x.example", "unknown", "p3@"]
-    settings = {"leads_distribution": "custom_mailboxes", "mailboxes": ["sender@x.example"]}
+    settings = {"mailboxes": ["sender@x.example"]}
     overrides = {OVERRIDE: True}
     text = repr(make_plan(frame, SEQUENCE, data=["name"], overrides=overrides, **settings))
     for words in (

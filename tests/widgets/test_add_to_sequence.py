@@ -365,14 +365,13 @@ async def test_failed_checks_are_shown() -> None:
             ({"data": {"First": "email"}}, "'First' is not a valid name"),
             ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
-            ({"leads_distribution": "custom_mailboxes"}, "Pass their addresses"),
             ({"nonsense": 1}, "'nonsense' is not a key"),
         ):
             await page.check(**part)
             assert words in page.notices
             page.widget.value = {**page.widget.value, "email": "email", "data": {}}
         assert page.widget.plan is None
-        await page.check(sequence_id="old", leads_distribution=None)
+        await page.check(sequence_id="old")
         assert "is archived and accepts no leads" in page.state["why_not"]
 
 

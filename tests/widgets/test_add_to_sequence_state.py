@@ -82,7 +82,6 @@ def test_code_does_the_same(column: str, long: bool) -> None:
             "email": column,
             "data": {"first_name": column} if long else {},
             "overrides": {field.name: True for field in spec.OVERRIDES} if long else {},
-            "leads_distribution": spec.MAILBOXES_LEADS_DISTRIBUTION if long else None,
             "mailboxes": ["anna@example.org"] if long else [],
             "mailbox": column if long else None,
         }
@@ -123,7 +122,6 @@ def test_unchosen_default_columns_are_disabled() -> None:
         ({"data": {"a": 1}}, "data takes"),
         ({"overrides": {"all": True}}, "overrides takes"),
         ({"overrides": True}, "overrides takes"),
-        ({"leads_distribution": "evenly"}, "leads_distribution takes one of"),
         ({"mailboxes": "a@example.org"}, "mailboxes takes a list"),
         ({"mailbox": 1}, "mailbox takes text"),
     ],

@@ -30,7 +30,6 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
     LeadMapping,
-    unknown_override_message,
 )
 from outreach_frames.tables.value_text import TEXT, column_texts, python_values, strip_texts
 
@@ -291,40 +290,22 @@ def _rows(mask: pa.Array) -> list[int]:
 def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
     """Return each row's overrides as JSON, or missing if all are false."""
     bits = np.zeros(len(frame), dtype=np.int64)
-    for name, value in mapping.overrides.items():
+    for place, name in enumerate(OVERRIDES):
+        value = mapping.overrides.get(name, False)
         if isinstance(value, bool):
-            bits |= _override_bits(name) * value
+            bits |= value << place
             continue
         column = _Column(frame[value], "overrides", value, problems)
         for row, cell in enumerate(python_values(column.cells)):
-            bits[row] |= _cell_bits(cell, name, row, column)
+            if isinstance(cell, bool | np.bool_):
+                bits[row] |= bool(cell) << place
+            elif not is_missing(cell):
+                message = (
+                    f"{quoted(cell)} is not a boolean value for {name}. Make the column boolean, "
+                    'for example with df[column].map({"yes": True, "no": False}).'
+                )
+                column.report(row, "override_not_boolean", message)
     return _OVERRIDES_JSON.take(pa.array(bits))
-
-
-def _override_bits(name: str | None) -> int:
-    """Return an override's bit, or the bits of all overrides for None."""
-    return len(_OVERRIDES_JSON) - 1 if name is None else 1 << OVERRIDES.index(name)
-
-
-def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int:
-    """Return the bits of a boolean cell, or of a dict of overrides if `name` is None."""
-    if isinstance(cell, bool | np.bool_):
-        return bool(cell) * _override_bits(name)
-    if isinstance(cell, Mapping) and name is None:
-        bits = 0
-        for key, value in cell.items():
-            if key in OVERRIDES:
-                bits |= _cell_bits(value, key, row, column)
-            else:
-                column.report(row, "unknown_override", unknown_override_message(key))
-        return bits
-    if not is_missing(cell):
-        message = (
-            f"{quoted(cell)} is not a boolean value for {name or 'the overrides'}. Make the column "
-            'boolean, for example with df[column].map({"yes": True, "no": False}).'
-        )
-        column.report(row, "override_not_boolean", message)
-    return 0
 
 
 def count_overrides(texts: pa.Array) -> dict[str, int]:

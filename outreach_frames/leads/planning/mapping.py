@@ -12,12 +12,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of
-from outreach_frames.common.arguments import (
-    check_choice,
-    check_integer,
-    near_names,
-    suggestion,
-)
+from outreach_frames.common.arguments import check_integer, near_names, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
@@ -50,8 +45,8 @@ class LeadMapping:
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
-    # Keys: an override, or None for all. Values: a boolean for all rows, or a column.
-    overrides: Mapping[str | None, Hashable]
+    # The value is a boolean for all rows, or a column.
+    overrides: Mapping[str, Hashable]
     # The column with each row's mailbox.
     mailbox: Hashable | None
 
@@ -80,31 +75,11 @@ def read_mapping(
     )
 
 
-def read_settings(
-    leads_distribution: object, mailboxes: object, mailbox: object
-) -> Mapping[str, Any]:
-    """Check the settings; return the settings of rows without a mailbox, empty for the defaults."""
-    distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
-    custom = spec.MAILBOXES_LEADS_DISTRIBUTION
-    if mailbox is not None:
-        if distribution not in {None, None if mailboxes is None else custom}:
-            raise InvalidInputError(
-                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=. Omit {DISTRIBUTION}=. "
-                f"Rows with a missing cell are sent from {MAILBOXES}=."
-            )
-        distribution = None if mailboxes is None else custom
+def read_settings(mailboxes: object) -> Mapping[str, Any]:
+    """Check `mailboxes`, and return the request's settings, empty for the service's defaults."""
     if mailboxes is None:
-        if distribution == custom:
-            raise InvalidInputError(
-                f"{DISTRIBUTION}={custom!r} needs {MAILBOXES}. Pass their addresses: "
-                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists all mailboxes.'
-            )
-        return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
-    if distribution != custom:
-        raise InvalidInputError(
-            f"{MAILBOXES} has no effect without {DISTRIBUTION}={custom!r}. Pass both, or omit "
-            f"{MAILBOXES}."
-        )
+        return MappingProxyType({})
+    custom = spec.MAILBOXES_LEADS_DISTRIBUTION
     return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
 
 
@@ -216,23 +191,21 @@ def _suggest_field(field: object, columns: Mapping[Any, Hashable]) -> str:
         return f" {error}"
 
 
-def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str | None, Hashable]:
+def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str, Hashable]:
     if overrides is None:
         return {}
-    if isinstance(overrides, bool | np.bool_):
-        return {None: bool(overrides)}
-    if isinstance(overrides, str):
-        return {None: _column(frame, "overrides", overrides)}
     if not isinstance(overrides, Mapping):
         raise InvalidInputError(
-            "overrides takes True or False, {override: True, False or a column of booleans}, or "
-            f"the name of a column; not {quoted(overrides)}. For example: "
-            f"overrides={{{OVERRIDES[0]!r}: True}}."
+            "overrides takes {override: True or a column of booleans}, not "
+            f"{quoted(overrides)}. For example: overrides={{{OVERRIDES[0]!r}: True}}."
         )
-    chosen: dict[str | None, Hashable] = {}
+    chosen: dict[str, Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
-            raise InvalidInputError(unknown_override_message(name))
+            raise InvalidInputError(
+                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
+                f"Choose from: {', '.join(OVERRIDES)}."
+            )
         if isinstance(value, bool | np.bool_):
             chosen[name] = bool(value)
         elif isinstance(value, str):
@@ -243,18 +216,6 @@ def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str | None, 
                 f"not {quoted(value)}."
             )
     return chosen
-
-
-def unknown_override_message(name: object) -> str:
-    """Return the error message for an unknown override.
-
-    >>> unknown_override_message("ignore_exclusions").partition(" Choose")[0]
-    "There is no override 'ignore_exclusions'. Did you mean 'ignore_exclusion_list'?"
-    """
-    return (
-        f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-        f"Choose from: {', '.join(OVERRIDES)}."
-    )
 
 
 def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:

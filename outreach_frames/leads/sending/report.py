@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import check_choice
 from outreach_frames.common.card import Card
 from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -169,23 +168,13 @@ class SubmissionReport(Result):
             write_csv_files({ready: tables["added"].iloc[:0]}, place, **known)
         return place
 
-    def to_excel(
-        self,
-        path: str | Path,
-        *,
-        by: str | None = None,
-        tz: str = "UTC",
-        progress: bool | None = None,
-    ) -> Path:
-        """Write a workbook with a sheet per kind of status, or per status.
+    def to_excel(self, path: str | Path, *, tz: str = "UTC", progress: bool | None = None) -> Path:
+        """Write a workbook with a sheet per status.
 
         Parameters
         ----------
         path : str or Path
             The path of the ``.xlsx`` file. An existing file is replaced.
-        by : "status" or None
-            "status" writes a sheet for each status that occurs. By default, the sheets are `added`,
-            `skipped` and `failed`, and in a dry run `would_send`.
         tz : str
             The time zone for times with a zone.
         progress : bool, optional
@@ -194,14 +183,15 @@ class SubmissionReport(Result):
         Returns
         -------
         Path
-            The path of the file. Each row is on one of the sheets. The sheet `summary` comes first;
-            `notes` comes last if the report has notes or an error. Names of sheets are cut to 31
-            characters, stay distinct, and have `_` for characters that Excel does not allow.
+            The path of the file. Each status that occurs has a sheet with its rows. The sheet
+            `summary` comes first; `notes` comes last if the report has notes or an error. Names of
+            sheets are cut to 31 characters, stay distinct, and have `_` for characters that Excel
+            does not allow.
 
         Raises
         ------
         InvalidInputError
-            `by` is invalid, the file cannot be written, or there are more rows than a sheet holds.
+            The file cannot be written, or there are more rows than a sheet holds.
 
         Examples
         --------
@@ -209,15 +199,16 @@ class SubmissionReport(Result):
         >>> frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
         >>> rows = pd.DataFrame({"index": [0, 1], "status": ["added", "recently_contacted"]})
         >>> report = SubmissionReport(frame, rows, sequence_id="s1")
-        >>> report.to_excel(Path(tempfile.mkdtemp()) / "report.xlsx", by="status").name
+        >>> report.to_excel(Path(tempfile.mkdtemp()) / "report.xlsx").name
         'report.xlsx'
         """
-        check_choice("by", by, ["status"])
+        summary = self.summary()
         # The detail comes last, so that the next cell does not hide a long detail.
-        tables = self._tables(("status", "error_code", "detail"), by=by)
+        columns = ("status", "error_code", "detail")
+        tables = self._split(columns, self.rows["status"], summary["status"])
         # An undocumented status may be called like another sheet.
         tables = {name if name not in _SHEETS else f"{name} rows": tables[name] for name in tables}
-        sheets = {"summary": self.summary(), **tables}
+        sheets = {"summary": summary, **tables}
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
             sheets["notes"] = pd.DataFrame({"note": notes})
         index = dict.fromkeys(tables, self._has_labels)
@@ -229,17 +220,19 @@ class SubmissionReport(Result):
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _tables(
-        self, columns: Sequence[str] = OUTCOME_COLUMNS, *, by: str | None = None
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """Split the input with its outcomes by kind of status."""
+        kinds = self.rows["status"].map(statuses.kind_of)
+        is_dry_run = self.dry_run or kinds.eq(statuses.WOULD_SEND).any()
+        names = statuses.DRY_RUN_KINDS if is_dry_run else statuses.KINDS
+        return self._split(OUTCOME_COLUMNS, kinds, names)
+
+    def _split(
+        self, columns: Sequence[str], groups: pd.Series[Any], names: Iterable[str]
     ) -> dict[str, pd.DataFrame]:
-        """Append these outcome columns to the input, and split it by status or kind of status."""
+        """Append these outcome columns to the input, and split it into groups."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(columns)])
-        groups, names = self.rows["status"], self.summary()["status"].tolist()
-        if by is None:
-            groups = groups.map(statuses.kind_of)
-            is_dry_run = self.dry_run or statuses.WOULD_SEND in names
-            names = list(statuses.DRY_RUN_KINDS if is_dry_run else statuses.KINDS)
         return {name: table.iloc[np.flatnonzero(groups == name)] for name in names}
 
     def raise_for_error(self) -> SubmissionReport:
@@ -259,9 +252,7 @@ class SubmissionReport(Result):
             raise self.error
         return self
 
-    def retry_unknown(
-        self, *, watch: Monitor | None = None, client: Client | None = None
-    ) -> SubmissionReport:
+    def retry_unknown(self, *, client: Client | None = None) -> SubmissionReport:
         """Resend the rows with status `unknown`.
 
         Rows already in the sequence are not added again and become `present`. Rows that are refused
@@ -269,9 +260,6 @@ class SubmissionReport(Result):
 
         Parameters
         ----------
-        watch : callable, optional
-            Called with the run before its first request and a few times a second; returns
-            "continue", "drain" (end after the current request) or "abort".
         client : Client, optional
             Another connection to the same service; by default the connection that sent the rows.
 
@@ -286,6 +274,12 @@ class SubmissionReport(Result):
             No row is unknown, the report cannot send, or the client is connected to another
             service.
         """
+        return self._resend_unknown(client=client)
+
+    def _resend_unknown(
+        self, *, client: Client | None, watch: Monitor | None = None
+    ) -> SubmissionReport:
+        """Resend the unknown rows; `watch` may end the run."""
         if not (self.rows["status"] == statuses.UNKNOWN).any():
             raise InvalidInputError("No row is unknown, so there is nothing to resend.")
         if self._retry is None:

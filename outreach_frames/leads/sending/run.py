@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
@@ -215,6 +215,5 @@ class Run:
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
 
 
-# A monitor's answer: continue, stop after the current request, or stop at once.
-Directive = Literal["continue", "drain", "abort"]
-Monitor = Callable[[Run], Directive]
+# Returns whether the run ends after the current request.
+Monitor = Callable[[Run], bool]

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.sending.run import Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Monitor, Run
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -62,12 +62,12 @@ def supervise(
 
 @dataclass
 class _Supervision:
-    """A run, the requested directive, and the exception that the run or its monitor raised."""
+    """A run, the request to stop, and the exception that the run or its monitor raised."""
 
     run: Run
     signals: HeldSignals
     monitor: Monitor | None
-    requested: Directive = "continue"
+    requested: Literal["continue", "drain", "abort"] = "continue"
     fault: BaseException | None = None
 
     def run_to_end(self, progress: bool | None) -> None:
@@ -116,17 +116,15 @@ class _Supervision:
             self.run.over |= self.requested != "continue"
 
     def _ask_monitor(self) -> None:
-        """Update the requested directive; a request to stop is final."""
-        directive: Directive = "continue"
+        """Update `requested`; a request to stop is final."""
         if self.monitor is not None and self.fault is None:
             try:
-                directive = self.monitor(self.run)
+                if self.monitor(self.run):
+                    self.requested = "drain"
             except Exception as error:  # noqa: BLE001 - no error may lose the report
-                self.fault, directive = error, "drain"
-        if directive == "abort" or self.signals.count:
+                self.fault, self.requested = error, "drain"
+        if self.signals.count:
             self.requested = "abort"
-        elif directive != "continue":
-            self.requested = "drain"
 
 
 def _update_bar(bar: tqdm[NoReturn], tally: Mapping[str, int]) -> None:

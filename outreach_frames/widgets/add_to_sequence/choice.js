@@ -203,24 +203,11 @@ function settingsSection(context) {
   const overrides = form.overrides.map(({ name, note }) => {
     return { name, ...tickBox(setOverrides, [h("code", {}, name), ` ${note}`]) };
   });
-  const distribution = h(
-    "select",
-    {
-      "aria-label": "Leads distribution",
-      onchange: () =>
-        setValue({
-          [form.distribution]: distribution.value || null,
-          ...(distribution.value === form.custom_mailboxes ? {} : { [form.mailboxes]: [] }),
-        }),
-    },
-    h("option", { value: "" }, `the service's default (${form.default_distribution})`),
-    form.distributions.map((name) => h("option", { value: name }, name)),
-  );
   const mailbox = h("select", {
     "aria-label": "Column with each row's mailbox",
     onchange: () => setValue({ [form.mailbox]: columns[mailbox.value] ?? null }),
   });
-  const others = h("span", {});
+  const legend = h("legend", {});
   const mailboxes = h("fieldset", { class: "outreach-choices" });
   const summary = h("summary", {});
   let ticks = [];
@@ -237,7 +224,7 @@ function settingsSection(context) {
     });
     setChildren(
       mailboxes,
-      h("legend", {}, "Mailboxes to spread the leads over"),
+      legend,
       ticks.length ? ticks.map((one) => one.element) : muted("The account has no mailboxes."),
     );
   }
@@ -248,15 +235,15 @@ function settingsSection(context) {
     const place = columns.indexOf(chosen[form.mailbox]);
     mailbox.value = place < 0 ? "" : String(place);
     mailbox.disabled = Boolean(model.get("busy"));
-    others.textContent = place < 0 ? "Spread the leads over " : "Spread leads without a mailbox over ";
-    distribution.value = chosen[form.distribution] ?? "";
-    distribution.disabled = Boolean(model.get("busy"));
-    mailboxes.hidden = chosen[form.distribution] !== form.custom_mailboxes;
+    const which = place < 0 ? "the leads" : "the leads without a mailbox";
+    legend.textContent = `Mailboxes that share ${which} (none: those in the sequence's settings)`;
     for (const { email, tick } of ticks) tick.checked = chosen[form.mailboxes].includes(email);
     const count = Object.keys(chosen.overrides).length;
+    const some = chosen[form.mailboxes].length;
+    const senders = some ? `${some} mailbox${some === 1 ? "" : "es"}` : "the sequence's mailboxes";
     const words = [
       count ? `${count} override${count === 1 ? "" : "s"}` : "no overrides",
-      place < 0 ? (chosen[form.distribution] ?? "default distribution") : "each row's own mailbox",
+      place < 0 ? senders : "each row's own mailbox",
     ];
     summary.textContent = `Overrides and mailboxes (${words.join(", ")})`;
   }
@@ -286,7 +273,6 @@ function settingsSection(context) {
         overrides.map((one) => one.element),
       ),
       tools(h("label", {}, "Column with each row's mailbox or user ", mailbox)),
-      tools(h("label", {}, others, distribution)),
       mailboxes,
     ),
   );

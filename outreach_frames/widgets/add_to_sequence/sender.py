@@ -150,7 +150,7 @@ class Sender:
     def resend_unknown(self, watch: Monitor) -> SubmissionReport:
         """Send the unknown rows again; callable in any thread."""
         assert self.report is not None
-        return self.report.retry_unknown(watch=watch)
+        return self.report._resend_unknown(client=None, watch=watch)
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""

@@ -14,7 +14,6 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import has_lone_surrogate, quoted, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
-    DISTRIBUTION,
     EMAIL,
     MAILBOX,
     MAILBOXES,
@@ -32,7 +31,6 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "data": {},
     "overrides": {},
     MAILBOX: None,
-    DISTRIBUTION: None,
     MAILBOXES: [],
 }
 
@@ -72,9 +70,6 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
         name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
     )
     _check_type("overrides", overrides, valid, f"{{name: True}} of {', '.join(OVERRIDES)}")
-    distribution = full[DISTRIBUTION]
-    valid = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
-    _check_type(DISTRIBUTION, distribution, valid, f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}")
     mailboxes = full[MAILBOXES]
     valid = isinstance(mailboxes, list | tuple) and all(isinstance(m, str) for m in mailboxes)
     _check_type(MAILBOXES, mailboxes, valid, "a list of addresses")

@@ -18,15 +18,9 @@ from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.planning.mapping import (
-    DISTRIBUTION,
-    EMAIL,
-    MAILBOX,
-    MAILBOXES,
-    PROFNET_URL,
-)
+from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, MAILBOXES, PROFNET_URL
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Monitor, Run
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
@@ -48,10 +42,6 @@ _FORM: Final[dict[str, Any]] = {
     "identifiers": list(spec.LEAD_IDENTIFIERS),
     "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
     "mailbox": MAILBOX,
-    "distribution": DISTRIBUTION,
-    "distributions": list(spec.LEADS_DISTRIBUTIONS),
-    "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
-    "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
     "mailboxes": MAILBOXES,
     "field_pattern": spec.DATA_NAME_PATTERN,
     "field_length": spec.MAX_DATA_NAME_LENGTH,
@@ -83,7 +73,7 @@ class AddToSequence(Panel):
     value : dict
         The choice. You can assign a new choice with any of these keys: sequence_id, email,
         profnet_url (columns), data ({field: column}), overrides ({override: True}), mailbox (a
-        column), leads_distribution, mailboxes.
+        column), mailboxes.
     plan : SubmissionPlan or None
         The latest plan.
     report : SubmissionReport or None
@@ -298,7 +288,7 @@ class AddToSequence(Panel):
             try:
                 return listed, mailboxes(**options)
             except OutreachError as error:
-                # Mailboxes are only needed for a custom distribution.
+                # Most sequences send from the mailboxes in their settings.
                 return listed, error
 
         def loaded(
@@ -315,10 +305,10 @@ class AddToSequence(Panel):
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _watch(self, run: Run) -> Directive:
+    def _watch(self, run: Run) -> bool:
         """Show a run's progress; stop it after Cancel, or when the kernel shuts down."""
         self._background.deliver(self._show_progress, run.tally)
-        return "drain" if self._is_cancelled or self._background.over else "continue"
+        return self._is_cancelled or self._background.over
 
     def _start_run(
         self, action: str, rows: int, send: Callable[[Monitor], SubmissionReport]

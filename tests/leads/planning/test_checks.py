@@ -66,21 +66,17 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
         for name in ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", LONGEST_NAME + "a"]
     ),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
-    ({"overrides": 1}, "True or False"),
+    ({"overrides": True}, "a column of booleans}, not True"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
     ({"overrides": {OVERRIDE_NAMES[0]: 1}}, OVERRIDE_NAMES[0]),
     ({"overrides": {OVERRIDE_NAMES[0]: None}}, OVERRIDE_NAMES[0]),
     ({"overrides": {OVERRIDE_NAMES[0]: "flga"}}, "Did you mean 'flag'"),
-    ({"overrides": "yes"}, "no column 'yes'"),
-    ({"leads_distribution": "custom"}, "leads_distribution"),
-    ({"leads_distribution": "custom_mailboxes"}, "mailboxes="),
-    ({"mailboxes": [EMAIL]}, "has no effect"),
-    ({"mailboxes": [EMAIL], "leads_distribution": "sequence_senders"}, "has no effect"),
-    ({"mailboxes": EMAIL, "leads_distribution": "custom_mailboxes"}, "a list of e-mail addresses"),
-    ({"mailboxes": [], "leads_distribution": "custom_mailboxes"}, "empty"),
-    ({"mailboxes": [5], "leads_distribution": "custom_mailboxes"}, "not 5"),
-    ({"mailboxes": ["anna"], "leads_distribution": "custom_mailboxes"}, "'anna' is not an e-mail"),
-    ({"mailboxes": [EMAIL] * 2, "leads_distribution": "custom_mailboxes"}, "duplicate"),
+    ({"overrides": "flag"}, "a column of booleans}, not 'flag'"),
+    ({"mailboxes": EMAIL}, "a list of e-mail addresses"),
+    ({"mailboxes": []}, "empty"),
+    ({"mailboxes": [5]}, "not 5"),
+    ({"mailboxes": ["anna"]}, "'anna' is not an e-mail"),
+    ({"mailboxes": [EMAIL] * 2}, "duplicate"),
     ({"chunk_size": 0}, "between 1 and 250"),
     ({"chunk_size": spec.MAX_LEADS_PER_REQUEST + 1}, "the service's limit"),
     ({"chunk_size": 2.5}, "whole number"),
@@ -392,15 +388,14 @@ def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:
 
 
 FIRST = {OVERRIDE_NAMES[0]: True}
-ALL = dict.fromkeys(OVERRIDE_NAMES, True)
 
 
 def test_overrides_for_all_rows() -> None:
-    """A boolean sets all overrides, and a dict some; only true values are sent."""
+    """Overrides for all rows are sent with each lead if they are true."""
     given_and_sent: list[tuple[Any, dict[str, bool] | None]] = [
-        *((nothing, None) for nothing in (None, False, {})),
-        *((every, ALL) for every in (True, np.True_)),
+        *((nothing, None) for nothing in (None, {})),
         (FIRST, FIRST),
+        (dict.fromkeys(OVERRIDE_NAMES, True), dict.fromkeys(OVERRIDE_NAMES, True)),
         ({OVERRIDE_NAMES[0]: np.True_, OVERRIDE_NAMES[1]: False}, FIRST),
     ]
     for overrides, sent in given_and_sent:
@@ -409,36 +404,30 @@ def test_overrides_for_all_rows() -> None:
 
 @pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
 def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
-    """Each row's boolean, of any dtype, sets its overrides; a missing cell sets none."""
+    """Each row's boolean, of any dtype, sets an override; a missing cell sets none."""
     column = pd.Series([True, False, None], dtype=dtype)
     assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
-    assert overrides_of(column, "flag") == ([ALL, None, None], [])
+    two = {OVERRIDE_NAMES[1]: "flag", OVERRIDE_NAMES[0]: True}
+    sent = [{**FIRST, OVERRIDE_NAMES[1]: True}, FIRST, FIRST]
+    assert overrides_of(column, two) == (sent, [])
 
 
-@pytest.mark.parametrize("overrides", [{OVERRIDE_NAMES[0]: "flag"}, "flag"])
-def test_a_cell_that_is_not_a_boolean_is_a_problem(overrides: Any) -> None:
+def test_a_cell_that_is_not_a_boolean_is_a_problem() -> None:
     """A cell that is not a boolean is a problem, and its row is not sent."""
-    cells: list[object] = [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)]
-    sent, codes = overrides_of(pd.Series([True, *cells], dtype=object), overrides)
+    cells: list[object] = [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1), FIRST]
+    column = pd.Series([True, *cells], dtype=object)
+    sent, codes = overrides_of(column, {OVERRIDE_NAMES[0]: "flag"})
     assert (len(sent), codes) == (1, ["override_not_boolean"] * len(cells))
 
 
-@pytest.mark.parametrize(
-    ("cell", "overrides", "name", "shown"),
-    [
-        ("yes", {OVERRIDE_NAMES[1]: "flag"}, OVERRIDE_NAMES[1], "'yes'"),
-        ({OVERRIDE_NAMES[2]: "no"}, "flag", OVERRIDE_NAMES[2], "'no'"),
-        ("x" * 100, "flag", "the overrides", f"'{'x' * 58}…"),
-    ],
-)
-def test_an_invalid_override_is_explained(
-    cell: object, overrides: Any, name: str, shown: str
-) -> None:
+@pytest.mark.parametrize(("cell", "shown"), [("yes", "'yes'"), ("x" * 100, f"'{'x' * 58}…")])
+def test_an_invalid_override_is_explained(cell: str, shown: str) -> None:
     """The problem names the row, column, override and cell, and has advice."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "flag": [True, cell]})
-    (problem,) = validate(frame, overrides=overrides).to_dict("records")
+    (problem,) = validate(frame, overrides={OVERRIDE_NAMES[1]: "flag"}).to_dict("records")
     assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
-    assert problem["message"].startswith(f"{shown} is not a boolean value for {name}. Make the")
+    start = f"{shown} is not a boolean value for {OVERRIDE_NAMES[1]}. Make the"
+    assert problem["message"].startswith(start)
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
@@ -448,30 +437,14 @@ def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
     array = pa.array([values.get(kind, ["yes"]), None], kind)
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
-    for overrides in ("flag", {OVERRIDE_NAMES[0]: "flag"}):
-        problems = validate(frame, overrides=overrides)
-        assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
-
-
-def test_a_column_of_dicts_sets_overrides_per_row() -> None:
-    """Each row may have its own dict of overrides; unknown names and values are problems."""
-    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
-    frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
-    problems = validate(frame, overrides="flag")
-    assert list(problems["code"]) == ["unknown_override", "override_not_boolean"]
-    assert "Did you mean 'ignore_exclusion_list'" in problems["message"][0]
-    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
-    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
+    problems = validate(frame, overrides={OVERRIDE_NAMES[0]: "flag"})
+    assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
 
 
 def test_settings_are_sent_as_given() -> None:
-    """Each request has the settings that were passed; without settings, it has none."""
-    custom = {"leads_distribution": "custom_mailboxes"}
-    for arguments, settings in (
-        ({}, {}),
-        ({"leads_distribution": "sequence_senders"}, {"leads_distribution": "sequence_senders"}),
-        (custom | {"mailboxes": pd.Series([EMAIL])}, custom | {"mailboxes": [EMAIL]}),
-    ):
+    """With mailboxes, each request has their settings; by default, it has none."""
+    custom = {"leads_distribution": "custom_mailboxes", "mailboxes": [EMAIL]}
+    for arguments, settings in (({}, {}), ({"mailboxes": pd.Series([EMAIL])}, custom)):
         (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
         assert body == {"leads": body["leads"], **({"settings": settings} if settings else {})}
 

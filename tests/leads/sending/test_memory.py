@@ -118,7 +118,7 @@ def test_skipped_rows_are_recorded(name: str) -> None:
         detail = column(add(client, A), "detail")[0]
         assert detail.endswith("Recorded earlier in this session.")
         is_known = name.startswith("recently")
-        report = add(client, A, overrides=True)
+        report = add(client, A, overrides={"ignore_recently_contacted": True})
         assert column(report) == ["added" if is_known else "on_holiday"]
         assert len(sent(service)) == 1 + is_known
 

@@ -1,4 +1,4 @@
-"""A monitor may end a run after the current request or at once, without losing a row."""
+"""A monitor may end a run after the current request, without losing a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_frames.errors import (
 )
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Monitor, Run
 from outreach_frames.leads.sending.submit import submit
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, column, only_posts, sent
@@ -45,16 +45,9 @@ def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
             yield service, make_plan(frame, "s1", chunk_size=2, client=client)
 
 
-def directing(*directives: Directive) -> Monitor:
-    """Make a monitor that returns these directives in turn from the first request on."""
-    rest = list(directives)
-
-    def watch(run: Run) -> Directive:
-        if not run.requests:
-            return "continue"
-        return rest.pop(0) if len(rest) > 1 else rest[0]
-
-    return watch
+def stopping(run: Run) -> bool:
+    """End the run after its first request."""
+    return run.requests > 0
 
 
 def ended(plan: SubmissionPlan, watch: Monitor, **options: Path) -> SubmissionReport:
@@ -63,74 +56,40 @@ def ended(plan: SubmissionPlan, watch: Monitor, **options: Path) -> SubmissionRe
         return submit(plan, watch=watch, progress=False, **options)
 
 
-@pytest.mark.parametrize("words", [["drain"], ["finish"], ["drain", "continue"]])
-def test_drain_ends_between_two_requests(words: list[Directive]) -> None:
-    """After a drain, which cannot be undone, nothing is sent; remaining rows have the reason."""
+def test_a_stop_ends_between_two_requests() -> None:
+    """After a stop, which cannot be undone, nothing is sent; remaining rows have the reason."""
+    answers = [False, True]
     with planned([slow_added]) as (service, plan):
-        report = ended(plan, directing(*words))
+        report = ended(plan, lambda run: bool(run.requests and answers and answers.pop()))
     assert sent(service) == [["lead0", "lead1"]]
     assert column(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
 
-@pytest.mark.parametrize("directive", ["drain", "abort"])
-def test_a_stop_before_the_first_request_sends_nothing(directive: Directive) -> None:
+def test_a_stop_before_the_first_request_sends_nothing() -> None:
     """If the monitor stops a run before its first request, all rows are `not_sent`."""
     with planned([]) as (service, plan):
-        report = ended(plan, lambda _run: directive)
+        report = ended(plan, lambda _run: True)
         assert sent(service) == []
     assert column(report) == ["not_sent"] * 6
     assert report.error is not None
 
 
-def test_drain_in_the_last_request_cancels_nothing() -> None:
-    """A drain during the last request has no effect: all rows are sent, without an error."""
-
-    def watch(run: Run) -> Directive:
-        return "drain" if run.requests == 3 else "continue"
-
+def test_a_stop_in_the_last_request_cancels_nothing() -> None:
+    """A stop during the last request has no effect: all rows are sent, without an error."""
     with planned([added, added, slow_added]) as (service, plan):
-        report = submit(plan, watch=watch, progress=False)
+        report = submit(plan, watch=lambda run: run.requests == 3, progress=False)
     assert len(sent(service)) == 3
     assert column(report) == ["added"] * 6
     assert report.error is None
 
 
-def test_abort_leaves_the_current_request_unknown() -> None:
-    """Rows of an aborted request are unknown, as it may have arrived; later rows are not sent."""
-    with planned([lambda received: script.delayed(30, added(received))]) as (service, plan):
-        report = ended(plan, directing("drain", "abort"))
-    assert sent(service) == [["lead0", "lead1"]]
-    assert column(report) == ["unknown"] * 2 + ["not_sent"] * 4
-    assert "Interrupted" in str(report.error)
-
-
-def test_abort_after_the_last_response() -> None:
-    """An abort after the last response has no effect."""
-
-    def watch(run: Run) -> Directive:
-        return "abort" if run.done.is_set() else "continue"
-
-    with planned([]) as (_, plan):
-        report = submit(plan, watch=watch, progress=False)
-    assert column(report) == ["added"] * 6
-    assert report.error is None
-
-
-def test_abort_during_a_wait() -> None:
-    """An abort during a wait before a retry leaves no row unknown."""
-    busy = script.json({"error": "slowly"}, 429, {"Retry-After": "30"})
-    with planned([busy]) as (_, plan):
-        report = ended(plan, directing("continue", "continue", "continue", "abort"))
-    assert column(report) == ["not_sent"] * 6
-
-
 def test_the_run_s_error_is_reported() -> None:
-    """The error that stopped the run is reported, even after a drain."""
+    """The error that stopped the run is reported, even after a stop."""
     refused = script.json({"error": "who are you?"}, 401)
     with planned([script.delayed(SLOW, refused)]) as (_, plan):
-        report = ended(plan, directing("drain"))
+        report = ended(plan, stopping)
     assert isinstance(report.error, AuthenticationError)
     assert column(report) == ["not_sent"] * 6
 
@@ -139,9 +98,9 @@ def test_a_monitor_sees_every_request() -> None:
     """A monitor can read the counts during each request and at the end."""
     seen: list[int] = []
 
-    def watch(run: Run) -> Directive:
+    def watch(run: Run) -> bool:
         seen.append(sum(run.tally.values()))
-        return "continue"
+        return False
 
     with planned([slow_added, slow_added, slow_added]) as (_, plan):
         submit(plan, watch=watch, progress=False)
@@ -152,10 +111,10 @@ def test_a_monitor_sees_every_request() -> None:
 def test_a_monitor_that_raises() -> None:
     """If the monitor raises an error, the run ends after the current request with a report."""
 
-    def watch(run: Run) -> Directive:
+    def watch(run: Run) -> bool:
         if run.requests:
             raise OutreachError("mine")
-        return "continue"
+        return False
 
     with planned([slow_added]) as (service, plan):
         report = ended(plan, watch)
@@ -168,7 +127,7 @@ def test_a_monitor_that_raises() -> None:
 
 
 @pytest.mark.parametrize("journal", [None, "journal"])
-def test_a_retry_of_unknown_rows_can_be_drained(journal: str | None, tmp_path: Path) -> None:
+def test_a_retry_of_unknown_rows_can_be_stopped(journal: str | None, tmp_path: Path) -> None:
     """A monitor can also end a retry of unknown rows between two requests."""
     lost = script.hang_up()
     options = {} if journal is None else {"journal": tmp_path / journal}
@@ -177,6 +136,6 @@ def test_a_retry_of_unknown_rows_can_be_drained(journal: str | None, tmp_path: P
             report = submit(plan, progress=False, **options)
         assert column(report) == ["unknown"] * 4 + ["added"] * 2
         with pytest.warns(OutreachWarning, match="Cancelled"):
-            again = report.retry_unknown(watch=directing("drain"))
+            again = report._resend_unknown(client=None, watch=stopping)
     assert len(sent(service)) == 4
     assert column(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 2

@@ -72,7 +72,7 @@ def test_signals_in_a_request(moment: str, times: int) -> None:
             if run.done.is_set() if {moment!r} != "in a request" else run.requests == 2:
                 for _ in range({times}):
                     os.kill(os.getpid(), signal.SIGINT)
-            return "continue"
+            return False
         from outreach_frames.leads.sending.submit import submit
         plan = frame.outreach.plan("s1", chunk_size=2, client=client)
         report = submit(plan, watch=press, progress=False)
@@ -96,7 +96,7 @@ def test_a_signal_with_a_handler() -> None:
         def stop(run):
             if run.requests == 1 and not run.over:
                 os.kill(os.getpid(), signal.SIGTERM)
-            return "continue"
+            return False
         from outreach_frames.leads.sending.submit import submit
         plan = frame.outreach.plan("s1", chunk_size=2, client=client)
         report = submit(plan, watch=stop, progress=False)

@@ -95,7 +95,6 @@ class TestSending:
                 client,
                 leads(5).assign(city=["Bern", None, "Oslo", "Rome", "Kyiv"]),
                 data=["city"],
-                leads_distribution="custom_mailboxes",
                 mailboxes=["box@example.com"],
             )
             submit(plan)
@@ -485,11 +484,12 @@ class TestJournal:
         with serving(added) as (service, client):
             submit(planned(client, frame), journal=tmp_path / "j")
             before = (tmp_path / "j").read_bytes()
+            boxes = ["a@x.example"]
             other = {
-                "settings": lambda: planned(client, frame, leads_distribution="sequence_senders"),
+                "settings": lambda: planned(client, frame, mailboxes=boxes),
                 "sequence_id": lambda: make_plan(frame, "s2", client=client),
                 "sequence_id and settings": lambda: make_plan(
-                    frame, "s2", client=client, leads_distribution="sequence_senders"
+                    frame, "s2", client=client, mailboxes=boxes
                 ),
                 "service": lambda: planned(client, frame),
             }[change]()
