@@ -32,7 +32,7 @@ def lines_of(sandbox: Sandbox) -> list[str]:
         f"explain --person-seniorities vp --company-names 'Nobody {'& Sons ' * 20}'",
         f"contacts {' '.join(sandbox.contact_ids[:3])} --emails nobody@brightforge.example",
         f"lead-list {sandbox.lead_list_ids[0]}",
-        "capacity 1000 --emails-per-lead 3 --start 2026-03-02",
+        "capacity 1000 --start 2026-03-02",
         "capacity 1000 --email-days 0 3 7 --start 2026-03-02",
         "check",
         "forget --email nobody@narrow.example",

@@ -76,7 +76,7 @@ FAULTS = [
     ("capacity 10 --start 1.2.2026", "Pass it as YYYY-MM-DD, such as '2026-03-02'."),
     ("capacity -5", "LEADS -5 is negative"),
     ("capacity 999999999", "raise limits in the web app"),
-    ("capacity 10 --email-days 0 3 --emails-per-lead 2", "conflicts with --email-days 0, 3,"),
+    ("capacity 10 --email-days 1 3", "is not an ascending list from 0"),
     ("compare folder", "Run outreach-frames snapshot on two days"),
     ("compare accounts.csv accounts.csv", "files of outreach-frames search"),
     ("compare folder --quiet", "Pass --out FILE"),

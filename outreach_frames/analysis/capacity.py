@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date
-from functools import wraps
 from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import require_columns
-from outreach_frames.common.arguments import check_day, check_integer, check_list, check_one_of
+from outreach_frames.common.arguments import check_day, check_integer, check_list
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
@@ -23,9 +22,6 @@ from outreach_frames.identity.keys import email_keys
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Spread = Literal["by_limit", "evenly"]
 LimitByDate = Mapping[str, int] | Mapping[date, int]
 # Maps each mailbox row to its limits by start day.
 Ramps = dict[int, dict[pd.Timestamp, int]]
@@ -46,79 +42,48 @@ CAPACITY: Final = (
         note="number of leads that have received at least one email by the end of that day",
     ),
 )
-_REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
+_REQUIRED_COLUMNS: Final = ("email", "daily_email_limit")
+_TAKES: Final = "a frame from mailboxes(), or one with the columns email and daily_email_limit"
 _MAX_DAYS: Final = 36_525
-_MAX_MAILBOXES: Final = 1_000
-_NUMBERS_BY_NAME: Final = (
-    f"Pass a number of mailboxes from 1 to {_MAX_MAILBOXES:,} by name and with daily_email_limit: "
-    "mailboxes=12, leads=5000, daily_email_limit=40. A frame of mailboxes has their limits."
-)
 _MAX_NAMED: Final = 20
 # This maximum keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
 
 
-def _numbers_by_name(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse a positional number of mailboxes, which could be mistaken for the number of leads."""
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if args and pd.api.types.is_integer(args[0]):
-            raise InvalidInputError(_NUMBERS_BY_NAME)
-        return function(*args, **kwargs)
-
-    return checked
-
-
-@_numbers_by_name
 def sending_capacity(
-    mailboxes: FrameLike | int,
+    mailboxes: FrameLike,
     leads: int | Sized,
     *,
-    daily_email_limit: int | None = None,
-    emails_per_lead: int = 1,
+    email_days: Sequence[int] = (0,),
     start: str | date | None = None,
     freq: str | pd.offsets.BaseOffset = "B",
-    spread: Spread = "by_limit",
-    email_days: Sequence[int] | None = None,
     ramp: LimitByDate | Mapping[str, LimitByDate] | None = None,
-    holidays: Container[Any] | None = None,
 ) -> pd.DataFrame:
     """Plan how many emails each mailbox sends per day to a number of leads.
 
+    The plan ends on the earliest possible day. The leads that finish on that day are divided in
+    proportion to what each mailbox can finish on it.
+
     Parameters
     ----------
-    mailboxes : DataFrame, also of Polars, DuckDB or Arrow; or int
-        A frame with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
-        Or the number of mailboxes, only by name, as in ``mailboxes=12``, with `daily_email_limit`.
+    mailboxes : DataFrame, also of Polars, DuckDB or Arrow
+        A frame of `mailboxes`, or a frame with the columns email and daily_email_limit. Each active
+        mailbox sends up to its daily limit; without a column status, all are active.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads. A frame has one row per lead.
-    daily_email_limit : int, optional
-        The daily limit of each mailbox; required if `mailboxes` is a number, and only then.
-    emails_per_lead : int
-        The number of emails per lead, sent without waiting times. Any mailbox may send each email.
+    email_days : list of int
+        The earliest day of each email, in sending days after the lead's first email, such as 0, 3
+        and 7; by default one email. Sending days are those of `freq`: with "W-WED", 3 means three
+        weeks. One mailbox sends all emails to a lead. Due follow-ups are sent before emails to new
+        leads; leads that started earlier come first. A late email delays the lead's later emails.
     start : str or date, optional
         The first sending day, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
-        The sending days as a pandas frequency, such as "B" (Monday to Friday) or "D". Other days:
-        ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
-    spread : {"by_limit", "evenly"}
-        The division of the emails among the mailboxes. With by_limit, the plan ends on the earliest
-        possible day, and the leads that finish on that day are divided in proportion to what each
-        mailbox can finish on it. With evenly, all mailboxes send the same number of emails (with
-        email_days, to the same number of leads), so mailboxes with low limits take longer.
-    email_days : list of int, optional
-        The steps of the sequence, instead of `emails_per_lead`: the earliest day of each email, in
-        sending days after the lead's first email, such as 0, 3 and 7. Sending days are those of
-        `freq`: with "W-WED", 3 means three weeks. One mailbox sends all emails to a lead. Due
-        follow-ups are sent before emails to new leads; leads that started earlier come first. A
-        late email delays the lead's later emails.
+        The sending days as a pandas frequency, such as "B" (Monday to Friday) or "D". Holidays and
+        other days: ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu", holidays=[...])``.
     ramp : dict, optional
         Limits that replace daily_email_limit from a date on, as {date: limit} for all mailboxes, or
         {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
-    holidays : list, set or calendar of dates, optional
-        Days without sending, as dates or text YYYY-MM-DD. An object that supports
-        ``date in holidays`` is accepted too, such as a calendar of the package holidays.
 
     Returns
     -------
@@ -126,15 +91,14 @@ def sending_capacity(
         One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
         (Int64), and two cumulative counts over all mailboxes (Int64). leads_finished counts leads
         that have received all emails by the end of that day; leads_started counts leads that have
-        received at least one. With emails_per_lead, each lead receives all emails before the next
-        lead starts. `.attrs["last_day"]` is the last sending day, as text YYYY-MM-DD. Without
-        leads, the frame is empty and the day is None.
+        received at least one. `.attrs["last_day"]` is the last sending day, as text YYYY-MM-DD.
+        Without leads, the frame is empty and the day is None.
 
     Raises
     ------
     InvalidInputError
-        No active mailbox has a daily limit, an argument is invalid, arguments contradict each
-        other, or sending would take more than 100 years.
+        No active mailbox has a daily limit, an argument is invalid, or sending would take more than
+        100 years.
 
     Warns
     -----
@@ -152,17 +116,15 @@ def sending_capacity(
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     mailboxes = of.mailboxes(status="active")
-    >>> plan = of.sending_capacity(mailboxes.head(2), 100, emails_per_lead=3, start="2026-03-02")
+    >>> plan = of.sending_capacity(mailboxes.head(2), 200, start="2026-03-02")
     >>> plan[["date", "email", "emails", "leads_finished"]]
             date                                   email  emails  leads_finished
-    0 2026-03-02  michael.smith.hale@brightforge.example      50             26
-    1 2026-03-02       diego.vazquez@brightforge.example      30             26
-    2 2026-03-03  michael.smith.hale@brightforge.example      50             53
-    3 2026-03-03       diego.vazquez@brightforge.example      30             53
-    4 2026-03-04  michael.smith.hale@brightforge.example      50             80
-    5 2026-03-04       diego.vazquez@brightforge.example      30             80
-    6 2026-03-05  michael.smith.hale@brightforge.example      38            100
-    7 2026-03-05       diego.vazquez@brightforge.example      22            100
+    0 2026-03-02  michael.smith.hale@brightforge.example      50              80
+    1 2026-03-02       diego.vazquez@brightforge.example      30              80
+    2 2026-03-03  michael.smith.hale@brightforge.example      50             160
+    3 2026-03-03       diego.vazquez@brightforge.example      30             160
+    4 2026-03-04  michael.smith.hale@brightforge.example      25             200
+    5 2026-03-04       diego.vazquez@brightforge.example      15             200
 
     Plan three emails per lead, on sending days 0, 3 and 7, from new mailboxes with rising limits:
 
@@ -175,22 +137,15 @@ def sending_capacity(
     >>> print(plan["date"].max().date())
     2026-03-20
     """
-    evenly = check_one_of("spread", spread, get_args(Spread)) == "evenly"
-    each = check_integer("emails_per_lead", emails_per_lead)
-    if each < 1:
-        raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
-    gaps = _gaps(email_days, each)
-    # Without waiting times, the schedule treats each email as a separate lead.
-    units = _number_of_leads(leads) * each
-    emails = units * (len(gaps) + 1)
+    gaps = _gaps(email_days)
+    number = _number_of_leads(leads)
+    emails = number * (len(gaps) + 1)
     if emails > _MAX_EMAILS:
         raise InvalidInputError(
             f"{emails:,} emails exceed the maximum of {_MAX_EMAILS:,}. Pass fewer leads."
         )
     first = check_day("start", start)
-    closed = _check_holidays(holidays, first)
-    table = _as_mailboxes(mailboxes, daily_email_limit)
-    mailboxes, limits = _with_limits(table)
+    mailboxes, limits = _with_limits(as_frame(mailboxes, "mailboxes", _TAKES))
     ramps = _ramps(ramp, mailboxes)
     rises = np.array([any(ramps.get(row, {}).values()) for row in mailboxes.index], dtype="bool")
     sends = limits.gt(0).fillna(False).to_numpy("bool") | rises
@@ -202,57 +157,35 @@ def sending_capacity(
             "set_daily_email_limit()."
         )
     if emails and not sends.all():
-        number = plural(int((~sends).sum()), "mailbox", "mailboxes")
-        warn(f"{number} cannot send: {_describe(mailboxes[~sends], limits[~sends])}.")
+        idle = plural(int((~sends).sum()), "mailbox", "mailboxes")
+        warn(f"{idle} cannot send: {_describe(mailboxes[~sends], limits[~sends])}.")
     senders = mailboxes[sends & ~_repeat_addresses(mailboxes, sends)]
     limits = limits[senders.index].fillna(0).clip(lower=0).astype("int64")
-    days = _sending_days(first, freq, closed)
-    plan = _schedule(limits, ramps, units, gaps, days, evenly=evenly)
+    plan = _schedule(limits, ramps, number, gaps, _sending_days(first, freq))
     if plan is None:
         raise InvalidInputError(
             f"Sending {emails:,} emails would take more than {_MAX_DAYS:,} days at "
             f"{limits.sum():,} a day{' or the limits in ramp' if ramps else ''}. Add "
-            "mailboxes, raise limits with set_daily_email_limit(), or pass fewer leads or "
-            "holidays."
+            "mailboxes, raise limits with set_daily_email_limit(), or pass fewer leads."
         )
     day, mailbox = np.nonzero(plan.emails)
-    dates, reached, started = plan.days[day], plan.finished[day], plan.started[day]
     senders = senders.iloc[mailbox]
     ids, addresses = (senders[name].astype(STR) for name in ("id", "email"))
     sent = plan.emails[day, mailbox]
-    values = [dates, ids, addresses, sent, reached // each, -(-started // each)]
+    values = [plan.days[day], ids, addresses, sent, plan.finished[day], plan.started[day]]
     table = frame_of_columns(CAPACITY, values)
     table.attrs["last_day"] = None if table.empty else str(table["date"].iloc[-1].date())
     return table
 
 
-def _as_mailboxes(mailboxes: FrameLike | int, limit: int | None) -> pd.DataFrame:
-    """Return the mailboxes as a frame; convert a number to mailboxes with the same limit."""
-    if limit is None and not pd.api.types.is_integer(mailboxes):
-        return as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
-    number, each = (one if pd.api.types.is_integer(one) else 0 for one in (mailboxes, limit))
-    if not 1 <= number <= _MAX_MAILBOXES or each < 1:
-        raise InvalidInputError(_NUMBERS_BY_NAME)
-    names = [f"mailbox {one}" for one in range(1, number + 1)]
-    values = (names, names, spec.ACTIVE_MAILBOX_STATUS, each)
-    return pd.DataFrame(dict(zip(_REQUIRED_COLUMNS, values, strict=True)))
-
-
-def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
+def _gaps(email_days: object) -> list[int]:
     """Return the number of sending days between consecutive emails to a lead."""
-    if email_days is None:
-        return []
     days = [check_integer("email_days", day) for day in check_list("email_days", email_days)]
     gaps = [later - earlier for earlier, later in pairwise(days)]
     if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
             f"email_days={quoted(email_days)} is not an ascending list from 0. Pass the "
             "earliest day of each email, counted from the lead's first email, such as [0, 3, 7]."
-        )
-    if emails_per_lead != 1:
-        raise InvalidInputError(
-            f"emails_per_lead={emails_per_lead} conflicts with email_days={quoted(days)}, which "
-            "also sets the number of emails. Pass only one of these arguments."
         )
     return gaps
 
@@ -305,8 +238,6 @@ def _schedule(
     leads: int,
     gaps: Sequence[int],
     days: Iterable[pd.Timestamp],
-    *,
-    evenly: bool,
 ) -> _Schedule | None:
     """Schedule follow-ups, then new leads, for each day; return None if `days` are too few."""
     limit = limits.to_numpy("int64", copy=True)
@@ -316,15 +247,12 @@ def _schedule(
         return None
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
-    quota = np.full_like(limit, _MAX_EMAILS)
     # One array per day: the number of emails sent before that day, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:
         while changes and changes[-1][0] <= day:
             _, place, limit[place] = changes.pop()
-        if evenly and not sending_days:
-            quota = np.array(_divided(leads, [1] * len(limit)), "int64")
         sent, left = history[-1].copy(), limit.copy()
         # Leads that started earlier are at later steps, so begin with the last step.
         for step in range(len(gaps), 0, -1):
@@ -332,7 +260,7 @@ def _schedule(
             emails = np.minimum(due, left)
             sent[step] += emails
             left -= emails
-        sent[0] += np.minimum(left, quota - sent[0])
+        sent[0] += left
         history.append(sent)
         sending_days.append(day)
         if sent[-1].sum() >= leads:
@@ -365,11 +293,14 @@ def _mailbox_ids(mailboxes: pd.DataFrame) -> pd.Series[str]:
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Return the mailboxes with a RangeIndex, and their daily limits as nullable integers."""
-    require_columns(
-        mailboxes, _REQUIRED_COLUMNS, "columns of mailboxes", "a frame from mailboxes()"
-    )
+    names = [*_REQUIRED_COLUMNS, *(name for name in ("id", "status") if name in mailboxes.columns)]
+    require_columns(mailboxes, names, "columns of mailboxes", _TAKES)
     # Concatenated frames have duplicate labels.
-    mailboxes = mailboxes.reset_index(drop=True)
+    mailboxes = mailboxes[names].reset_index(drop=True)
+    if "id" not in names:
+        mailboxes["id"] = mailboxes["email"]
+    if "status" not in names:
+        mailboxes["status"] = spec.ACTIVE_MAILBOX_STATUS
     column = mailboxes["daily_email_limit"]
     try:
         # Convert through text, because dates and booleans would become numbers.
@@ -406,27 +337,8 @@ def _divided(leads: int, weights: Sequence[int]) -> list[int]:
     return [share + (place in largest) for place, (share, _) in enumerate(shares)]
 
 
-def _check_holidays(holidays: Any, first: pd.Timestamp) -> Container[date]:
-    """Check the holidays; convert a collection of dates or texts to a set of dates."""
-    if holidays is None:
-        return ()
-    if type(holidays) is dict:  # a subclass may be a calendar that fills itself
-        holidays = list(holidays)
-    if isinstance(holidays, Iterable) and not isinstance(holidays, str | Mapping):
-        days = check_list("holidays", holidays)
-        return {check_day("holidays", pd.NaT if day is None else day).date() for day in days}
-    try:
-        _ = first.date() in holidays
-    except TypeError as error:
-        raise InvalidInputError(
-            f"holidays={quoted(holidays)} does not support `date in holidays`. Pass dates, or a "
-            "calendar of the package holidays."
-        ) from error
-    return cast("Container[date]", holidays)
-
-
-def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
-    """Yield the days of a frequency, without holidays."""
+def _sending_days(first: pd.Timestamp, freq: Any) -> Iterator[Any]:
+    """Yield the days of a frequency."""
     try:
         offset = pd.tseries.frequencies.to_offset(freq)
         day = offset.rollforward(first)
@@ -435,8 +347,7 @@ def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> I
             f"freq={freq!r} is not a pandas frequency. Pass a frequency such as 'B' or 'D'."
         ) from error
     for _ in range(_MAX_DAYS):
-        if day.date() not in holidays:
-            yield day
+        yield day
         following = (day + offset).normalize()
         if following <= day:
             raise InvalidInputError(

@@ -69,7 +69,6 @@ _SETTINGS: Final[dict[str, dict[str, Any]]] = {
         "metavar": "FIELD=COLUMN",
         "help": 'fields for the sequence\'s texts, such as first_name="First Name"',
     },
-    "holidays": {"metavar": "DATE"},
     "mailboxes": {"metavar": "EMAIL"},
     "split_by": {"metavar": "FILTER", "type": _filter_name},
 }

@@ -283,7 +283,6 @@ COMMANDS: Final = (
         _run_capacity,
         [":sending_capacity", ":mailboxes"],
         arguments=["leads"],
-        without=["daily_email_limit"],
         options=[_OUT],
     ),
     ADD_LEADS,

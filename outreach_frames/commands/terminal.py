@@ -26,7 +26,7 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|mailbox|mailboxes"
     "|chunk_size|clean|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|attrs|headcount|ignore|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|email_days|holidays|start|freq|spread|profile|sheet_name"
+    "|attrs|headcount|date|folder|sequence|lead_list_id|by|max_requests|email_days|start|freq|profile|sheet_name"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
