@@ -34,8 +34,8 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     -------
     Series of str
         Spellings of one address, such as `ADA@x.example` and `Ada <ada@x.example>`, have the same
-        key. The key is missing if a value has no address or several. A Series keeps its index and
-        name.
+        key. The key is missing if a value has no address or several, or other text than a label, or
+        a name in front of `<...>`. A Series keeps its index and name.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
         Domains in lower case and ASCII, such as acme.co.uk for `https://blog.acme.co.uk/x`. A
         hosting provider's customers have separate domains: acme.github.io, not github.io. The
         domain is missing for IP addresses, single words, public suffixes and their sites
-        (www.nhs.uk), and for values with several domains. A Series keeps its index and name.
+        (www.nhs.uk), and for values with several domains or with other text. A Series keeps its
+        index and name.
 
     Raises
     ------
@@ -104,8 +105,8 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     -------
     Series of str
         URLs of one profile have the same key, regardless of scheme, case, host prefix and tracking
-        parameters. The key is missing if a value has no URL or several. A Series keeps its index
-        and name.
+        parameters. The key is missing if a value has no URL or several, or other text than a label,
+        or a name in front of `<...>`. A Series keeps its index and name.
 
     Raises
     ------

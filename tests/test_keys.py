@@ -86,3 +86,39 @@ def test_a_cell_has_one_key_or_none(keys: Any, one: list[Any], none: list[Any]) 
     """One value in any notation has a key; several values, or a broken one, have none."""
     assert keys([*one, *none]).isna().tolist() == [False] * len(one) + [True] * len(none)
     assert keys(one).nunique() == 1
+
+
+EMAIL, URL, SITE = "booth@x.example", "https://profnet.example/in/ada", "https://acme.com"
+HARMLESS_FORMS = [
+    *["{} ", "<{}>", "({});", '"{}",', "{}\n", "Ada Berg <{}>", '"Berg, Ada" <{}>', "Berg, Ada<{}>."],
+    *["E-Mail: {}", "URL:{}", "home : {}", "WORK: Ada Berg <{}>", "{} <{}>", "private: {}; work: {}"],
+    *["Ada <{}>, Ada Berg <{}>", "{}; Berg, Ada <{}>"],
+]
+OTHER_TEXT = [
+    *["jlucas. {}", "jlucas {}", "(jlucas) {}", "jlucas\n{}", "jlucas, {}", "{} berg", "{}\tberg"],
+    *["{} (unsubscribed 2024)", "do not contact: {}", "emails: {}", "Ada ({})", "[Ada]({})", "Ada: {}"],
+    *["Ada <{}> Berg", "Ada <not {}>", "n/a {}", "{}, Berg", "{} Berg <{}>", "1 {}"],
+]
+
+
+@pytest.mark.parametrize("form", HARMLESS_FORMS + OTHER_TEXT)
+def test_a_broken_cell_is_nobody(form: str) -> None:
+    """Only labels, punctuation and a name in front of `<...>` may stand beside an identifier."""
+    expected = [False] if form in HARMLESS_FORMS else [True]
+    for keys, text in ((of.keys.email, EMAIL), (of.keys.profnet_url, URL), (of.keys.domain, SITE)):
+        assert keys([form.format(text, text)]).isna().tolist() == expected, text
+
+
+def test_an_entry_of_a_list_is_a_cell() -> None:
+    """Other entries of a list or dict do not matter, unless one is ambiguous or an identifier."""
+    assert of.keys.email([["Ada", EMAIL], {"name": "Ada", "email": EMAIL}]).tolist() == [EMAIL] * 2
+    for cell in (["Ada", f"Ada {EMAIL}"], ["jlucas. ada@x.example", EMAIL], ["ada@", EMAIL]):
+        assert of.keys.email([cell]).isna().all()
+    assert of.keys.domain([["Acme", SITE], ["Acme"]]).isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("text", ["email_not_unlocked@domain.com", "NoEmail@Domain.com", "n/a"])
+def test_a_vendors_placeholder_is_nobody(text: str) -> None:
+    """The address that a vendor writes in place of an email has no key; similar ones do."""
+    cells = [text, f" {text}", f"<{text}>", f"x{text}"]
+    assert of.keys.email(cells).isna().tolist() == [True] * 3 + ["@" not in text]

@@ -52,6 +52,10 @@ _PROBLEMS: Final = {
         "A cell holds a placeholder, such as n/a, unknown or nan; it is treated as missing.",
         "Nothing if the row has another identifier; otherwise add one.",
     ),
+    "shared_email": (
+        "Rows with different profile URLs have this address; only the first of them is sent.",
+        "Nothing if they are one person; otherwise correct or empty the address of the others.",
+    ),
     "invalid_email": ("The text is not an email address.", "Correct it."),
     "invalid_profnet_url": ("The text is not the address of a profile.", "Correct it."),
     "not_a_plain_value": (

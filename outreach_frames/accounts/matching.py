@@ -72,8 +72,8 @@ def match(
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a URL `/in/<name>` in the compared columns.
-    Missing values never match each other, and a cell with several keys matches nothing. If no key
-    is passed, the columns `email` and `profnet_url` are compared if both tables have them; the
+    Missing values never match each other. A cell with several keys, or with text beside its key
+    other than a label or a name in front of `<...>`, matches nothing. If no key is passed, the columns `email` and `profnet_url` are compared if both tables have them; the
     domain is compared only on request. Column names are compared without case, blanks, hyphens and
     underscores.
 
@@ -104,7 +104,7 @@ def match(
     Warns
     -----
     OutreachWarning
-        Cells hold no key or several keys, or only one of the tables has emails.
+        Cells hold other text, or several keys, or only one of the tables has emails.
 
     Notes
     -----
@@ -158,8 +158,9 @@ def without(
     """Exclude the people of other tables, such as customers or a suppression list.
 
     Rows match as in `match`, but a cell with several keys, such as a list or the text
-    `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. If one row of a person
-    matches, all rows of the person are excluded. Rows of this table belong to one person if they
+    `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. So does a cell with other
+    text beside its keys, such as `do not contact: bo@x.example`, and a warning counts these cells:
+    it is worse to keep somebody than to exclude somebody. If one row of a person matches, all rows of the person are excluded. Rows of this table belong to one person if they
     share an email or a profile URL `/in/<name>`, directly or through other rows of this table; any
     other URL links only rows that have neither. Rows of the other tables do not link rows of
     this table.
@@ -191,7 +192,7 @@ def without(
     Warns
     -----
     OutreachWarning
-        Cells cannot be read, a domain column has email addresses of free mail providers, rows
+        Cells hold other text than keys, a domain column has email addresses of free mail providers, rows
         without a key are kept, or only one of the tables has emails.
 
     Notes
@@ -325,7 +326,7 @@ def _read_cells(table: _Table) -> list[Cells]:
 def _warn_of_cells(
     tables: Sequence[_Table], read: Sequence[list[Cells]], unknown: Sequence[int], *, single: bool
 ) -> None:
-    """Warn once of cells that were not read completely and of rows without a key to compare.
+    """Warn once of ambiguous cells and of rows without a key to compare.
 
     `unknown` has the number of such rows per table. With `single`, a cell with several keys has no
     key.
@@ -335,7 +336,7 @@ def _warn_of_cells(
     for table, columns, keyless in zip(tables, read, unknown, strict=True):
         for kind, cells in zip(_KEYS, columns, strict=True):
             is_unread = np.zeros(len(cells.counts), dtype=bool)
-            is_unread[cells.broken] = True
+            is_unread[cells.ambiguous] = True
             rows = np.flatnonzero(is_unread | (cells.counts > 1) if single else is_unread)
             if len(rows):
                 name = quoted(table.columns[kind])
@@ -345,9 +346,12 @@ def _warn_of_cells(
         if keyless:
             counts.append(f"{table.name}: {plural(keyless, 'row')} without a key")
     if counts:
-        held = "one key" if single else "keys"
-        listed = "; ".join(counts)
-        warn(f"Not compared completely, because cells do not hold {held}: {listed}.{example}")
+        rule = (
+            "Not compared, because cells do not hold exactly one key"
+            if single
+            else "Only whole keys were compared, because cells hold other text or no key"
+        )
+        warn(f"{rule}: {'; '.join(counts)}.{example}")
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:

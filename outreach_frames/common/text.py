@@ -16,7 +16,7 @@ _JOINERS = "\u200c\u200d"
 _WORDS = (
     "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
     "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
-    "not provided|missing|empty|undefined"
+    "not provided|missing|empty|undefined|email_not_unlocked@domain.com|noemail@domain.com"
 )
 PLACEHOLDERS = frozenset(_WORDS.split("|"))
 

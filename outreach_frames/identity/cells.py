@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -25,6 +26,15 @@ QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
 # A text without keys, for cells that are not text.
 _UNREADABLE: Final = "\ufffd"
+# Separates the entries of a list, each of which is read as a cell.
+_ENTRY: Final = "\x1e"
+_LIKE_IDENTIFIER: Final = re.compile("[@/]")
+_LABEL: Final = re.compile(
+    r"(?i)(?<![^\s<>()\[\]{}\"'*])"
+    r"(?:mailto|e-?mail|mail|work|home|private|business|url|web|website|profile)\s*:"
+)
+# A name in front of `<`: it begins the text, or follows a bracket, colon or separator.
+_NAME: Final = re.compile(r"((?<=[@/])[^<>@:/;,|\n]*+[;,|\n]|(?<![^<>:]))[^<>@:/]*+(?=<)")
 # Drops joiners, and replaces wide punctuation.
 _PLAIN: Final = str.maketrans(
     "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",
@@ -36,10 +46,14 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Reading(NamedTuple):
-    """The distinct keys in a text; the text is broken if any of its parts lacks an expected key."""
+    """The distinct keys in a text, and whether the text is ambiguous.
+
+    A text is ambiguous if it holds a broken identifier, or words that may be a part of an
+    identifier: any text but labels, punctuation and a name in front of `<...>`.
+    """
 
     keys: list[str]
-    is_broken: bool
+    is_ambiguous: bool
 
 
 class Cells(NamedTuple):
@@ -47,14 +61,14 @@ class Cells(NamedTuple):
 
     keys: pa.Array  # in the order of the cells; one missing key for a cell without keys
     counts: Positions  # number of keys per cell, at least 1
-    broken: Positions  # positions of broken cells
+    ambiguous: Positions  # positions of ambiguous cells
 
     def single(self) -> pa.Array:
-        """Return one key per cell; missing if the cell has several keys or is broken."""
-        if len(self.keys) == len(self.counts) and not len(self.broken):
+        """Return one key per cell; missing if the cell has several keys or is ambiguous."""
+        if len(self.keys) == len(self.counts) and not len(self.ambiguous):
             return self.keys
         is_single = self.counts == 1
-        is_single[self.broken] = False
+        is_single[self.ambiguous] = False
         first = self.keys.take(pa.array(self.starts))
         return pc.if_else(pa.array(is_single), first, pa.scalar(None, first.type))
 
@@ -73,7 +87,7 @@ def read_cells(
     others = texts.filter(is_other).dictionary_encode()
     if not len(others):
         return Cells(keys, counts, np.empty(0, np.int64))
-    readings = [read(text) for text in others.dictionary.to_pylist()]
+    readings = [_read_entries(text, read) for text in others.dictionary.to_pylist()]
     lists: list[list[Any]] = [reading.keys or [None] for reading in readings]
     found = pa.array(lists, pa.large_list(keys.type)).take(others.indices)
     mask = is_other.to_numpy(zero_copy_only=False)
@@ -83,8 +97,38 @@ def read_cells(
         pa.array(np.repeat(mask, counts)),
         found.flatten(),
     )
-    is_broken = np.array([reading.is_broken for reading in readings])[others.indices.to_numpy()]
-    return Cells(keys, counts, np.flatnonzero(mask)[is_broken])
+    is_ambiguous = np.array([reading.is_ambiguous for reading in readings])
+    return Cells(keys, counts, np.flatnonzero(mask)[is_ambiguous[others.indices.to_numpy()]])
+
+
+def _read_entries(text: str, read: Callable[[str], Reading]) -> Reading:
+    """Read each entry of a list; among keys, entries unlike an identifier are ignored."""
+    if _ENTRY not in text:
+        return read(text)
+    entries = {entry: read(entry) for entry in text.split(_ENTRY)}
+    keys = [*dict.fromkeys(key for reading in entries.values() for key in reading.keys)]
+    return Reading(
+        keys,
+        any(
+            reading.is_ambiguous and (not keys or _LIKE_IDENTIFIER.search(entry) is not None)
+            for entry, reading in entries.items()
+        ),
+    )
+
+
+def drop_names(text: str) -> str:
+    """Drop the labels and names in front of identifiers.
+
+    >>> drop_names("Work: Berg, Ann <ann@x.example>; see bo@x.example")
+    ' <ann@x.example>; see bo@x.example'
+    """
+    text = _NAME.sub(r"\1", text) if "<" in text else text
+    return _LABEL.sub("", text) if ":" in text else text
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text has a letter or digit."""
+    return any(map(str.isalnum, text))
 
 
 def plain_text(text: str) -> str:
@@ -93,10 +137,10 @@ def plain_text(text: str) -> str:
 
 
 def reading_of(text: str, keys: Sequence[str]) -> Reading:
-    """Build a `Reading` from the keys of a text's parts; an empty key marks a broken part.
+    """Build a `Reading` from the keys of a text's parts; an empty key marks any other part.
 
     >>> reading_of("a; a; b", ["a", "a", ""]), reading_of("n/a", [])
-    (Reading(keys=['a'], is_broken=True), Reading(keys=[], is_broken=False))
+    (Reading(keys=['a'], is_ambiguous=True), Reading(keys=[], is_ambiguous=False))
     """
     found = [key for key in dict.fromkeys(keys) if key]
     if not found:
@@ -106,7 +150,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Convert a column to text: a line per list entry; other types become a text with no key."""
+    """Convert a column to text: lists with separated entries, other types without a key."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)
@@ -129,4 +173,4 @@ def _text_of(cell: Any) -> str | None:
         cell = cell.values()
     elif not isinstance(cell, list | tuple | set | frozenset | np.ndarray | pd.Series):
         return _UNREADABLE
-    return "\n".join(filter(None, map(_text_of, cell))) or None
+    return _ENTRY.join(filter(None, map(_text_of, cell))) or None

@@ -19,6 +19,8 @@ from outreach_frames.identity.cells import (
     STOPS,
     Cells,
     Reading,
+    drop_names,
+    is_word,
     plain_text,
     read_cells,
     reading_of,
@@ -78,7 +80,8 @@ def domains_in(text: str) -> Reading:
     >>> domains_in("anna@acme.com; https://beta.co.uk").keys, domains_in("Dr.Smith, Ulm").keys
     (['acme.com', 'beta.co.uk'], [])
     """
-    tokens = [token.strip(QUOTES).rstrip(STOPS) for token in _BETWEEN.split(plain_text(text))]
+    plain = drop_names(plain_text(text))
+    tokens = [token.strip(QUOTES).rstrip(STOPS) for token in _BETWEEN.split(plain)]
     keys: list[str] = []
     # In a sentence, a single word with a dot may be an abbreviation.
     is_list, is_address = True, False
@@ -87,7 +90,7 @@ def domains_in(text: str) -> Reading:
         is_like_address = _LIKE_ADDRESS.search(token) is not None
         is_address |= is_like_address and bool(found)
         is_list &= bool(found)
-        if found or is_like_address:
+        if found or is_like_address or is_word(token):
             keys.append(found)
     return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
 

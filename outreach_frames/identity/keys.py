@@ -19,12 +19,14 @@ from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.text import BLANKS, hidden_in, strip_blanks, visible
+from outreach_frames.common.text import BLANKS, PLACEHOLDERS, hidden_in, strip_blanks, visible
 from outreach_frames.identity.cells import (
     QUOTES,
     STOPS,
     Cells,
     Reading,
+    drop_names,
+    is_word,
     plain_text,
     read_cells,
     reading_of,
@@ -38,6 +40,7 @@ SIMPLE_EMAIL: Final = (
     r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
 )
 SIMPLE_EMAIL_LENGTH: Final = 64
+_PLACEHOLDER_EMAILS: Final = tuple(word for word in PLACEHOLDERS if "@" in word)
 
 # Profile URLs whose host has no mobile or country label.
 _SIMPLE_PROFILE: Final = (
@@ -94,14 +97,14 @@ _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
 
 def email_key(text: str) -> str:
-    """Return the normalised key of an email, ignoring case; empty if the text is not an email.
+    """Return the normalised key of an email, ignoring case; empty for any other text.
 
     >>> email_key(" Anna@Bücher.example "), email_key("anna@xn--bcher-kva.example")
     ('anna@bücher.example', 'anna@bücher.example')
     """
     text = strip_blanks(text)
     if len(text) <= SIMPLE_EMAIL_LENGTH and re.fullmatch(SIMPLE_EMAIL, text, re.ASCII):
-        return text.lower()
+        return "" if text.lower() in _PLACEHOLDER_EMAILS else text.lower()
     if "@" not in text[1:-1] or hidden_in(text):
         return ""
     from email_validator import (  # noqa: PLC0415 - slow to import, not needed for reads
@@ -184,41 +187,40 @@ def is_certain(key: str) -> bool:
 def emails_in(text: str) -> Reading:
     """Read the emails in a text, also from lists, links and texts with display names.
 
-    >>> emails_in('"Berg, Ann" <ann@x.example>, mailto:bo@x.example?subject=Hi').keys
-    ['ann@x.example', 'bo@x.example']
+    >>> emails_in('"Berg, Ann" <ann@x.example>, mailto:bo@x.example?subject=Hi')
+    Reading(keys=['ann@x.example', 'bo@x.example'], is_ambiguous=False)
+    >>> emails_in("ann berg@x.example")
+    Reading(keys=['berg@x.example'], is_ambiguous=True)
     """
     plain = plain_text(text)
     # Quoted local parts and IP addresses may contain characters that elsewhere separate emails.
     if ('"' in plain or "[" in plain) and (key := email_key(plain)):
         return Reading([key], False)
     plain = _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), _MAILTO_QUERY.sub(r"\1", plain))
-    is_url = "//" in plain or "mailto:" in plain.lower()
+    is_url = "//" in plain
     keys = []
-    for token in _BETWEEN_EMAILS.split(plain):
-        if "@" not in token:
-            continue
+    for token in _BETWEEN_EMAILS.split(drop_names(plain)):
         email = token.strip(_EMAIL_EDGES)
         if is_url or not email_key(email):
-            parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if "@" in part]
+            parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if is_word(part)]
         else:
             # Text before a slash belongs to a rare local part or is a name: compare both readings.
             parts = [email, email.rpartition("/")[2]]
         # A domain without a dot is from a local network, or truncated.
         is_cut = [email != plain and "." not in part.rpartition("@")[2] for part in parts]
-        keys += [
-            "" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)
-        ] or [""]
+        keys += ["" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)]
     return reading_of(text, keys)
 
 
 def profnet_urls_in(text: str) -> Reading:
     """Read the profile URLs in a text.
 
-    >>> profnet_urls_in("Ann: https://x.example/in/ann, x.example/in/bo.").keys
-    ['x.example/in/ann', 'x.example/in/bo']
+    >>> profnet_urls_in("Profile: https://x.example/in/ann, x.example/in/bo.")
+    Reading(keys=['x.example/in/ann', 'x.example/in/bo'], is_ambiguous=False)
     """
     keys = []
     plain = plain_text(_ODD_NAME.sub(lambda name: visible(name[0]).strip("<NAna>") or "null", text))
+    plain = drop_names(plain).strip()
     for token in _BETWEEN_URLS.split(plain):
         closing = "" if "(" in token else ")]}"
         url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")
@@ -226,7 +228,7 @@ def profnet_urls_in(text: str) -> Reading:
         is_placeholder = not key and (parts := _split(url)) is not None and _is_placeholder(parts)
         if is_placeholder and url == plain:
             return Reading([], False)
-        if key or (_LIKE_URL.search(token) and not is_placeholder):
+        if not is_placeholder and (is_word(token) or _LIKE_URL.search(token)):
             keys.append(key)
     return reading_of(text, keys)
 
@@ -250,7 +252,10 @@ def email_keys(texts: pa.Array) -> pa.Array:
 def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return lower-case texts, and whether each is a valid key: a simple email."""
     texts = texts.cast(pa.large_string())
-    return pc.ascii_lower(texts), are_simple_emails(texts)
+    keys, is_simple = pc.ascii_lower(texts), are_simple_emails(texts)
+    for address in _PLACEHOLDER_EMAILS:
+        is_simple = pc.and_not(is_simple, pc.ends_with(keys, address))
+    return keys, is_simple
 
 
 def are_simple_emails(texts: pa.Array) -> pa.Array:

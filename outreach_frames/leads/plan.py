@@ -253,7 +253,7 @@ def validate(
     DataFrame
         One row per problem, in row order: row (Int64, the position), index (the label), column,
         field, code, message (str). Rows with problems are not sent, unless all codes are
-        `placeholder` or `not_a_profile` and an identifier remains.
+        `placeholder` or `not_a_profile` and an identifier remains, or `shared_email`.
 
     Raises
     ------

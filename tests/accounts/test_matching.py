@@ -366,6 +366,31 @@ def test_unreadable_cells_are_counted_once() -> None:
         assert "row 3 holds 'ask Anna'" in message
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("do not contact: a@x.example", {"email": "Who"}),
+        ("a@x.example (unsubscribed 2024)", {"email": "Who"}),
+        (["Ann", "see a@x.example"], {"email": "Who"}),
+        (f"{URL}/a berg", {"profnet_url": "Who"}),
+        ("anna@y.example left", {"domain": "Who"}),
+    ],
+)
+def test_an_ambiguous_cell_excludes_and_never_matches(text: Any, options: dict[str, str]) -> None:
+    """Each whole key of an ambiguous cell excludes, in both tables, with one warning."""
+    cells = ["A@x.example", f"{URL}/a", "https://y.example"]
+    plain, other = (pd.DataFrame({"Who": pd.Series(column)}) for column in (cells, [text]))
+    kind = [*options][0]
+    place = KINDS.index(kind)
+    plain = plain.iloc[[place]]
+    for one, two, table in ((plain, other, "Table 1"), (other, plain, "This table")):
+        with pytest.warns(OutreachWarning) as caught:
+            assert one.outreach.without(two, **options).empty
+        assert [f"{table}, column 'Who': 1 cell" in str(each.message) for each in caught] == [True]
+        with pytest.warns(OutreachWarning, match="exactly one key"):
+            assert one.outreach.match(two, **options)["match_row"].isna().all()
+
+
 def test_match_compares_one_address_per_cell() -> None:
     """A cell with several addresses matches nothing, with a warning."""
     frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})

@@ -39,10 +39,10 @@ DOMAINS = {
     "firm.de": ["a_b.firm.de"],
     "www.de": ["www.de"],
     "www.ck": ["www.ck"],
-    # Names, brackets, punctuation, a path and parameters around one address do not matter.
+    # Names, labels, punctuation, a path and parameters around one address do not matter.
     "acme.com": [
         "anna@acme.com; bob@www.acme.com", "Anna <anna@acme.com>", "acme.com,", "acme.com:80",
-        "https://u:p@acme.com/our team", "acme.com/index.html", "https://acme.com (main)",
+        "https://u:p@acme.com/our-team", "acme.com/index.html", "Website: https://acme.com",
         "https://acme.com/?to=https://b.com", "\u200bacme.com\xa0", "\u3164ac\ufe0fme.com\u2800",
         "anna\uff20acme.com", "acme.com!", "https://acme.com/beta.de", "https://acme.com/@anna",
         "acme.com/@beta.de",
@@ -52,6 +52,7 @@ DOMAINS = {
         "", " ", "n/a", "Acme Inc.", "Acme Inc.com", "S.p.A.", "localhost", "example", "com",
         "co.uk", "github.io", "x.ck", "192.168.1.1", "1.2.3.4:80", "http://[::1]/", "[::1", None,
         "https://", "mailto:", "a..b.com", "-x.com", "acme.123", "one.de, two.de", "a" * 300,
+        "https://acme.co m", "anna@acme.co m", "https://acme.com (main)", "Anna: anna@acme.com",
         "www.acme", "https://www.https://a.example", "https://https://a.example", "http://http:/a.example",
         "https//www.https//a.example", "https://a.example/https://b.example", "a@b@acme.com",
         "anna@acme.com; bob@beta.com", "anna@acme.com/bob@beta.com", "acme.com/beta.de",

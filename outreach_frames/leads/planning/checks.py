@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,8 +35,9 @@ from outreach_frames.tables.value_text import TEXT, column_texts, python_values,
 
 PLACEHOLDER: Final = "placeholder"
 NOT_A_PROFILE: Final = "not_a_profile"
+SHARED_EMAIL: Final = "shared_email"
 # The codes of problems that leave a row valid.
-HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE})
+HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE, SHARED_EMAIL})
 NOT_PLAIN: Final = "not_a_plain_value"
 
 _IS_PLACEHOLDER: Final = "is a placeholder and was treated as missing."
@@ -94,20 +95,8 @@ class CheckedRows:
     # that they link a person's rows even if the row is not sent.
     is_valid: np.ndarray[Any, Any]
     is_identified: np.ndarray[Any, Any]
-
-    @cached_property
-    def keys(self) -> pa.RecordBatch:
-        """Each row's normalised email and profile URL; missing without valid identifiers."""
-        missing = pa.nulls(len(self.is_identified), TEXT)
-        is_identified = pa.array(self.is_identified)
-        return pa.RecordBatch.from_pydict(
-            {
-                field: pc.if_else(is_identified, key(self.identifiers[field]), missing)
-                if field in self.identifiers
-                else missing
-                for field, key in KEYS.items()
-            }
-        )
+    # Each row's normalised email and profile URL; missing without valid identifiers.
+    keys: pa.RecordBatch
 
 
 def check_rows(
@@ -145,8 +134,48 @@ def check_rows(
         column = _Column(frame[mapping.mailbox], MAILBOX, mapping.mailbox, problems)
         mailboxes = _mailboxes(column, identifiers, account)
     is_valid = _have_no_problem(problems, len(frame))
+    keys = _identifier_keys(identifiers, pa.array(is_identified))
+    problems += _shared_emails(keys, is_valid, str(mapping.identifiers.get(EMAIL)))
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(identifiers, data, overrides, mailboxes, table, is_valid, is_identified)
+    return CheckedRows(
+        identifiers, data, overrides, mailboxes, table, is_valid, is_identified, keys
+    )
+
+
+def _identifier_keys(
+    identifiers: Mapping[str, pa.Array], is_identified: pa.BooleanArray
+) -> pa.RecordBatch:
+    missing = pa.nulls(len(is_identified), TEXT)
+    return pa.RecordBatch.from_pydict(
+        {
+            field: pc.if_else(is_identified, key(identifiers[field]), missing)
+            if field in identifiers
+            else missing
+            for field, key in KEYS.items()
+        }
+    )
+
+
+def _shared_emails(
+    keys: pa.RecordBatch, is_valid: np.ndarray[Any, Any], column: str
+) -> list[Problem]:
+    """Report each email that valid rows with different certain profile URLs have."""
+    people = keys.set_column(1, PROFNET_URL, certain_keys(keys[PROFNET_URL]))
+    people = people.append_column("row", pa.array(np.arange(len(is_valid))))
+    people = people.filter(pa.array(is_valid)).drop_null()
+    by_email = pa.table(people).group_by(EMAIL, use_threads=False)
+    counts = by_email.aggregate([(PROFNET_URL, "count_distinct"), ("row", "min")])
+    shared = counts.filter(pc.greater(counts[f"{PROFNET_URL}_count_distinct"], 1))
+    return [
+        Problem(
+            row,
+            column,
+            EMAIL,
+            SHARED_EMAIL,
+            f"{quoted(email)}: {number} people share this address: only the first is sent.",
+        )
+        for email, number, row in zip(*shared.to_pydict().values(), strict=True)
+    ]
 
 
 def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, Any]:

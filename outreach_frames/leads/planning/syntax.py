@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common.text import hidden_in, quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Reading, plain_text
+from outreach_frames.identity.cells import Reading
 from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import (
     are_simple_emails,
@@ -35,18 +34,6 @@ SIMPLE_URL: Final = (
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
-# A word before or after an identifier is certainly no part of it if one of these is between them.
-# A bracket that closes before it or opens after it may be inside: `ana [dot] maria@x.example`.
-_BEFORE: Final = "<([{|;:"
-_AFTER: Final = ">)]}|;:\"'"
-# A remark at the start or end of a text, without an identifier.
-_REMARK: Final = re.compile(
-    r"""\A(?:"[^"@/]*"|'[^'@/]*'|[(\[{<][^@/]*?[)\]}>])\s+|\s+[(\[{<][^@/()\[\]{}<>]*[)\]}>]\Z"""
-)
-_BRACKET: Final = re.compile(r"[<>()\[\]{}]")
-_PUNCTUATION: Final = "\"'.,;:!?|"
-_MAILTO: Final = re.compile(r"(?i)\Amailto:([^?]*).*")
-_URL_START: Final = re.compile(r"(?i)https?://|www\.")
 _ADDRESS_LIKE: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
@@ -158,41 +145,30 @@ def _url_reason(text: str) -> str | None:
 
 
 def repair_email(text: str) -> str | None:
-    """Return the only email in a text, or None if the text has none, several or a broken one.
+    """Return the only email in a text, or None if the text has none or several, or is ambiguous.
 
     >>> repair_email("Rui <rui@x.example>"), repair_email("ana maria@x.example")
     ('rui@x.example', None)
     """
-    key = _only_key(text, emails_in(text), email_key)
+    key = _only_key(emails_in(text))
     return key if key and email_key(key) == key and not email_problem(key) else None
 
 
 def repair_url(text: str) -> str | None:
-    """Return the only profile URL in a text, or None if it has none, several or a broken one.
+    """Return the only profile URL in a text, or None if it has none or several, or is ambiguous.
 
-    >>> repair_url("Ann: www.profnet.example/in/ann."), repair_url("x.example/in/an na")
+    >>> repair_url("Ann <www.profnet.example/in/ann>"), repair_url("x.example/in/an na")
     ('https://profnet.example/in/ann', None)
     """
-    key = _only_key(text, profnet_urls_in(text), profnet_url_key)
+    key = _only_key(profnet_urls_in(text))
     url = f"https://{key.removeprefix('https://')}"
     return url if key and profnet_url_key(url) == key and not url_problem(url) else None
 
 
-def _only_key(text: str, reading: Reading, key_of: Callable[[str], str]) -> str:
-    """Return the only key in a text, or "" if an adjacent word may be a part of it."""
-    keys, is_broken = reading
-    if len(keys) != 1 or is_broken:
-        return ""
-    plain = _REMARK.sub("", plain_text(text))
-    words = ["<", *_BRACKET.sub(r" \g<0> ", plain).split(), ">"]
-    bare = [_MAILTO.sub(r"\1", word.strip(_PUNCTUATION)) for word in words]
-    places = [at for at, text in enumerate(bare) if key_of(text) == keys[0]]
-    is_apart = all(
-        (words[at - 1][-1] in _BEFORE or _URL_START.match(words[at]))
-        and (words[at][-1] in _AFTER or words[at + 1][0] in _AFTER or at + 2 in places)
-        for at in places
-    )
-    return keys[0] if places and is_apart else ""
+def _only_key(reading: Reading) -> str:
+    """Return the only key in a text, or "" if the text is ambiguous."""
+    keys, is_ambiguous = reading
+    return keys[0] if len(keys) == 1 and not is_ambiguous else ""
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

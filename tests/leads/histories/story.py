@@ -360,4 +360,4 @@ def _cells(row: Row) -> Pair:
         return row.email, row.url
     email, url = row.pair
     wrapped = f"Ann <{(row.email or '').upper()}>" if email else row.email
-    return wrapped, f"Ann: {row.url} (new)" if url else row.url
+    return wrapped, f"Ann B <{row.url}>;" if url else row.url

@@ -131,6 +131,7 @@ def test_the_size_of_data_is_limited() -> None:
 
 
 PLACEHOLDERS = ["unknown", "N/A", "#N/A", "NULL", "nan", "--", " - ", "?", "No Email", "xxx", "TBD"]
+PLACEHOLDERS += ["email_not_unlocked@domain.com", "NoEmail@domain.com "]
 PLACEHOLDER_URLS = [
     "https://profnet.example/in/",
     "profnet.example/in",
@@ -463,19 +464,19 @@ REPAIRED: dict[str, list[str]] = {
         "mailto:rui@x.example?subject=Hi",
         "rui@x.example;",
         "rui@x.example <RUI@x.example>",
-        '"Berg, Rui" <rui@x.example>, work',
-        "Rui (rui\u200b@x.example)",
-        "Email: rui@x.example; work",
-        "rui@x.example (work)",
-        '"Berg, Rui" rui@x.example',
+        '"Berg, Rui" <rui@x.example>,',
+        "(rui\u200b@x.example)",
+        "E-Mail: rui@x.example;",
+        "Work: Berg, Rui <rui@x.example>",
+        "rui@x.example, rui@x.example",
     ],
     "https://x.example/in/rui": [
-        "Rui: http://www.x.example/in/Rui/?trk=a.",
-        "see www.x.example/in/rui (Rui)",
+        "Profile: http://www.x.example/in/Rui/?trk=a.",
+        "Rui Berg <www.x.example/in/rui>",
         "<https://x.example/in/rui>",
     ],
 }
-# Texts with no identifier, several, or one that an adjacent word may belong to.
+# Texts with no identifier, several, or one beside other text.
 NOT_REPAIRED = {
     "email": [
         "a@x.example, b@x.example",
@@ -495,6 +496,11 @@ NOT_REPAIRED = {
         "rui@mail.co (dot) uk",
         "rui@x.exam(remove)ple",
         "Rui rui@x.example",
+        "Rui (rui@x.example)",
+        "rui@x.example (work)",
+        "unsubscribed: rui@x.example",
+        "Rui <rui@x.example> (left)",
+        "Rui <see rui@x.example>",
         "rui@x",
         "Rui",
     ],
@@ -504,6 +510,8 @@ NOT_REPAIRED = {
         "prof net.example/in/ann",
         "x.example/in/an - na",
         "x.example/in/an (dash) na",
+        "Rui: https://x.example/in/rui",
+        "[Rui](https://x.example/in/rui)",
         "Rui",
     ],
 }
@@ -551,6 +559,23 @@ def test_clean_leaves_valid_cells() -> None:
     assert plan.frame.equals(frame)
     assert list(plan.payloads()) == list(plain.payloads())
     assert "Repaired" not in repr(plan)
+
+
+def test_a_shared_address_is_named() -> None:
+    """A problem counts the people who share an address; their rows are planned as before."""
+    url = "https://profnet.example/in"
+    cells = ["info@x.example", "b@x.example", "INFO@x.example", "info@x.example", "b@x.example"]
+    urls = [f"{url}/a", f"{url}/b", f"{url}/c", f"{url}/d", "www.profnet.example/in/B/"]
+    rows = [*zip(cells, urls, strict=True), ("info@x.example", f"{url}/c"), ("b@x.example", None)]
+    rows += [("c@x.example", f"{url}/e"), ("c@x.example", f"{url}?id=1"), ("@", f"{url}/f")]
+    plan = make_plan(pd.DataFrame(rows, columns=["email", "profnet_url"]), SEQUENCE)
+    (shared,) = plan.problems[plan.problems["code"] == "shared_email"].to_dict("records")
+    assert (shared["row"], shared["column"]) == (0, "email")
+    assert shared["message"] == (
+        "'info@x.example': 3 people share this address: only the first is sent."
+    )
+    assert plan.positions.tolist() == [0, 1, 7]
+    assert "shared_email 1" in repr(plan)
 
 
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True), st.sampled_from(["Rui <{}>", "mailto:{}"]))
