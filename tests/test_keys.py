@@ -90,14 +90,14 @@ def test_a_cell_has_one_key_or_none(keys: Any, one: list[Any], none: list[Any]) 
 
 EMAIL, URL, SITE = "booth@x.example", "https://profnet.example/in/ada", "https://acme.com"
 HARMLESS_FORMS = [
-    *["{} ", "<{}>", "({});", '"{}",', "{}\n", "Ada Berg <{}>", '"Berg, Ada" <{}>', "Berg, Ada<{}>."],
-    *["E-Mail: {}", "URL:{}", "home : {}", "WORK: Ada Berg <{}>", "{} <{}>", "private: {}; work: {}"],
-    *["Ada <{}>, Ada Berg <{}>", "{}; Berg, Ada <{}>"],
+    *["{} ", "<{}>", "({});", '"{}",', "{}\n", "Ada Berg <{}>", '"Berg, Ada" <{}>', "Berg, A<{}>."],
+    *["E-Mail: {}", "URL:{}", "home : {}", "WORK: Ada Berg <{}>", "{} <{}>", "Ada <{}>, Bo <{}>"],
+    *["private: {}; work: {}", "{}; Berg, Ada <{}>"],
 ]
 OTHER_TEXT = [
     *["jlucas. {}", "jlucas {}", "(jlucas) {}", "jlucas\n{}", "jlucas, {}", "{} berg", "{}\tberg"],
-    *["{} (unsubscribed 2024)", "do not contact: {}", "emails: {}", "Ada ({})", "[Ada]({})", "Ada: {}"],
-    *["Ada <{}> Berg", "Ada <not {}>", "n/a {}", "{}, Berg", "{} Berg <{}>", "1 {}"],
+    *["{} (unsubscribed 2024)", "do not contact: {}", "emails: {}", "Ada: {}", "Ada ({})"],
+    *["Ada <{}> Berg", "Ada <not {}>", "n/a {}", "{}, Berg", "{} Berg <{}>", "1 {}", "[Ada]({})"],
 ]
 
 

@@ -150,13 +150,14 @@ def test_every_status_is_documented_once(made: dict[str, str]) -> None:
 
 def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None:
     """The page about statuses has each problem code and each outcome of a limit."""
+    url = "https://profnet.example/in/"
     frame = pd.DataFrame(
         {
-            "email": ["ben@", "n/a", None, None],
-            "profnet_url": ["https://profnet.example/in/ada", "no address", None, b"bytes"],
-            "note": ["x" * 2_000, None, None, None],
-            "check": ["yes", None, None, None],
-            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "Anna"],
+            "email": ["ben@", "n/a", None, None, "all@x.example", "all@x.example"],
+            "profnet_url": [f"{url}ada", "no address", None, b"bytes", f"{url}b", f"{url}c"],
+            "note": ["x" * 2_000, *[None] * 5],
+            "check": ["yes", *[None] * 5],
+            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "Anna", None, None],
         }
     )
     boxes = [
