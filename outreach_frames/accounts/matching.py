@@ -73,9 +73,9 @@ def match(
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a URL `/in/<name>` in the compared columns.
     Missing values never match each other. A cell with several keys, or with text beside its key
-    other than a label or a name in front of `<...>`, matches nothing. If no key is passed, the columns `email` and `profnet_url` are compared if both tables have them; the
-    domain is compared only on request. Column names are compared without case, blanks, hyphens and
-    underscores.
+    other than a label or a name in front of `<...>`, matches nothing. If no key is passed, the
+    columns `email` and `profnet_url` are compared if both tables have them; the domain is compared
+    only on request. Column names are compared without case, blanks, hyphens and underscores.
 
     Parameters
     ----------
@@ -157,13 +157,13 @@ def without(
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
-    Rows match as in `match`, but a cell with several keys, such as a list or the text
-    `Ann <ann@x.example>; bo@x.example`, matches by each of these keys. So does a cell with other
-    text beside its keys, such as `do not contact: bo@x.example`, and a warning counts these cells:
-    it is worse to keep somebody than to exclude somebody. If one row of a person matches, all rows of the person are excluded. Rows of this table belong to one person if they
-    share an email or a profile URL `/in/<name>`, directly or through other rows of this table; any
-    other URL links only rows that have neither. Rows of the other tables do not link rows of
-    this table.
+    Rows match as in `match`, but a cell with several keys, such as a list or the text `Ann
+    <ann@x.example>; bo@x.example`, matches by each of these keys. So does a cell with other text
+    beside its keys, such as `do not contact: bo@x.example`, and a warning counts these cells: it is
+    worse to keep somebody than to exclude somebody. If one row of a person matches, all rows of the
+    person are excluded. Rows of this table belong to one person if they share an email or a profile
+    URL `/in/<name>`, directly or through other rows of this table; any other URL links only rows
+    that have neither. Rows of the other tables do not link rows of this table.
 
     A journal excludes all people that its submission may have reached: all recorded people except
     those with the status `rejected` or `not_sent`. A journal holds hashes, not addresses.
@@ -192,8 +192,8 @@ def without(
     Warns
     -----
     OutreachWarning
-        Cells hold other text than keys, a domain column has email addresses of free mail providers, rows
-        without a key are kept, or only one of the tables has emails.
+        Cells hold other text than keys, a domain column has email addresses of free mail providers,
+        rows without a key are kept, or only one of the tables has emails.
 
     Notes
     -----

@@ -380,7 +380,7 @@ def test_an_ambiguous_cell_excludes_and_never_matches(text: Any, options: dict[s
     """Each whole key of an ambiguous cell excludes, in both tables, with one warning."""
     cells = ["A@x.example", f"{URL}/a", "https://y.example"]
     plain, other = (pd.DataFrame({"Who": pd.Series(column)}) for column in (cells, [text]))
-    kind = [*options][0]
+    kind = next(iter(options))
     place = KINDS.index(kind)
     plain = plain.iloc[[place]]
     for one, two, table in ((plain, other, "Table 1"), (other, plain, "This table")):
