@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import stat
 import unicodedata
-from collections.abc import Iterator
-from contextlib import closing
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from openpyxl import Workbook
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+from openpyxl.comments import Comment
+from openpyxl.worksheet.worksheet import Worksheet
 
 import outreach_frames as of
 from outreach_frames import cli, spec
 from outreach_frames.client.client import Client
+from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests.leads.sending.lead_service import connected, only_posts
 from tests.scripted import Received, Reply, Service, json, respond, scripted
 
 pytestmark = pytest.mark.long
@@ -89,26 +100,42 @@ def test_a_person_is_removed_from_the_caches(
         assert list(found.dtypes.astype(str)) == list(of.forget(email="x@y.example").dtypes)
 
 
-def test_caches_of_other_clients_are_listed(
+def test_caches_below_the_folder_are_cleaned(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Caches without a client in the folder are listed and unchanged, each cache once."""
+    """Caches in the folder lose the person, each once; links and caches in use are listed."""
     monkeypatch.chdir(tmp_path)
-    other, own, foreign = (tmp_path / name for name in ("old cache", "own", "foreign"))
-    for path in (other, own):
+    (tmp_path / "files").mkdir()
+    other, own, busy = (tmp_path / "files" / name for name in ("a cache", "own", "busy"))
+    away = tmp_path / "away"
+    for path in (other, own, busy, away):
         with closing(Client(service.url, "t", cache=path)) as client:
             of.contacts(["c1"], client=client, progress=False)
-    with closing(sqlite3.connect(foreign)) as database:
+    (tmp_path / "files" / "link").symlink_to(away)
+    (tmp_path / "files" / "circle").symlink_to(tmp_path / "files" / "circle")
+    with closing(sqlite3.connect(tmp_path / "files" / "foreign")) as database:
         database.execute("CREATE TABLE notes AS SELECT 1")
-    (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    with closing(Client(service.url, "t", cache=own)) as client:
-        for dry_run in (True, False):
-            with pytest.warns(OutreachWarning, match="Not searched: 1 file of"):
-                found = of.forget(email=EMAIL, folder=".", dry_run=dry_run, client=client)
-            rows = [[str(own), "cache", 1, not dry_run], ["old cache", "cache", 1, False]]
-            others = [["circle", "not read", pd.NA, False], ["*", "not searched", 1, False]]
-            assert found.to_numpy().tolist() == [*rows, *others]
-    assert EMAIL.lower().encode() in stored(other)
+    with closing(sqlite3.connect(busy)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM answers").fetchall()
+        with closing(Client(service.url, "t", cache=own)) as client:
+            for dry_run in (True, False):
+                with pytest.warns(OutreachWarning, match="Not searched: 1 file of"):
+                    found = of.forget(email=EMAIL, folder="files", dry_run=dry_run, client=client)
+                rows = [
+                    [str(own), "cache", 1, not dry_run],
+                    ["files/a cache", "cache", 1, not dry_run],
+                    ["files/busy", "cache", 1, False],
+                    ["files/link", "cache", 1, False],
+                    ["files/circle", "not read", pd.NA, False],
+                    ["files/*", "not searched", 1, False],
+                ]
+                assert found.iloc[:, :4].to_numpy().tolist() == rows
+    how = found.set_index("path")["how"]
+    assert "another program is reading it" in how["files/busy"]
+    assert "is a link" in how["files/link"]
+    assert EMAIL.lower().encode() in stored(away)
+    assert EMAIL.lower().encode() not in stored(other)
 
 
 def pages(received: Received) -> Reply:
@@ -116,7 +143,7 @@ def pages(received: Received) -> Reply:
     ways: list[dict[str, object]] = [
         {"profnet_url": URL},
         {"experiences": [{"company_profnet_url": f"see {URL}"}]},
-        {"contact": {"notes": [{"text": f"write to <{EMAIL}>"}]}},
+        {"contact": {"notes": [{"text": f"write to:\n{EMAIL}"}]}},
         {"profnet_url": OTHER["profnet_url"], "about": OTHER["email"]},
         {"followers": [EMAIL], "company": {"founded_year": URL}},
     ]
@@ -193,19 +220,22 @@ def test_files_with_a_person_are_listed(tmp_path: Path) -> None:
         draft = client.sandbox.sequence_ids["invalid_sequence_status"]
         with pytest.warns(OutreachWarning, match="draft|rejected"):  # the rejected lead is not Ada
             leads.tail(1).outreach.add_to_sequence(draft, journal=files / "refused", client=client)
-    before = {path: path.read_bytes() for path in files.iterdir()}
+    before = {path: path.read_bytes() for path in files.iterdir() if path.name != "journal"}
     with pytest.warns(OutreachWarning, match="Not searched: 1 file of"):
         found = of.forget(email=[EMAIL, "nobody@x.example"], profnet_url=URL, folder=tmp_path)
-    assert {path: path.read_bytes() for path in files.iterdir()} == before
-    rows = {Path(path).name: (kind, rows) for path, kind, rows, _ in found.to_numpy().tolist()}
+    assert {path: path.read_bytes() for path in before} == before
+    rows = {Path(path).name: (kind, rows) for path, kind, rows, *_ in found.to_numpy().tolist()}
     assert rows == {
         "*.png": ("not searched", 1),
         "journal": ("journal", 1),
-        "people.csv": ("export", 2),
-        "people.parquet": ("export", 2),
-        "people.xlsx": ("export", 2),
+        "people.csv": ("table", 2),
+        "people.parquet": ("table", 2),
+        "people.xlsx": ("table", 2),
     }
-    assert not found["removed"].any()
+    assert found.loc[found["removed"], "kind"].tolist() == ["journal"]
+    how = found.set_index("kind")["how"]
+    assert how["table"].str.startswith("read the file, drop the people").all()
+    assert "hashes stay" in how["journal"]
 
 
 @pytest.mark.parametrize(
@@ -249,6 +279,9 @@ def test_the_command_forgets_people(
         assert words in printed
     assert cli.main(["forget", "--profnet-url", URL]) == 0
     assert "No searched file contains these people." in capsys.readouterr().out
+    pd.DataFrame({"email": [EMAIL]}).to_csv(home / "a.csv")
+    assert cli.main(["forget", "--email", EMAIL, "--folder", str(home)]) == 0
+    assert "drop the people with .outreach.without()" in " ".join(capsys.readouterr().out.split())
 
 
 ACCENTED = "https://profnet.example/in/josé"
@@ -257,7 +290,7 @@ SPELLINGS = [
     ACCENTED, "profnet.example/in/jos%C3%A9", "HTTP://www.Profnet.example:443//in/JOS%c3%a9/",
     unicodedata.normalize("NFD", ACCENTED), f"https://{FULL_WIDTH}.example/in/josé?utm_source=x",
     "see (https://de.profnet.example/in/josé/en).", "ada@xn--bcher-kva.example",
-    "mailto:ADA@Bücher.example", "\u3164a\ufe0fda@bücher.example\u2800",
+    "mailto:ADA@Bücher.example", "\u3164a\ufe0fda@bücher.example\u2800", "ada\uff20bücher.example",
     "profnet.example/in/jos%C3%A9%EF%B8%8F",
     "https://m.profnet.example/%69n/josé/recent-activity/all/?x=1",
 ]  # fmt: skip
@@ -302,6 +335,8 @@ def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
     )
     category = pd.Categorical(["x"], categories=["x", EMAIL])
     pd.DataFrame({"x": category}).outreach.to_csv(tmp_path / "unused.csv")
+    (tmp_path / "wide.csv").write_text(f"email\n{EMAIL}\n", encoding="utf-16")
+    (tmp_path / "ragged.csv").write_text(f'a,b\n1,2\n1,"2,3,{EMAIL}\n')
     (tmp_path / ".x.csv.1.2.tmp").write_text(EMAIL)
     (tmp_path / ".x.parquet.1.2.tmp").write_bytes((tmp_path / "view.parquet").read_bytes())
     found = of.forget(email=EMAIL, folder=tmp_path)
@@ -321,17 +356,232 @@ def test_other_files_are_counted_and_not_searched(tmp_path: Path) -> None:
         (inner / name).write_text(EMAIL)
     with closing(sqlite3.connect(inner / "crm.db")) as database, database:
         database.execute("CREATE TABLE people AS SELECT ? AS email", [EMAIL])
-    (inner / "wide.csv").write_text(f"email\n{EMAIL}\n", encoding="utf-16")
-    (inner / "ragged.csv").write_text(f"a,b\n1,2\n1,2,3,{EMAIL}\n")
+    (inner / "latin.csv").write_text(f"email,name\n{EMAIL},Zoë\n", encoding="cp1252")
+    (inner / "long.csv").write_text("x" * (1 << 24))
     (inner / ".x.parquet.1.2.tmp").write_bytes(b"PAR1 and so on")
     (inner / "empty.md").touch()
     said = r"Not read: .*\), and 4 more in the result.*Not searched: \d+ files of"
     with pytest.warns(OutreachWarning, match=said) as caught:
         found = of.forget(email=EMAIL, folder=inner)
     assert len(caught) == 1
-    counts = {Path(path).name: rows for path, kind, rows, _ in found.to_numpy().tolist()}
-    names = [".x.parquet.1.2.tmp", "away", "gone.csv", "ragged.csv", "wide.csv"]
+    counts = {Path(path).name: rows for path, kind, rows, *_ in found.to_numpy().tolist()}
+    names = [".x.parquet.1.2.tmp", "away", "gone.csv", "latin.csv", "long.csv"]
     assert [name for name in counts if not name.startswith("*")] == names
     others = {"*": 1, "*.bak": 1, "*.db": 2, "*.html": 2, "*.ipynb": 1, "*.xls": 1, "*.zip": 1}
     assert {name: counts[name] for name in counts if name.startswith("*")} == others
     assert set(found["kind"]) == {"not read", "not searched"}
+
+
+def test_every_part_of_a_workbook_is_searched(tmp_path: Path) -> None:
+    """Links, comments, formulas, names of sheets, properties and formatted text are searched."""
+
+    def comment(sheet: Worksheet) -> None:
+        sheet["A2"].comment = Comment(f"see {EMAIL}", "somebody")
+
+    def link(sheet: Worksheet) -> None:
+        sheet["A2"].hyperlink = f"mailto:{EMAIL}?subject=x"
+        sheet["A2"].value = "Ada"
+
+    def formatted(sheet: Worksheet) -> None:
+        name, _, host = EMAIL.partition("@")
+        sheet["A2"].value = CellRichText(TextBlock(InlineFont(b=True), name), f"@{host}")
+
+    parts: dict[str, Callable[[Worksheet], object]] = {
+        "author": lambda sheet: setattr(sheet.parent.properties, "creator", EMAIL),
+        "comment": comment,
+        "formatted": formatted,
+        "formula": lambda sheet: sheet.append([f'=HYPERLINK("mailto:{EMAIL}", "Ada")']),
+        "link": link,
+        "sheet": lambda sheet: setattr(sheet, "title", EMAIL[:31]),
+        "text": lambda sheet: sheet.append([f"a_x000D_{EMAIL}"]),
+        "two": lambda sheet: sheet.parent.create_sheet().append([1, EMAIL]),
+    }
+    for name, add in parts.items():
+        book = Workbook()
+        book.active.append(["name"])
+        add(book.active)
+        book.save(tmp_path / f"{name}.xlsx")
+    attrs = pd.DataFrame({"x": [1]})
+    attrs.attrs = {"filters": {"person_name": "x" * 220, "profnet_networks": [EMAIL]}}
+    attrs.outreach.to_excel(tmp_path / "attrs.xlsx")
+    found = of.forget(email=[EMAIL, EMAIL[:31]], folder=tmp_path)
+    assert [Path(path).stem for path in found["path"]] == sorted([*parts, "attrs"])
+    assert set(found["rows"]) == {1}
+    how = found.set_index(found["path"].map(lambda path: Path(path).stem))["how"]
+    rows = how.str.startswith("read the file")
+    assert rows.index[rows].tolist() == ["formatted", "formula", "text", "two"]
+    assert how[~rows].str.startswith("edit the comments").all()
+
+
+def test_a_large_table_is_searched_in_pieces(tmp_path: Path) -> None:
+    """A file of this package with more rows and text than one piece has is searched to its end."""
+    texts = pa.array([f"{number}" for number in range(40_000)] + [EMAIL])
+    frame = pa.table({"email": texts, "list": pa.array([["x"]] * 40_001)}).to_pandas(
+        types_mapper=pd.ArrowDtype
+    )
+    frame["tier"] = pd.Categorical(["x"] * 40_001, ["x", EMAIL])
+    frame.outreach.to_csv(tmp_path / "a.csv")
+    frame.outreach.to_parquet(tmp_path / "a.parquet")
+    found = of.forget(email=EMAIL, folder=tmp_path)
+    assert found["rows"].tolist() == [1, 1]
+    assert found["how"].str.contains("categories that name the people").all()
+
+
+def test_what_cannot_be_read_is_named_beside_what_was_found(tmp_path: Path) -> None:
+    """A damaged end, an embedded object and unusual names hide no earlier row, and are listed."""
+    (tmp_path / "\udcff.csv").write_text(EMAIL)
+    (tmp_path / "cut.csv").write_bytes(EMAIL.encode() + b"\nZo\xc3")
+    pd.DataFrame({"email": [EMAIL]}).outreach.to_excel(tmp_path / "object.xlsx")
+    shutil.copyfile(tmp_path / "object.xlsx", tmp_path / "locked.xlsx")
+    with zipfile.ZipFile(tmp_path / "object.xlsx", "a") as package:
+        package.writestr("xl/embeddings/oleObject1.bin", b"x")
+    content = bytearray((tmp_path / "locked.xlsx").read_bytes())
+    for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.find(mark) + place] |= 1
+    (tmp_path / "locked.xlsx").write_bytes(content)
+    with pytest.warns(OutreachWarning, match=r"Not read: .*, and 2 more in the result"):
+        found = of.forget(email=EMAIL, folder=tmp_path)
+    listed = [
+        (Path(path).name, kind) for path, kind in zip(found["path"], found["kind"], strict=True)
+    ]
+    assert listed == [
+        *[("cut.csv", "table"), ("object.xlsx", "table"), ("\ufffd.csv", "table")],
+        *[("cut.csv", "not read"), ("locked.xlsx", "not read"), ("object.xlsx", "not read")],
+    ]
+    assert "oleObject1.bin" in found["how"].iloc[-1]
+
+
+@pytest.mark.parametrize("kind", ["cache", "journal", "checkpoint"])
+def test_databases_with_views_are_not_read(tmp_path: Path, kind: str) -> None:
+    """An endless view in place of a table of this package stops nothing."""
+    path = tmp_path / kind
+    tables = {"cache": "answers", "journal": "records", "checkpoint": "parts"}
+    if kind == "cache":
+        with closing(Client("http://127.0.0.1:1", "t", cache=path)):
+            pass
+    elif kind == "journal":
+        with journal_with_texts(path):
+            pass
+    else:
+        path = interrupted_export(tmp_path / "a.csv") / "journal.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"DROP TABLE {tables[kind]}")
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT * FROM n"
+        database.execute(f"CREATE VIEW {tables[kind]} AS {endless}")
+    with pytest.warns(OutreachWarning, match="view"):
+        found = of.forget(email=EMAIL, folder=tmp_path)
+    assert found["kind"].tolist() == ["not read"]
+
+
+def test_snapshots_and_checkpoints_are_listed(tmp_path: Path) -> None:
+    """Snapshots and interrupted exports are listed, unchanged, with how to remove the person."""
+    folders = [interrupted_export(tmp_path / name) for name in ("a.csv", "b.parquet", "c")]
+    with of.connect("sandbox", cache=None):
+        of.snapshot_people(tmp_path / "days", person_seniorities=["founder"], date="2026-03-01")
+    part = next((tmp_path / "days").rglob("*.parquet"))
+    url = of.read_prospects(part)["profnet_url"].iloc[-1]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    found = of.forget(profnet_url=[URL, url], folder=tmp_path)
+    assert found["kind"].tolist() == [*["checkpoint"] * 3, "snapshot"]
+    assert found["path"].tolist() == [*map(str, folders), str(part)]
+    assert found["rows"].eq(1).all()
+    assert found["how"].str.startswith("resume the interrupted export").tolist() == [True] * 3 + [
+        False
+    ]
+    assert not found["removed"].any()
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_a_listed_table_is_written_again_without_the_person(tmp_path: Path) -> None:
+    """What `how` advises removes the person from the rows and the filters of every format."""
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL], "note": ["a", "b"]})
+    frame.attrs = {"filters": {"profnet_networks": [EMAIL]}}
+    for ending, name in (("csv", "to_csv"), ("parquet", "to_parquet"), ("xlsx", "to_excel")):
+        path = getattr(frame.outreach, name)(tmp_path / f"a.{ending}")
+        found = of.forget(email=EMAIL, folder=tmp_path)
+        assert found["rows"].tolist() == [1]
+        assert "; " in found["how"].item()
+        people = of.read_prospects(path)
+        assert people.attrs == frame.attrs
+        people = people.outreach.without(pd.DataFrame({"email": [EMAIL]}))
+        getattr(people.outreach, name)(path, attrs=False)
+        pd.testing.assert_frame_equal(of.read_prospects(path), frame.iloc[:1], check_flags=False)
+        assert of.forget(email=EMAIL, folder=tmp_path).empty
+
+
+def interrupted_export(path: Path) -> Path:
+    """Export one person, fail at the second page, and return the checkpoint's folder."""
+
+    def page(received: Received) -> Reply:
+        if received.json["page"] == 2:
+            return json({}, 500)
+        people = [{"id": "1", "profnet_url": URL}]
+        return json({"results": people, "_pagination": {"total": 2, "total_pages": 2}})
+
+    with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
+        with pytest.raises(of.OutreachError):
+            of.export_people(path, page_size=1, progress=False)
+    return path.with_name(f".{path.name}.partial")
+
+
+@contextmanager
+def journal_with_texts(path: Path) -> Iterator[Callable[[], SubmissionReport]]:
+    """Add two people while the service names one of them; yield a function that adds them again."""
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
+    words = f"refused: {EMAIL}, and cy@x.example"
+    named = json({"total": 1, "total_added_to_sequence": 1, "words": words})
+    replies = only_posts([json({"message": words}, 500), named])
+    with scripted(replies) as service, connected(service) as client:
+        options = {"journal": path, "client": client, "chunk_size": 1}
+        with pytest.warns(OutreachWarning, match="1 is unknown"):
+            frame.outreach.add_to_sequence("s1", **options)
+        yield lambda: frame.outreach.add_to_sequence("s1", **options)
+
+
+@pytest.mark.filterwarnings("ignore:Not all rows were added")
+def test_journals_lose_addresses_and_keep_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Details lose the address, also in free pages, and nobody is added again."""
+    path = tmp_path / "own" / "journal"
+    for folder in ("own", "links"):
+        (tmp_path / folder).mkdir()
+    with journal_with_texts(path) as add:
+        with closing(sqlite3.connect(path)) as journal, journal:
+            journal.execute("CREATE TABLE free AS SELECT ? AS text", [EMAIL * 900])
+            journal.execute("DROP TABLE free")
+        assert EMAIL.encode() in stored(path)
+        (tmp_path / "links" / "journal").symlink_to(path)
+        linked = of.forget(email=EMAIL, folder=tmp_path / "links")
+        assert "is a link" in linked["how"].iloc[0]
+        with sqlite_file.locked(path, "journal"):
+            busy = of.forget(email=EMAIL, folder=path.parent)
+        assert "is in use" in busy["how"].iloc[0]
+        assert not linked["removed"].any()
+        assert not busy["removed"].any()
+        assert EMAIL.encode() in stored(path)
+        monkeypatch.chdir(tmp_path)
+        found = of.forget(email=EMAIL, folder="own")
+        assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
+        assert EMAIL.lower().encode() not in stored(path).lower()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        again = add()
+        assert again.rows["attempts"].tolist() == [1, 1]
+        assert "refused: [removed], and cy@x.example" in again.rows["detail"][0]
+
+
+def test_journal_of_a_killed_run(tmp_path: Path) -> None:
+    """A journal with an unfinished transaction is searched and cleaned."""
+    path = tmp_path / "live.journal"
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    with journal_with_texts(path), closing(sqlite3.connect(path, isolation_level=None)) as journal:
+        journal.execute("PRAGMA cache_size = 1")
+        journal.execute("BEGIN")
+        for number in range(40):
+            record = [-number - 1, "x" * 9000]
+            journal.execute("INSERT INTO records VALUES (?, ?, 0)", record)
+        for name in (path.name, f"{path.name}-journal"):
+            shutil.copyfile(tmp_path / name, folder / name)
+    assert of.forget(email=EMAIL, folder=folder)["removed"].tolist() == [True]
+    assert EMAIL.lower().encode() not in stored(folder / path.name).lower()

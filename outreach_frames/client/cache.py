@@ -29,7 +29,7 @@ from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames.client.options import DEFAULT_CACHE
 from outreach_frames.common.atomic_files import expanded, set_mode
-from outreach_frames.common.sqlite_file import read_header, transaction
+from outreach_frames.common.sqlite_file import read_header, require_tables, transaction
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
@@ -263,6 +263,7 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
     if not _may_hold_cache(path):
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
+        require_tables(connection)
         rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
         found = [
             (key,) for key, value in rows if (entry := _unpack(value)) is None or holds(entry.body)

@@ -96,8 +96,8 @@ def _run_forget(options: argparse.Namespace) -> None:
     found = call(of.forget, options)
     for row in found.to_dict("records"):
         line = f"{row['kind']}  rows: {row['rows']}, removed: {row['removed']}  {row['path']}"
-        if isinstance(row.get("reason"), str):
-            line += f" ({row['reason']})"
+        if isinstance(row["how"], str):
+            line += f" ({row['how']})"
         print_text(fit_lines(line))
     if found.empty:
         print_text("No searched file contains these people.")
@@ -297,7 +297,7 @@ COMMANDS: Final = (
     ),
     Command(
         "forget",
-        "remove people from the cache and list the files that contain them",
+        "remove people from caches and journals, and list the files that name them",
         _run_forget,
         [":forget"],
         without=["client"],

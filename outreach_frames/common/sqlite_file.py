@@ -170,8 +170,16 @@ def _read_locked(path: Path, mode: str) -> bytes:
         return connection.serialize()
 
 
+def require_tables(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError if a database has a view or trigger, which may run for ever."""
+    query = "SELECT name FROM sqlite_master WHERE coalesce(rootpage, 0) = 0"
+    if found := connection.execute(query).fetchone():
+        raise sqlite3.DatabaseError(f"{found[0]} is a view, trigger or virtual table")
+
+
 def check_integrity(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise sqlite3.DatabaseError if a file is damaged or truncated."""
+    """Raise sqlite3.DatabaseError if a file is damaged, truncated or not of tables alone."""
+    require_tables(connection)
     (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if problem != "ok":
         raise sqlite3.DatabaseError(problem)

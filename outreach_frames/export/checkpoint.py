@@ -35,6 +35,7 @@ CREATE TABLE seen (id TEXT PRIMARY KEY, search INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE errors (value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
+CHECKPOINT_FILE: Final = "journal.sqlite"
 _LOCK: Final = "lock"
 _START_OVER: Final = "Delete this folder, or pass resume=False to export_people, to start over."
 _SHOWN_CHARACTERS: Final = 60
@@ -62,7 +63,7 @@ class Checkpoint:
             # Open the file only after locking: a run that just ended may have deleted the folder.
             set_mode(self.folder, 0o700)
             self._delete_files(all_files=not resume)
-            journal = self.folder / "journal.sqlite"
+            journal = self.folder / CHECKPOINT_FILE
             settings = {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
             if not journal.exists():
                 query = "INSERT INTO export VALUES (?, ?)"

@@ -56,8 +56,8 @@ def export_people(
         ``.csv``: the format of ``df.outreach.to_csv``. ``.parquet``: the format of
         ``df.outreach.to_parquet``. A path without a suffix: a folder of Parquet files of 10,000
         people each, which Dask, Polars, DuckDB and Spark read in parallel. `read_prospects` reads
-        all these formats. Next to a CSV file, a small metadata file stores a checksum, so that
-        `forget` can recognise the export.
+        all these formats. Next to a CSV file, a small metadata file stores the search and a
+        checksum.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional

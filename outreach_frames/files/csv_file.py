@@ -61,9 +61,9 @@ def write_csv(
     Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
     Lists and records are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
     file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
-    a search result, the frame's `.attrs`, the version of this package, and a checksum that `forget`
-    needs to recognise the CSV file; keep both files together. Only pandas `Period`
-    values, and Python objects other than text, dates and decimals, are read back as text.
+    a search result, the frame's `.attrs`, the version of this package, and a checksum that
+    reveals edits; keep both files together. Only pandas `Period` values, and Python objects other
+    than text, dates and decimals, are read back as text.
 
     Parameters
     ----------

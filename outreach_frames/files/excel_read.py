@@ -140,14 +140,6 @@ def read_workbook_notes(path: Path) -> tuple[dict[str, Any], Any]:
         return next(iter(_sheet_attrs(book, path).values()), {}), _properties(book).get(PROPERTY)
 
 
-def read_all_cells(path: Path) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the text of the `.attrs` as a cell, then the rows of each sheet."""
-    with _opened(path) as (_, book):
-        yield [(text_in_properties(_properties(book)),)]
-        for sheet in book.worksheets:
-            yield _read_quietly(sheet, f"{path}, sheet {sheet.title!r},").rows
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
     """Open a workbook; convert the errors of a damaged one."""
@@ -163,7 +155,7 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
-            _require_size(package, path)
+            require_size(package, path)
             with warnings.catch_warnings(action="ignore"):  # of features that no table needs
                 book = openpyxl.load_workbook(io.BytesIO(content), True, data_only=True)
             yield package, book
@@ -177,7 +169,7 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
         ) from error
 
 
-def _require_size(package: zipfile.ZipFile, path: Path) -> None:
+def require_size(package: zipfile.ZipFile, path: Path) -> None:
     """Reject a workbook that would fill the memory when unpacked."""
     for part in package.infolist():
         is_large = part.filename.startswith("docProps/") and part.file_size > MAX_METADATA_BYTES

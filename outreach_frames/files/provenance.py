@@ -18,7 +18,7 @@ VERSION_IN_PARQUET: Final = b"outreach_frames_version"
 MAX_METADATA_BYTES: Final = 16 << 20
 # The properties of a workbook stay below 1 MB, even if each character is escaped.
 _MAX_CHARACTERS: Final = 1 << 17
-# The custom property of a workbook with the package's version, by which `forget` recognises it.
+# The custom property of a workbook with the package's version.
 PROPERTY: Final = "outreach_frames"
 _MAX_PROPERTY: Final = 255
 

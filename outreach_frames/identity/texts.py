@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -15,17 +15,15 @@ from outreach_frames.common.text import visible
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import (
     email_key,
-    emails_in,
-    is_certain,
     profnet_url_key,
-    profnet_urls_in,
 )
 from outreach_frames.identity.persons import Identifiers, identifiers
 
-_PARTS: Final = re.compile(r"[/?#&=]")
 # Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
-_JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+_JSON_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([bfnrt])|(.))", re.DOTALL)
+# A text may be JSON within JSON.
+_MAX_ESCAPES: Final = 3
 _ERASED: Final = "[removed]"
 
 # A part of each text with an identifier, and the identifier's pattern in normalised texts.
@@ -37,15 +35,13 @@ class People(NamedTuple):
 
     patterns: list[Pattern]
     identifiers: Identifiers
-    keys: set[str]
 
     def holds(self, text: str) -> bool:
         """Check whether a text names any of the people."""
-        if "\\" in text:
-            text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
-            # A character beyond 16 bits consists of two escapes.
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        plain = _plain(text)
+        texts = [text]
+        while "\\" in texts[-1] and len(texts) <= _MAX_ESCAPES:
+            texts.append(_without_escapes(texts[-1]))
+        plain = _plain("\n".join(texts))
         if (shown := visible(plain)) != plain:
             plain = f"{plain}\n{shown}"
         return any(part in plain and pattern.search(plain) for part, pattern in self.patterns)
@@ -55,25 +51,6 @@ class People(NamedTuple):
         for _, pattern in self.patterns:
             text = re.sub(pattern.pattern, _ERASED, text, flags=re.IGNORECASE)
         return _ERASED if self.holds(text) else text
-
-    def have(self, cells: Sequence[str]) -> bool:
-        """Check whether a row is theirs; `cells` are the row's cells with identifiers.
-
-        All emails, or all URLs, of a cell must be theirs. A weak URL counts only if the row has no
-        other email or certain URL.
-        """
-        if not any(map(self.holds, cells)):
-            return False
-        found = [set(read(cell).keys) for cell in cells for read in (emails_in, profnet_urls_in)]
-        own = self.keys & set().union(*found)
-        others = [
-            {key for key in keys if not any(_overlap(key, one) for one in own)} for keys in found
-        ]
-        is_alone = not any(map(is_certain, set().union(*others)))
-        return any(
-            keys & own and not rest and (is_alone or any(map(is_certain, keys & own)))
-            for keys, rest in zip(found, others, strict=True)
-        )
 
 
 def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> People:
@@ -87,7 +64,6 @@ def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str
     return People(
         [*map(_email_pattern, emails), *map(_url_pattern, urls)],
         identifiers(*(pa.array(column, pa.large_string()) for column in columns)),
-        {*emails, *urls},
     )
 
 
@@ -116,9 +92,15 @@ def _url_pattern(key: str) -> Pattern:
     return path.rpartition("/")[2], re.compile(url)
 
 
-def _overlap(key: str, other: str) -> bool:
-    """Check whether two keys are equal or one is part of the other, as in `Sales/ada@x.example`."""
-    return key in (other, *_PARTS.split(other)) or other in _PARTS.split(key)
+def _without_escapes(text: str) -> str:
+    """Replace the escape sequences of JSON."""
+
+    def character(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else "\n" if escape[2] else escape[3]
+
+    # A character beyond 16 bits consists of two escapes.
+    plain = _JSON_ESCAPE.sub(character, text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _plain(text: str) -> str:

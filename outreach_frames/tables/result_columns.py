@@ -147,9 +147,10 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         ),
         "forget": (
             Field("path", note="path of the file with people's data"),
-            Field("kind", note="cache, journal, checkpoint or export"),
+            Field("kind", note="cache, journal, checkpoint, table or snapshot"),
             Field("rows", "integer", note="number of entries or rows"),
-            Field("removed", "boolean", note="whether these entries or rows were removed"),
+            Field("removed", "boolean", note="whether the people were removed"),
+            Field("how", note="how to remove the people, or why the file was not read"),
         ),
         "columns": (
             Field("name", note="name of the column"),

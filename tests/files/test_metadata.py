@@ -237,25 +237,6 @@ def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
         of.file_info(path)
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_forget_lists_files_whose_filters_have_the_person(tmp_path: Path, suffix: str) -> None:
-    """The person's rows go, the filters stay, and the reason says so until they are omitted."""
-    email = "ada@example.com"
-    frame = pd.DataFrame({"email": ["bo@example.com", email]})
-    frame.attrs = {"filters": {"profnet_networks": ["x" * 240, email.upper()]}}
-    path = written(frame, tmp_path / f"x{suffix}")
-    for removed in (1, 0):
-        found = of.forget(email=email, folder=tmp_path, files=True)
-        assert found["path"].tolist() == [str(path)]
-        assert not found["removed"].any()
-        assert "metadata still name" in found["reason"].item()
-        assert found["rows"].item() == 1 + removed
-        assert of.read_prospects(path)["email"].tolist() == ["bo@example.com"]
-        assert of.file_info(path)["filters"] == frame.attrs["filters"]
-    written(of.read_prospects(path), path, attrs=False)
-    assert of.forget(email=email, folder=tmp_path, files=True).empty
-
-
 def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) -> None:
     """Another program's save keeps the workbook's properties; a renamed sheet loses its attrs."""
     path = written(small(SEARCH), tmp_path / "x.xlsx")
