@@ -12,8 +12,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from docstring_parser import Docstring, DocstringStyle, parse
-
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
@@ -105,8 +103,8 @@ class Command(NamedTuple):
         self, parser: argparse.ArgumentParser, function: Callable[..., object]
     ) -> None:
         parameters = signature(function).parameters
-        documented = parse(str(getdoc(function)), DocstringStyle.NUMPYDOC)
-        text = " ".join(str(documented.description).replace("``", "").split())
+        description, documented = _sections(str(getdoc(function)))
+        text = " ".join(description.replace("``", "").split())
         parser.description = parser.description or message_in_shell_terms(text)
         help_texts = _help_texts(documented, parameters, has_all=ALL in self.options)
         for name, parameter in parameters.items():
@@ -123,20 +121,26 @@ class Command(NamedTuple):
             _add_filters(parser)
 
 
-def _help_texts(
-    documented: Docstring, parameters: Collection[str], *, has_all: bool
-) -> dict[str, str]:
+def _sections(docstring: str) -> tuple[str, str]:
+    """Return a docstring's description and its section on parameters."""
+    description, *sections = re.split(r"\n+(\w+)\n-{3,}\n", docstring)
+    return description, dict(zip(sections[::2], sections[1::2], strict=True)).get("Parameters", "")
+
+
+def _help_texts(documented: str, parameters: Collection[str], *, has_all: bool) -> dict[str, str]:
     """Return the help of each parameter: the first sentence of its description."""
     names = "|".join(parameters)
     texts: dict[str, str] = {}
-    for described in documented.params:
-        first, *_ = SENTENCE_END.split(" ".join(str(described.description).split()))
+    for entry in filter(None, re.split(r"\n+(?=\S)", documented)):
+        head, _, description = entry.partition("\n")
+        described, _, types = head.partition(" : ")
+        first, *_ = SENTENCE_END.split(" ".join(description.split()))
         text = re.sub(rf"`({names})`", lambda name: _option_name(name[1]), first.rstrip("."))
         text = in_shell_terms(text, has_all=has_all).replace("``", "").replace("%", "%%")
         text = text[0].lower() + text[1:]
-        if str(described.type_name).startswith("{"):
-            text += f" ({', '.join(re.findall(r'[a-z_]+', str(described.type_name)))})"
-        texts |= dict.fromkeys(described.arg_name.split(", "), text)
+        if types.startswith("{"):
+            text += f" ({', '.join(re.findall(r'[a-z_]+', types))})"
+        texts |= dict.fromkeys(described.split(", "), text)
     return texts
 
 
