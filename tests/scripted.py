@@ -23,7 +23,7 @@ from http.client import HTTPConnection
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-import orjson
+import msgspec
 
 # Longer than the time limit of tests, so that no successful test has waited for it.
 FOREVER = 10_000.0
@@ -49,7 +49,7 @@ class Received:
     @property
     def json(self) -> Any:
         """Return the body as JSON."""
-        return orjson.loads(self.body)
+        return msgspec.json.decode(self.body)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def respond(
 
 def json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     """Reply with a value as JSON."""
-    return respond(orjson.dumps(value), status, headers)
+    return respond(msgspec.json.encode(value), status, headers)
 
 
 def gzipped(body: bytes) -> Reply:

@@ -13,7 +13,7 @@ from operator import getitem, setitem
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import pandas as pd
 import pytest
 
@@ -94,9 +94,9 @@ def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received]
             responses[asked] = passed_on(request, target.url).parts[1]
         body = responses[asked]
         if request.target.startswith(STARTS[label]):
-            document = orjson.loads(body)
+            document = msgspec.json.decode(body)
             change(document)
-            body = orjson.dumps(document)
+            body = msgspec.json.encode(document)
         return dated(body)
 
     return reply
@@ -246,7 +246,7 @@ def test_no_text_of_the_service_is_shown(sandbox: Sandbox) -> None:
             return json({"error": {"message": echo}}, 400)
         if request.path == "/mailboxes":
             return respond(b"", 302, {"Location": f"https://acme.example/{sandbox.api_key}"})
-        body = orjson.loads(passed_on(request, sandbox.url).parts[1])
+        body = msgspec.json.decode(passed_on(request, sandbox.url).parts[1])
         if "_pagination" in body:
             body["_pagination"].update(total=10**400, total_pages=10**30)
         late = "Fri, 31 Dec 99999 23:59:59 GMT"
@@ -296,7 +296,7 @@ def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
     def reply(request: Received) -> Reply:
         body = passed_on(request, sandbox.url).parts[1]
         if request.path == "/people/search":
-            return dated(orjson.dumps(orjson.loads(body)["results"]))
+            return dated(msgspec.json.encode(msgspec.json.decode(body)["results"]))
         if request.path == "/mailboxes":
             return dated(b"\n<html>")
         return json({"error": {"message": "ann@acme.example is locked"}}, 500)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from docs.openapi.choices import choices
 from docs.openapi.exchanges import exchanges
@@ -119,7 +119,7 @@ def describe() -> Schema:
 
 def document() -> bytes:
     """Return the OpenAPI document as JSON."""
-    return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return msgspec.json.format(msgspec.json.encode(describe())) + b"\n"
 
 
 def _operation(endpoint: spec.Endpoint, example: Call, response: Any) -> Schema:
@@ -137,7 +137,7 @@ def _operation(endpoint: spec.Endpoint, example: Call, response: Any) -> Schema:
     if endpoint.body:
         operation["requestBody"] = {
             "required": True,
-            "content": _json(_NAMES[endpoint.body], orjson.loads(example.body)),
+            "content": _json(_NAMES[endpoint.body], msgspec.json.decode(example.body)),
         }
     operation["responses"] = _responses(endpoint, response)
     return operation
@@ -224,7 +224,7 @@ def _error(status: int, text: str) -> Schema:
         return response | {
             "content": _json("ValidationErrors", {spec.VALIDATION_ERRORS_KEY: errors})
         }
-    example = orjson.loads(rules.error_body(status, text.partition(";")[0]))
+    example = msgspec.json.decode(rules.error_body(status, text.partition(";")[0]))
     response[CHOICE] = "the status and the format of the body"
     if status == 400:
         response[CHOICE] = "the format of the body, and the status except for adding leads"

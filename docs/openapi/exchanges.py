@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime, time
 from typing import Any
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox.faults import Call, Faults
@@ -34,7 +34,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
             store, PeopleIndex(store.connection), "", Faults(None, seed=0), lambda: noon
         )
         return {
-            endpoint: (call, orjson.loads(respond(service, call).body))
+            endpoint: (call, msgspec.json.decode(respond(service, call).body))
             for endpoint, call in _requests(store).items()
         }
 
@@ -61,10 +61,14 @@ def _requests(store: Store) -> Mapping[spec.Endpoint, Call]:
     name, owner = ("name", sequence["name"].lower()), ("user_email", mailbox["user_email"])
     specific = (
         Call(spec.LIST_SEQUENCES, {}, (name, ("status", "active"), page)),
-        Call(spec.ADD_LEADS, {"id": sequence["id"]}, body=orjson.dumps({spec.LEADS_KEY: [lead]})),
+        Call(
+            spec.ADD_LEADS,
+            {"id": sequence["id"]},
+            body=msgspec.json.encode({spec.LEADS_KEY: [lead]}),
+        ),
         Call(spec.GET_CONTACTS, {}, ((spec.CONTACT_IDS.name, contact["id"]),)),
         Call(spec.GET_CONTACT_BY_EMAIL, {"email": contact["email"]}),
-        Call(spec.SEARCH_PEOPLE, {}, body=orjson.dumps(search)),
+        Call(spec.SEARCH_PEOPLE, {}, body=msgspec.json.encode(search)),
         Call(spec.GET_LEAD_LIST, lead_list, (page,)),
         Call(spec.LIST_MAILBOXES, {}, (("status", "active"), owner, page)),
         Call(spec.UPDATE_MAILBOX, {"id": mailbox["id"]}, body=b'{"daily_email_limit":40}'),

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Optional, get_type_hints
 
 import anyio
 import anyio.to_thread
-import orjson
+import msgspec
 import pandas as pd
 from mcp import types
 from mcp.server import Server
@@ -83,7 +83,7 @@ class Agent(NamedTuple):
             why = str(error) if isinstance(error, TypeError) else type(error).__name__
             return _content(f"{name} failed: {shorten(why)}. Check the arguments.", is_error=True)
         reply |= {"warnings": messages} if messages else {}
-        return _content(orjson.dumps(reply).decode(), structured_content=reply)
+        return _content(msgspec.json.encode(reply).decode(), structured_content=reply)
 
     def _call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         if name not in TOOLS or given.keys() & _HIDDEN:

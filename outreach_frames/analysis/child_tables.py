@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -211,8 +211,8 @@ def _parse_object(text: object) -> object:
     if not isinstance(text, str) or not text.startswith("{"):
         return text
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
         return text
 
 

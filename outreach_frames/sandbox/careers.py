@@ -13,7 +13,7 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Final, NamedTuple
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox import world
@@ -138,7 +138,7 @@ def new_person(position: int, market: Market, rng: Random) -> Row:
         "networks": as_text([spec.ALL_NETWORKS, *networks] if networks else []),
         "school_ids": as_text([school.id for school in attended]),
         "schools": as_text([words(school.name) for school in attended]),
-        "body": orjson.dumps(body),
+        "body": msgspec.json.encode(body),
     }
 
 

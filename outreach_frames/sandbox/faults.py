@@ -13,7 +13,7 @@ from email.utils import formatdate
 from functools import partial
 from typing import Any, Final, Literal
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import error_body
@@ -171,9 +171,9 @@ def _edit(
     reply = handle(call)
     if reply.status != 200:
         return reply
-    document = orjson.loads(reply.body)
+    document = msgspec.json.decode(reply.body)
     change(fault, document)
-    return replace(reply, body=orjson.dumps(document))
+    return replace(reply, body=msgspec.json.encode(document))
 
 
 def _repeat_next(_fault: Fault, document: Document) -> None:
@@ -195,12 +195,14 @@ def _drift(fault: Fault, handle: Handler, call: Call) -> Reply:
 
     def change(_fault: Fault, document: Document) -> None:
         page_field = spec.SEARCH_PAGING[0].name
-        search = orjson.loads(call.body)
+        search = msgspec.json.decode(call.body)
         page = search.get(page_field, 1)
         people = document[spec.RESULTS_KEY]
         if page > 1 and people:
-            before = handle(replace(call, body=orjson.dumps(search | {page_field: page - 1})))
-            last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
+            before = handle(
+                replace(call, body=msgspec.json.encode(search | {page_field: page - 1}))
+            )
+            last = msgspec.json.decode(before.body)[spec.RESULTS_KEY][-1:]
             document[spec.RESULTS_KEY] = last + people[:-1]
 
     return _edit(change, fault, handle, call)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox import add_leads as adding
@@ -44,7 +44,7 @@ class Service:
 
 
 def _json_reply(document: object) -> Reply:
-    return Reply(200, orjson.dumps(document))
+    return Reply(200, msgspec.json.encode(document))
 
 
 def list_sequences(service: Service, call: Call) -> Reply:
@@ -60,7 +60,7 @@ def add_leads(service: Service, call: Call) -> Reply:
     submission = rules.read_body(call.body, Submission)
     now = format_timestamp(service.now())
     status, document = adding.add_leads(service.store, sequence, submission, now)
-    return Reply(status, orjson.dumps(document))
+    return Reply(status, msgspec.json.encode(document))
 
 
 def get_contacts(service: Service, call: Call) -> Reply:
@@ -93,7 +93,7 @@ def search_people(service: Service, call: Call) -> Reply:
         "total_pages": -(-total // page_size),
         "total": total,
     }
-    end = b'],"_pagination":' + orjson.dumps(pagination) + b"}"
+    end = b'],"_pagination":' + msgspec.json.encode(pagination) + b"}"
     return Reply(200, b"".join((SEARCH_RESULT_START, b",".join(people), end)))
 
 

@@ -17,7 +17,7 @@ from operator import itemgetter
 from random import Random
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
@@ -90,7 +90,7 @@ def _change_job(
         " WHERE position = ?",
         (position,),
     ).fetchone()
-    body, old_role = orjson.loads(document), careers.Role(*columns)
+    body, old_role = msgspec.json.decode(document), careers.Role(*columns)
     moves = employer.number != company
     role = careers.next_role(old_role, promoted=not moves or rng.random() < 0.4, rng=rng)
     since = date.fromisoformat(body["current_position_start_date"])
@@ -101,7 +101,7 @@ def _change_job(
     careers.begin_job(body, role, employer, day, rng)
     connection.execute(
         "UPDATE people SET company = ?, title = ?, seniority = ?, body = ? WHERE position = ?",
-        (employer.number, words(role.title), role.seniority, orjson.dumps(body), position),
+        (employer.number, words(role.title), role.seniority, msgspec.json.encode(body), position),
     )
 
 
@@ -111,7 +111,7 @@ def _grow_companies(
     bodies = dict(connection.execute("SELECT number, body FROM companies ORDER BY number"))
     employers: list[Employer] = []
     for employer in companies(seed, len(bodies)):
-        body = orjson.loads(bodies[employer.number])
+        body = msgspec.json.decode(bodies[employer.number])
         grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
         # Skip growth to fewer employees than the company has people, or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
@@ -119,7 +119,7 @@ def _grow_companies(
         employers.append(employer._replace(body=body))
         connection.execute(
             "UPDATE companies SET size = ?, body = ? WHERE number = ?",
-            (body["size"], orjson.dumps(body), employer.number),
+            (body["size"], msgspec.json.encode(body), employer.number),
         )
     return employers
 
@@ -174,7 +174,7 @@ def _record_event(
 ) -> None:
     """Add an event to a contact's activity, newest first."""
     (found,) = connection.execute("SELECT document FROM contacts WHERE email_key = ?", (key,))
-    contact = orjson.loads(found[0])
+    contact = msgspec.json.decode(found[0])
     event = {
         "event_at": moment,
         "event_type": event_type,
@@ -186,5 +186,5 @@ def _record_event(
     if event_type == SENT:
         contact["last_contacted_at"] = max(contact["last_contacted_at"] or "", moment)
     connection.execute(
-        "UPDATE contacts SET document = ? WHERE email_key = ?", (orjson.dumps(contact), key)
+        "UPDATE contacts SET document = ? WHERE email_key = ?", (msgspec.json.encode(contact), key)
     )

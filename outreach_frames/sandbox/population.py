@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
@@ -50,7 +50,7 @@ def _company_row(employer: Employer) -> Row:
         "focuses": as_text([one for one in spec.SUGGESTED_COMPANY_FOCUSES if body[f"is_{one}"]]),
         "group_number": employer.group,
         "investors": as_text([words(name) for name in employer.investors]),
-        "body": orjson.dumps(body),
+        "body": msgspec.json.encode(body),
     }
 
 
@@ -64,7 +64,7 @@ def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list
         ORDER BY drawn.key""",
         (as_text(positions),),
     )
-    return [orjson.loads(body) | {"company_domain": domain} for body, domain in rows]
+    return [msgspec.json.decode(body) | {"company_domain": domain} for body, domain in rows]
 
 
 def attended_schools(connection: sqlite3.Connection, seed: int) -> dict[str, str]:

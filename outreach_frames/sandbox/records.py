@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import cycle
 from typing import Any
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
@@ -48,7 +48,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
         if spec.ERRORS_KEY in one:
             lead_list[spec.ERRORS_KEY] = one[spec.ERRORS_KEY]
         leads = [_list_lead(one["type"], rng.choice(contacts), rng) for _ in range(one["leads"])]
-        document = orjson.dumps(lead_list | {"leads": leads})
+        document = msgspec.json.encode(lead_list | {"leads": leads})
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
 
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
-import orjson
 from msgspec import Meta
 
 from outreach_frames import spec
@@ -52,7 +51,9 @@ class Refusal(Exception):  # noqa: N818
 
 def error_body(status: int, message: str) -> bytes:
     """Format an error response's body."""
-    return orjson.dumps({"error": {"code": ERROR_CODES.get(status, "error"), "message": message}})
+    return msgspec.json.encode(
+        {"error": {"code": ERROR_CODES.get(status, "error"), "message": message}}
+    )
 
 
 def bad_request(message: str) -> Refusal:
@@ -63,11 +64,11 @@ def bad_request(message: str) -> Refusal:
 def read_body(body: bytes, form: type[Form]) -> Form:
     """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 counts as an integer."""
     try:
-        fields = orjson.loads(body)
+        fields = msgspec.json.decode(body)
         if isinstance(fields, dict):
             fields = {name: _as_integer(value) for name, value in fields.items()}
         return msgspec.convert(fields, form)
-    except (orjson.JSONDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise bad_request(f"The body is malformed: {error}") from error
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 
@@ -175,13 +175,13 @@ class PeopleIndex:
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
         """Return the number of matching people, and the JSON of one page; pages count from 1."""
         # JSON, because a key of the cache must be hashable.
-        key = orjson.dumps(_active_filters(filters), option=orjson.OPT_SORT_KEYS)
+        key = msgspec.json.encode(_active_filters(filters), order="sorted")
         matches = self._matches(key)
         start = (page - 1) * page_size
         return len(matches), self._bodies(matches[start : start + page_size])
 
     def _matching_positions(self, filters: bytes) -> Sequence[int]:
-        conditions, values = _conditions(orjson.loads(filters))
+        conditions, values = _conditions(msgspec.json.decode(filters))
         # The conditions come from RULES; the caller's values are bound as parameters.
         rows = self._connection.execute(
             f"SELECT position FROM people WHERE {conditions} ORDER BY position",  # noqa: S608
@@ -194,7 +194,7 @@ class PeopleIndex:
         rows = self._connection.execute(
             """SELECT people.body, companies.body FROM people JOIN companies ON number = company
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position""",
-            (orjson.dumps(list(positions)).decode(),),
+            (msgspec.json.encode(list(positions)).decode(),),
         )
         return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
@@ -220,5 +220,5 @@ def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, 
         table = f"(SELECT value FROM json_each(:{name}))"  # noqa: S608 - a name of `spec`
         condition = condition.replace(":values", table)
         conditions.append(f"NOT ({condition})" if opposite else condition)
-        values[name] = orjson.dumps([prepare(text) for text in value]).decode()
+        values[name] = msgspec.json.encode([prepare(text) for text in value]).decode()
     return " AND ".join(conditions), values

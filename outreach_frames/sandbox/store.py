@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
+import msgspec
 
 from outreach_frames.sandbox.rules import email_key
 
@@ -111,12 +111,12 @@ class Store:
     def sequence(self, sequence_id: str) -> Row | None:
         """Return a sequence with its design, or None."""
         found = self._rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
-        return {**orjson.loads(found[0]["design"]), **found[0]} if found else None
+        return {**msgspec.json.decode(found[0]["design"]), **found[0]} if found else None
 
     def user(self, user_id: str) -> Row:
         """Return a user of the account with their abilities."""
         (found,) = self._rows("SELECT * FROM account_users WHERE id = ?", user_id)
-        return {**found, **orjson.loads(found["abilities"])}
+        return {**found, **msgspec.json.decode(found["abilities"])}
 
     def mailboxes(self) -> list[Row]:
         """Return all mailboxes in the account's order, with their users' names and emails."""
@@ -144,7 +144,7 @@ class Store:
             f"SELECT document FROM contacts WHERE id IN ({marks}) ORDER BY position",  # noqa: S608
             *ids,
         )
-        return [orjson.loads(row["document"]) for row in found]
+        return [msgspec.json.decode(row["document"]) for row in found]
 
     def contact_of(self, email_key: str) -> bytes | None:
         """Return the JSON of the contact with this email, or None."""
@@ -166,7 +166,7 @@ class Store:
     def lead_list(self, lead_list_id: str) -> Row | None:
         """Return a lead list with all its leads, or None."""
         found = self._rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
-        return orjson.loads(found[0]["document"]) if found else None
+        return msgspec.json.decode(found[0]["document"]) if found else None
 
     def leads(self, sequence_id: str) -> list[Row]:
         """Return a sequence's leads in order of arrival."""
@@ -174,7 +174,7 @@ class Store:
             "SELECT email, profnet_url, data FROM leads WHERE sequence_id = ? ORDER BY position",
             sequence_id,
         )
-        return [row | {"data": orjson.loads(row["data"])} for row in found]
+        return [row | {"data": msgspec.json.decode(row["data"])} for row in found]
 
     def world(self) -> Row:
         """Return the world's number of people, seed and number of days passed."""
@@ -218,7 +218,7 @@ class Store:
 
 def as_text(value: object) -> str:
     """Return a value as JSON text for a column."""
-    return orjson.dumps(value).decode()
+    return msgspec.json.encode(value).decode()
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
@@ -238,7 +238,11 @@ def insert_contacts(connection: sqlite3.Connection, contacts: Iterable[Row]) -> 
     connection.executemany(
         "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
         (
-            (contact["id"], contact["email"] and email_key(contact["email"]), orjson.dumps(contact))
+            (
+                contact["id"],
+                contact["email"] and email_key(contact["email"]),
+                msgspec.json.encode(contact),
+            )
             for contact in contacts
         ),
     )

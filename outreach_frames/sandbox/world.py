@@ -10,7 +10,7 @@ from importlib import resources
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.sandbox.search import words
@@ -19,7 +19,7 @@ Entry: TypeAlias = Mapping[str, Any]  # a city, a country or an industry
 
 
 def _read(name: str) -> Any:
-    return orjson.loads(resources.files(__package__).joinpath("data", name).read_bytes())
+    return msgspec.json.decode(resources.files(__package__).joinpath("data", name).read_bytes())
 
 
 _PLACES: Final = _read("places.json")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from time import process_time
 from typing import Any
 
-import orjson
+import msgspec
 import pandas as pd
 
 from outreach_frames import spec
@@ -49,10 +49,10 @@ def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
 
 def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes:
     """Apply a change to every person on a page."""
-    document = orjson.loads(body)
+    document = msgspec.json.decode(body)
     for number, person in enumerate(document[spec.RESULTS_KEY]):
         change(person, number)
-    return orjson.dumps(document)
+    return msgspec.json.encode(document)
 
 
 def with_objects(person: dict[str, Any], number: int) -> None:

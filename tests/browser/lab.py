@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-import orjson
+import msgspec
 import requests
 
 import outreach_frames as of
@@ -99,7 +99,7 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
     for name, settings in _SETTINGS.items():
         file = folder / "config/lab/user-settings" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
-        file.write_bytes(orjson.dumps(settings))
+        file.write_bytes(msgspec.json.encode(settings))
     # Kernels are separate processes, and must import the package under test.
     paths = [str(Path(of.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
@@ -280,7 +280,7 @@ class Notebook:
             "nbformat": 4,
             "nbformat_minor": 5,
         }
-        (self._files / name).write_bytes(orjson.dumps(document))
+        (self._files / name).write_bytes(msgspec.json.encode(document))
         self._open = True
         self._show(name)
         self._wait_until_ready(name)

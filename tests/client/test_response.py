@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,7 +72,7 @@ def test_no_bytes_break_the_reader(body: bytes) -> None:
         value = load_json(body)
     except InvalidResponseError:
         return
-    orjson.dumps(value)
+    msgspec.json.encode(value)
 
 
 SAID: list[tuple[Any, str]] = [
@@ -104,7 +104,7 @@ SAID: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("body", "said"), SAID)
 def test_the_services_own_words_are_shown(body: Any, said: str) -> None:
     """The message shows the service's words, whatever form the error's body has."""
-    error = status_error(spec.LIST_SEQUENCES, "GET /x", 400, orjson.dumps(body), redact=str)
+    error = status_error(spec.LIST_SEQUENCES, "GET /x", 400, msgspec.json.encode(body), redact=str)
     assert str(error).startswith("The service cannot read the request: ")
     assert str(error).endswith(f". (GET /x: 400{', ' + said if said else ''})")
 
@@ -159,7 +159,7 @@ def test_a_body_that_is_not_json_is_quoted() -> None:
 @pytest.mark.parametrize("entries", [None, "text", {"a": 1}, 5, [], [[]]])
 def test_malformed_validation_errors_are_accepted(entries: Any) -> None:
     """A 422 is a ValidationError, whatever form its reasons have."""
-    body = orjson.dumps({"validation_errors": entries})
+    body = msgspec.json.encode({"validation_errors": entries})
     error = status_error(spec.LIST_SEQUENCES, "POST /x", 422, body, redact=str)
     assert isinstance(error, ValidationFailedError)
     assert all(isinstance(problem.message, str) for problem in error.validation_errors)
@@ -179,7 +179,7 @@ def test_a_deeply_nested_error_is_read() -> None:
 def test_many_validation_errors_are_kept() -> None:
     """All validation errors of a response are read, also of one with thousands."""
     problems = [{"error_code": f"code_{number}", "message": "x" * 50} for number in range(5_000)]
-    body = orjson.dumps({"status": 422, "validation_errors": problems})
+    body = msgspec.json.encode({"status": 422, "validation_errors": problems})
     read = read_body("POST /x", 422, [body])
     error = status_error(spec.LIST_SEQUENCES, "POST /x", 422, read, redact=str)
     assert isinstance(error, ValidationFailedError)

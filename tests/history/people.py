@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import orjson
+import msgspec
 import pandas as pd
 
 from outreach_frames.reading.flatten import DtypeBackend, people_frame
@@ -23,7 +23,7 @@ COLUMNS = [
 
 def frame_of(people: list[Record], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:
     """Return records as a search does, without the columns that most records lack."""
-    page = read_people_page(orjson.dumps({"results": people, "_pagination": {}}))
+    page = read_people_page(msgspec.json.encode({"results": people, "_pagination": {}}))
     others = [name for name in page.people.column_names if name not in COLUMNS]
     return people_frame([page], dtype_backend).drop(columns=others)
 

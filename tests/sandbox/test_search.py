@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import hypothesis
-import orjson
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ class World:
         self.connection = store.connection
         self.index = PeopleIndex(self.connection)
         _, bodies = self.index.search({}, page=1, page_size=PEOPLE)
-        self.people: dict[bytes, Person] = {body: orjson.loads(body) for body in bodies}
+        self.people: dict[bytes, Person] = {body: msgspec.json.decode(body) for body in bodies}
 
     def found(self, filters: dict[str, object]) -> set[bytes]:
         """Return all matching people."""
@@ -318,7 +318,7 @@ def test_all_networks_are_the_networks_of_all_users(world: World) -> None:
 def test_companies_share_investors_with_other_companies(world: World) -> None:
     """The filter matches people at other companies with a common investor."""
     companies = world.connection.execute("SELECT name, id, investors FROM companies").fetchall()
-    investors = {name: set(orjson.loads(found)) for name, _, found in companies}
+    investors = {name: set(msgspec.json.decode(found)) for name, _, found in companies}
     name = two_values(world, "company_shares_investors_with")[0]
     common = [
         company_id

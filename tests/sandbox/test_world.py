@@ -12,7 +12,7 @@ from contextlib import closing
 from random import Random
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,13 +43,15 @@ def connection() -> Iterator[sqlite3.Connection]:
 def people(connection: sqlite3.Connection) -> list[Person]:
     """Return all people as search results."""
     _, bodies = PeopleIndex(connection).search({}, page=1, page_size=PEOPLE)
-    return [orjson.loads(body) for body in bodies]
+    return [msgspec.json.decode(body) for body in bodies]
 
 
 @pytest.fixture(scope="module")
 def companies(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     """Return all companies, including those without people in the world."""
-    return [orjson.loads(body) for (body,) in connection.execute("SELECT body FROM companies")]
+    return [
+        msgspec.json.decode(body) for (body,) in connection.execute("SELECT body FROM companies")
+    ]
 
 
 @given(
@@ -159,7 +161,7 @@ def test_ids_and_addresses_are_unique(
 def test_all_addresses_are_reserved_ones(people: list[Person]) -> None:
     """All addresses in the world are reserved, so that they can belong to nobody."""
     for person in people:
-        for host in re.findall(rb"https?://([^/\"]+)", orjson.dumps(person)):
+        for host in re.findall(rb"https?://([^/\"]+)", msgspec.json.encode(person)):
             assert host.endswith(b".example")
         assert re.fullmatch(r"https://profnet\.example/in/[a-z0-9-]+", person["profnet_url"])
 
@@ -207,7 +209,7 @@ def test_names_are_written_in_many_scripts(people: list[Person]) -> None:
 
 def test_a_person_has_a_realistic_size(people: list[Person]) -> None:
     """A person with a company has about 7.5 KB of JSON."""
-    assert 6_500 < len(orjson.dumps(people)) / PEOPLE < 8_500
+    assert 6_500 < len(msgspec.json.encode(people)) / PEOPLE < 8_500
 
 
 def test_the_word_lists_are_consistent() -> None:
