@@ -78,12 +78,10 @@ class Cells(NamedTuple):
         return np.cumsum(self.counts) - self.counts
 
 
-def read_cells(
-    keys: pa.Array, is_simple: pa.Array, texts: pa.Array, read: Callable[[str], Reading]
-) -> Cells:
-    """Keep the keys of simple texts, and read all keys of the other texts."""
+def read_cells(keys: pa.Array, texts: pa.Array, read: Callable[[str], Reading]) -> Cells:
+    """Read all keys of the texts whose key is missing."""
     counts = np.ones(len(texts), np.int64)
-    is_other = pc.invert(is_simple).fill_null(False)
+    is_other = pc.and_not(texts.is_valid(), keys.is_valid())
     others = texts.filter(is_other).dictionary_encode()
     if not len(others):
         return Cells(keys, counts, np.empty(0, np.int64))

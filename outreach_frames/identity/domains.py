@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.common.text import hidden_in
 from outreach_frames.identity.cells import (
     QUOTES,
     STOPS,
@@ -33,11 +34,14 @@ LONGEST_HOST: Final = 253
 _CACHED_HOSTS: Final = 10_000
 
 # Frequent forms of web and email addresses that need no parser.
-_SIMPLE_HOST: Final = r"(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}"
+_LETTER: Final = r"a-z\x80-\x{10ffff}"
+_SIMPLE_HOST: Final = rf"(?:[0-9{_LETTER}][0-9{_LETTER}-]*\.)+[{_LETTER}]{{2,}}"
+_PARAMETERS: Final = r"[a-z0-9_~.%=&+?#/-]*"
 _SIMPLE: Final = (
-    rf"\A\s*(?:https?://(?P<url>{_SIMPLE_HOST})(?:/[a-z0-9_~./-]*)?|"
-    rf"(?:[a-z0-9._+-]+@)?(?P<host>{_SIMPLE_HOST})(?:/[a-z0-9_~/-]*)?)\s*\z"
+    rf"\A\s*(?:https?://(?P<url>{_SIMPLE_HOST})(?:[/?#]{_PARAMETERS})?|"
+    rf"(?:[a-z0-9._+-]+@)?(?P<host>{_SIMPLE_HOST})(?:/[a-z0-9_~/-]*)?(?:[?#]{_PARAMETERS})?)\s*\z"
 )
+_INTERNATIONAL_HOST: Final = re.compile(r"(?:\w[\w-]*\.)+\w+")
 _SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGNORECASE)
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
@@ -68,10 +72,9 @@ def domain_cells(texts: pa.Array) -> Cells:
     found = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
     url, host = (pc.struct_field(found, place) for place in (0, 1))
     hosts = pc.if_else(pc.equal(url, ""), host, url).dictionary_encode()
-    domains = [None if one is None else _domain(one) for one in hosts.dictionary.to_pylist()]
-    keys = pa.array(domains, pa.large_string()).take(hosts.indices)
-    is_simple = keys.is_valid().take(encoded.indices)
-    return read_cells(keys.take(encoded.indices), is_simple, texts, domains_in)
+    domains = [None if one is None else _simple_domain(one) for one in hosts.dictionary.to_pylist()]
+    keys = pa.array(domains, pa.large_string()).take(hosts.indices).take(encoded.indices)
+    return read_cells(keys, texts, domains_in)
 
 
 def domains_in(text: str) -> Reading:
@@ -116,6 +119,13 @@ def _host(text: str) -> str:
     except ValueError:
         return ""
     return host.lower().removesuffix(".")
+
+
+def _simple_domain(host: str) -> str | None:
+    if host.isascii():
+        return _domain(host)
+    is_plain = _INTERNATIONAL_HOST.fullmatch(host) is not None and not hidden_in(host)
+    return _domain(_host(host)) if is_plain else None
 
 
 def _domain(host: str) -> str | None:

@@ -47,6 +47,16 @@ _SIMPLE_PROFILE: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[Ww][Ww][Ww]\.)?"
     r"[A-Za-z0-9-]{4,}(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]+/[Ii][Nn]/[A-Za-z0-9_~.-]*[A-Za-z0-9]/*"
 )
+# Texts in lower case whose host is normalised once per distinct host. Each next character decides
+# which part it belongs to, because only such patterns return their groups quickly.
+_IN_HOST: Final = r"[a-z0-9.\x80-\x{10ffff}-]"
+_EMAIL_PARTS: Final = (
+    rf"\A(?P<name>[a-z0-9_+][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*)(?P<host>@{_IN_HOST}+)\z"
+)
+_PROFILE_PARTS: Final = (
+    rf"\A(?P<host>(?:{_IN_HOST}|://)+/in/)(?P<name>[a-z0-9_~.%-]+)(?:[/?#][a-z0-9_~.%=&+?#/-]*)?\z"
+)
+_PLAIN_HOST: Final = re.compile(r"(?:@|(?:https?://)?)(?:[\w-]+\.)+[\w-]*\w(?:/in/)?")
 _WEAK_PREFIX: Final = "https://"
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
@@ -235,27 +245,110 @@ def profnet_urls_in(text: str) -> Reading:
 
 def email_cells(texts: pa.Array) -> Cells:
     """Read the emails of each text."""
-    return read_cells(*_simple_email_keys(texts), texts, emails_in)
+    return read_cells(_fast_email_keys(texts), texts, emails_in)
 
 
 def profnet_url_cells(texts: pa.Array) -> Cells:
     """Read the profile URLs of each text."""
-    return read_cells(*_simple_profnet_url_keys(texts), texts, profnet_urls_in)
+    return read_cells(_fast_profnet_url_keys(texts), texts, profnet_urls_in)
 
 
 def email_keys(texts: pa.Array) -> pa.Array:
     """Return each text's `email_key`, or missing."""
-    texts = texts.cast(pa.large_string())
-    return _fill_other_keys(*_simple_email_keys(texts), texts, email_key)
+    return _first_keys(texts, _fast_email_keys, lambda others: _map_distinct(others, email_key))
 
 
-def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return lower-case texts, and whether each is a valid key: a simple email."""
+def profnet_url_keys(texts: pa.Array) -> pa.Array:
+    """Return each text's `profnet_url_key`, or missing."""
+    return _first_keys(
+        texts, _fast_profnet_url_keys, lambda others: _map_distinct(others, profnet_url_key)
+    )
+
+
+def _first_keys(texts: pa.Array, *ways: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return each text's key by the first way that has a key for it, or missing."""
     texts = texts.cast(pa.large_string())
+    keys = ways[0](texts)
+    for way in ways[1:]:
+        is_open = pc.and_not(texts.is_valid(), keys.is_valid())
+        if len(others := texts.filter(is_open)):
+            keys = pc.replace_with_mask(keys, is_open, way(others))
+    return keys
+
+
+def _fast_email_keys(texts: pa.Array) -> pa.Array:
+    """Return the keys of simple emails, also with blanks around or an international domain."""
+    return _first_keys(
+        texts,
+        _simple_email_keys,
+        lambda others: _simple_email_keys(strip_texts(others)),
+        lambda others: _joined_email_keys(pc.ascii_lower(strip_texts(others))),
+    )
+
+
+def _simple_email_keys(texts: pa.Array) -> pa.Array:
     keys, is_simple = pc.ascii_lower(texts), are_simple_emails(texts)
     for address in _PLACEHOLDER_EMAILS:
         is_simple = pc.and_not(is_simple, pc.ends_with(keys, address))
-    return keys, is_simple
+    return _keep(keys, is_simple)
+
+
+def _joined_email_keys(texts: pa.Array) -> pa.Array:
+    names, hosts = pc.extract_regex(texts, _EMAIL_PARTS).flatten()
+    hosts = _map_distinct(hosts, lambda host: _of_host(email_key, "a", host)[1:])
+    keys = pc.binary_join_element_wise(names, hosts, pa.scalar("", names.type))
+    is_short = pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH)
+    is_placeholder = pc.is_in(keys, pa.array(_PLACEHOLDER_EMAILS, keys.type))
+    return _keep(keys, pc.and_not(is_short, is_placeholder))
+
+
+def _fast_profnet_url_keys(texts: pa.Array) -> pa.Array:
+    """Return the keys of simple profile URLs, also with any host, parameters or encoded names."""
+    return _first_keys(
+        texts,
+        _simple_profnet_url_keys,
+        lambda others: _joined_profnet_url_keys(pc.ascii_lower(strip_texts(others))),
+    )
+
+
+def _simple_profnet_url_keys(texts: pa.Array) -> pa.Array:
+    bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
+    keys = pc.ascii_rtrim(bare, "/")
+    is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
+    for name in _PLACEHOLDER_NAMES:
+        is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
+    return _keep(keys, is_simple)
+
+
+def _joined_profnet_url_keys(texts: pa.Array) -> pa.Array:
+    hosts, names = pc.extract_regex(texts, _PROFILE_PARTS).flatten()
+    hosts = _map_distinct(hosts, lambda host: _of_host(profnet_url_key, "", host, "a")[:-1])
+    is_whole = pc.match_substring_regex(names, r"[a-z0-9]\z").fill_null(False)
+    is_encoded = pc.match_substring(names, "%").fill_null(False)
+    decoded = [_name_of(name) or None for name in names.filter(is_encoded).to_pylist()]
+    names = pc.replace_with_mask(names, is_encoded, pa.array(decoded, names.type))
+    keys = pc.binary_join_element_wise(hosts, names, pa.scalar("", names.type))
+    is_placeholder = pc.is_in(names, pa.array(_PLACEHOLDER_NAMES, names.type))
+    return _keep(keys, pc.and_not(is_whole, is_placeholder))
+
+
+def _of_host(key: Callable[[str], str], before: str, host: str, behind: str = "") -> str:
+    """Return the key of a text with this host, or an empty text if the host needs cleaning."""
+    return key(f"{before}{host}{behind}") if _PLAIN_HOST.fullmatch(host) else ""
+
+
+def _map_distinct(texts: pa.Array, convert: Callable[[str], str]) -> pa.Array:
+    """Convert each distinct text once; an empty result becomes missing."""
+    encoded = texts.dictionary_encode()
+    converted = [convert(text) or None for text in encoded.dictionary.to_pylist()]
+    return pa.array(converted, texts.type).take(encoded.indices)
+
+
+def _keep(texts: pa.Array, mask: pa.Array) -> pa.Array:
+    """Replace the texts outside a mask by missing."""
+    if pc.all(mask, min_count=0).as_py():
+        return texts
+    return pc.if_else(mask, texts, pa.scalar(None, texts.type))
 
 
 def are_simple_emails(texts: pa.Array) -> pa.Array:
@@ -264,23 +357,6 @@ def are_simple_emails(texts: pa.Array) -> pa.Array:
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_EMAIL})\z"),
         pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH),
     )
-
-
-def profnet_url_keys(texts: pa.Array) -> pa.Array:
-    """Return each text's `profnet_url_key`, or missing."""
-    texts = texts.cast(pa.large_string())
-    return _fill_other_keys(*_simple_profnet_url_keys(texts), texts, profnet_url_key)
-
-
-def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return shortened URLs, and whether each is a valid key: a simple profile URL."""
-    texts = texts.cast(pa.large_string())
-    bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
-    keys = pc.ascii_rtrim(bare, "/")
-    is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
-    for name in _PLACEHOLDER_NAMES:
-        is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
-    return keys, is_simple
 
 
 def are_placeholder_urls(texts: pa.Array) -> pa.Array:
@@ -331,18 +407,6 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(keys, ""), names, keys)
 
 
-def _fill_other_keys(
-    keys: pa.Array, is_simple: pa.Array, texts: pa.Array, key: Callable[[str], str]
-) -> pa.Array:
-    """Compute the keys of texts that are not simple, once per distinct text."""
-    is_other = pc.invert(is_simple).fill_null(False)
-    others = texts.filter(is_other).dictionary_encode()
-    if not len(others):
-        return keys
-    distinct = [key(text) or None for text in others.dictionary.to_pylist()]
-    return pc.replace_with_mask(keys, is_other, pa.array(distinct, keys.type).take(others.indices))
-
-
 def _host(name: str) -> str:
     """Return a host in ASCII without `www`, or an empty text for a single label."""
     if not name.isascii():
@@ -385,7 +449,12 @@ def _profile_name(parts: SplitResult) -> str:
     folder, *names = _segments(parts)
     if unquote(folder).lower() != _PROFILE_FOLDER or not names:
         return ""
-    name = _decoded(names[0])
+    return _name_of(names[0])
+
+
+def _name_of(segment: str) -> str:
+    """Return the profile name in a segment of a URL, or an empty text without a name."""
+    name = _decoded(segment)
     return name if _NAME.fullmatch(name) and any(map(str.isalnum, name)) else ""
 
 

@@ -35,7 +35,10 @@ DOMAINS = {
     ],
     "acme.github.io": ["acme.github.io", "docs.acme.github.io"],
     "firm3.example": ["firm3.example", "www.firm3.example"],
-    "xn--bcher-kva.example": ["https://bücher.example/", "shop.xn--bcher-kva.example"],
+    "xn--bcher-kva.example": [
+        "https://bücher.example/", "shop.xn--bcher-kva.example", "a@Bu\u0308cher.example",
+        "bü\u3164cher.example?a=b",
+    ],
     "firm.de": ["a_b.firm.de"],
     "www.de": ["www.de"],
     "www.ck": ["www.ck"],
@@ -45,7 +48,7 @@ DOMAINS = {
         "https://u:p@acme.com/our-team", "acme.com/index.html", "Website: https://acme.com",
         "https://acme.com/?to=https://b.com", "\u200bacme.com\xa0", "\u3164ac\ufe0fme.com\u2800",
         "anna\uff20acme.com", "acme.com!", "https://acme.com/beta.de", "https://acme.com/@anna",
-        "acme.com/@beta.de",
+        "acme.com/@beta.de", "https://acme.com/?a=b.de&c#d", "acme.com/x?y=z.de", "acme.com#top",
     ],
     # Words, IP addresses, public suffixes, several addresses and parts of a broken one.
     None: [

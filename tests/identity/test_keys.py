@@ -12,16 +12,18 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.identity.cells import Reading
+from outreach_frames.identity.cells import Cells, Reading
 from outreach_frames.identity.keys import (
     SIMPLE_EMAIL,
     are_placeholder_urls,
     certain_keys,
     company_name_keys,
+    email_cells,
     email_key,
     email_keys,
     emails_in,
     is_certain,
+    profnet_url_cells,
     profnet_url_key,
     profnet_url_keys,
     profnet_urls_in,
@@ -315,8 +317,18 @@ def test_a_host_with_too_many_labels_has_no_key(label: str) -> None:
     assert not is_simple_url(pa.array([url]))[0].as_py()
 
 
+BLANKS = st.sampled_from(["", "", " ", "\xa0", "\n", "\u200b", "\ufe0f"])
 LIKE_ADDRESSES = (
     st.sampled_from(ADDRESSES)
+    | st.builds(
+        "{}{}@{}{}".format,
+        BLANKS,
+        st.sampled_from(["anna", "An.Na", "a..b", "zoë", "a" * 70, "noemail"]),
+        st.sampled_from(
+            ["Bücher.example", "bu\u0308cher.example", "x\u3164.de", "\uff58.de", "ü", "ü..de"]
+        ),
+        BLANKS,
+    )
     | st.from_regex(SIMPLE_EMAIL, fullmatch=True)
     | st.text("aA@.é\u0308 -ßxn", max_size=70)
 )
@@ -325,11 +337,42 @@ LIKE_URLS = (
     | st.from_regex(SIMPLE_URL, fullmatch=True)
     | st.builds(
         "{}{}/{}/{}{}".format,
-        st.sampled_from(["", "https://", "HTTP://", "https://www.", "www.", "de.", "M."]),
-        st.sampled_from(["profnet.example", "x.example", "www.example", "ab.co.uk"]),
+        st.sampled_from([" ", "", "https://", "HTTP://", "https://www.", "www.", "de.", "M."]),
+        st.sampled_from(["profnet.example", "x.example", "www.example", "ab.co.uk", "bü.de", "x"]),
         st.sampled_from(["in", "IN", "/in", "view"]),
-        st.sampled_from(["anna", "Anna", "me", "na", "NULL", "a-1", "..", "", "en", "%61"]),
-        st.sampled_from(["", "/", "//", "/en", "?a=1", "?trk=1", "#x", "/en/"]),
+        st.sampled_from(
+            [
+                "anna",
+                "Anna",
+                "me",
+                "na",
+                "NULL",
+                "a-1",
+                "..",
+                "",
+                "en",
+                "%61",
+                "a.",
+                "j%C3%BC",
+                "m%65",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "",
+                "/",
+                "//",
+                "/en",
+                "?a=1",
+                "?trk=1",
+                "#x",
+                "/en/",
+                "?u=x.de/in/b",
+                "?q=1 b",
+                "?.",
+                " ",
+            ]
+        ),
     )
     | st.text("aAwW./:%61?#@[é 8in\u3164<", max_size=20)
 )
@@ -347,6 +390,24 @@ def test_the_keys_of_a_column_equal_those_of_its_texts(
     for texts, column_keys, key in kinds:
         expected = [*(key(text) or None for text in texts), None]
         assert column_keys(pa.array([*texts, None])).to_pylist() == expected
+
+
+@given(st.lists(LIKE_ADDRESSES, max_size=4), st.lists(LIKE_URLS, max_size=4))
+def test_the_cells_of_a_column_equal_those_of_its_texts(
+    addresses: list[str], urls: list[str]
+) -> None:
+    """A column's cells are read as its texts, whatever these are."""
+    kinds: list[tuple[list[str], Callable[[pa.Array], Cells], Callable[[str], Reading]]] = [
+        # A blank before or behind a leading hyphen does not make another address.
+        ([text for text in addresses if not text.strip().startswith("-")], email_cells, emails_in),
+        (urls, profnet_url_cells, profnet_urls_in),
+    ]
+    for texts, column_cells, read in kinds:
+        cells, readings = column_cells(pa.array(texts, pa.large_string())), [*map(read, texts)]
+        assert cells.keys.to_pylist() == [key for one in readings for key in one.keys or [None]]
+        assert cells.counts.tolist() == [len(one.keys) or 1 for one in readings]
+        ambiguous = [row for row, one in enumerate(readings) if one.is_ambiguous]
+        assert cells.ambiguous.tolist() == ambiguous
 
 
 @given(LIKE_ADDRESSES)
