@@ -20,12 +20,6 @@ nox.options.stop_on_first_error = True
 in_this_environment = nox.session(python=False)
 # Without bytecode files each process that a test starts would compile the package again.
 KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
-# Source folders by their place in the wheel.
-PACKAGED = {
-    "outreach_frames/": "outreach_frames/",
-    "outreach_frames/examples/notebooks/": "notebooks/",
-    "outreach_frames/examples/data/": "data/",
-}
 
 
 @in_this_environment
@@ -129,21 +123,15 @@ def build(session: nox.Session) -> tuple[Path, Path]:
     session.run(
         *(sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)), external=True
     )
-    if missing := tracked() - set(ZipFile(wheel).namelist()):
-        session.error(f"The wheel lacks {', '.join(sorted(missing))}.")
+    packed = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    if different := tracked() ^ packed:
+        session.error(f"The wheel lacks, or has too much: {', '.join(sorted(different))}.")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     return wheel, folder / sdist.name.removesuffix(".tar.gz")
 
 
 def tracked() -> set[str]:
-    """Return the paths in the wheel of all files tracked by Git."""
-    listed = {
-        place: subprocess.check_output(["git", "ls-files", source], text=True).splitlines()
-        for place, source in PACKAGED.items()
-    }
-    return {
-        place + name.removeprefix(PACKAGED[place])
-        for place, names in listed.items()
-        for name in names
-    }
+    """Return the package's files that Git tracks."""
+    packaged = ["outreach_frames", "pytest_outreach_frames.py"]
+    return set(subprocess.check_output(["git", "ls-files", *packaged], text=True).splitlines())

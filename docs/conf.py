@@ -40,8 +40,8 @@ SEARCHES = {
     "unhashable": "how-to/list-columns",
 }
 WIDGET_PICTURE = """
-Widgets need a kernel, so this page shows a picture. `outreach-frames lab` opens this notebook with
-working widgets.
+Widgets need a kernel, so this page shows a picture. `jupyter lab notebooks` opens this notebook
+with working widgets.
 
 ```{{image}} ../pictures/{0}_light.png
 :class: only-light

@@ -119,7 +119,7 @@ def run_demo(*, folder: Path = Path()) -> None:
                 stack.callback(names["client"].close)
     print(
         f"\nFiles written: {folder / CSV_NAME} with its metadata file, and {folder / PLOT_NAME}.\n"
-        "Next: outreach-frames lab for the notebooks, outreach-frames --help for all commands.\n"
+        "Next: outreach-frames --help for all commands; jupyter lab notebooks in a clone.\n"
     )
 
 

@@ -146,7 +146,7 @@ def until(stream: IO[str] | None, end: str) -> str:
 @pytest.mark.parametrize("chosen", [[], ["--api-key", "my-own-key"]], ids=len)
 def test_the_sandbox_command_serves_until_interrupted(chosen: list[str], tmp_path: Path) -> None:
     """The command prints the address and its own token, never a chosen one, and ends on Ctrl-C."""
-    arguments = ["sandbox", "--people", "20", "--db", str(tmp_path / "world.sqlite"), *chosen]
+    arguments = ["sandbox", "--people", "20", *chosen]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with forked.start_command(*arguments, stdout=subprocess.PIPE, env=environment) as process:
         told = until(process.stdout, "of.connect(")

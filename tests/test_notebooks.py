@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,26 @@ def test_notebooks_are_valid() -> None:
         jsonschema_rs.validate(json.loads(schema.read_bytes()), notebook)
         ids = [cell["id"] for cell in notebook["cells"]]
         assert len(set(ids)) == len(ids)
+
+
+def test_the_extra_brings_what_the_notebooks_import() -> None:
+    """`pip install "outreach-frames[lab]"` is enough to run every notebook."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def names(requirements: list[str]) -> set[str]:
+        found = set()
+        for one in requirements:
+            name, inner = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", one).groups()  # type: ignore[union-attr]
+            found.add(name.lower().replace("-", "_"))
+            if name == "outreach-frames":
+                found |= {deep for extra in inner.split(",") for deep in names(extras[extra])}
+        return found
+
+    imported = {"outreach_frames"}
+    for file in (ROOT / "notebooks").glob("*.ipynb"):
+        for cell in json.loads(file.read_bytes())["cells"]:
+            lines = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
+            imported |= set(re.findall(r"^ *(?:import|from) (\w+)", lines, re.MULTILINE))
+    available = names(project["dependencies"]) | names(extras["lab"])
+    assert imported - set(sys.stdlib_module_names) <= available

@@ -66,7 +66,6 @@ COMMANDS = {
     "demo": "sandbox",
     "sandbox": "sandbox",
     "search --sandbox": "sandbox",
-    "lab": "lab",
     "login": "login",
     "mcp --sandbox": "mcp",
 }

@@ -29,7 +29,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     True
     """
     noon = datetime.combine(TODAY, time(12), UTC)
-    with closing(open_store(None, World(_PEOPLE, _SEED, make_world))) as store:
+    with closing(open_store(World(_PEOPLE, _SEED, make_world))) as store:
         service = Service(
             store, PeopleIndex(store.connection), "", Faults(None, seed=0), lambda: noon
         )

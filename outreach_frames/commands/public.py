@@ -14,7 +14,6 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.add_leads import ADD_LEADS
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
-from outreach_frames.commands.lab import LAB
 from outreach_frames.commands.options import (
     ALL,
     EXIT_FAILURE,
@@ -182,7 +181,6 @@ COMMANDS: Final = (
         functions=[".demo:run_demo"],
     ),
     RUN_SANDBOX,
-    LAB,
     Command(
         "login",
         "store the service's address and the token in the system's keyring",

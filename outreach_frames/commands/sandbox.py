@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from outreach_frames import spec
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 
-def start(options: argparse.Namespace, **others: Any) -> Sandbox:
+def _start(options: argparse.Namespace) -> Sandbox:
     """Start a sandbox; raise usage errors for bad options or a missing package."""
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
 
     try:
-        return call(serve, options, **others)
+        return call(serve, options)
     except ImportError as error:
         raise ConfigurationError(str(error)) from error
     except (OSError, ValueError) as error:
@@ -29,7 +29,7 @@ def start(options: argparse.Namespace, **others: Any) -> Sandbox:
 
 
 def _run(options: argparse.Namespace) -> None:
-    sandbox = start(options)
+    sandbox = _start(options)
     with sandbox, contextlib.suppress(KeyboardInterrupt):
         # Never print a key that the user chose: it may be used elsewhere too.
         key = sandbox.api_key if options.api_key is None else ""

@@ -133,8 +133,8 @@ class Sandbox:
         the days advanced since then. Event types are this sandbox's choice; clients must not rely
         on them.
 
-        The same seed and the same calls in the same order give the same world, and a world in a
-        file keeps the changes. If responses are cached, read with ``refresh=True`` afterwards.
+        The same seed and the same calls in the same order give the same world. If responses are
+        cached, read with ``refresh=True`` afterwards.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class Sandbox:
     ) -> None:
         """Set the shares of a sequence's leads that open and answer its email.
 
-        The rates apply to events in later calls of `advance`; a world in a file keeps them.
+        The rates apply to events in later calls of `advance`.
 
         Parameters
         ----------
@@ -233,7 +233,6 @@ def serve(
     people: int = 2000,
     seed: int = 0,
     faults: Iterable[FaultLike] | FaultLike | None = None,
-    db: str | os.PathLike[str] | None = None,
     *,
     api_key: str | None = None,
 ) -> Sandbox:
@@ -252,12 +251,10 @@ def serve(
         The seed of the world: the same seed and number of people give the same world.
     faults : Fault, dict, str, or several of these, optional
         Faults to simulate; see `Fault`.
-    db : path, optional
-        A file that stores the world and its changes. The file is created if it is missing.
-        By default the world is in memory.
     api_key : str, optional
         The token that clients must send, by default random; do not pass a real account's token.
-        With a fixed token, `port` and `db`, clients can continue after a restart.
+        With a fixed token and `port`, clients can connect again after a restart, to a new world of
+        the same seed.
 
     Returns
     -------
@@ -269,10 +266,10 @@ def serve(
     ModuleNotFoundError
         If the packages of the extra `sandbox` are not installed.
     OSError
-        If the port is taken or not allowed, or the file cannot be written.
+        If the port is taken or not allowed.
     ValueError
-        If `people` is less than 1, `seed` has more than 64 bits, a fault is unknown, the token has
-        invalid characters, or the file holds another world or no world.
+        If `people` is less than 1, `seed` has more than 64 bits, a fault is unknown, or the token
+        has invalid characters.
 
     Notes
     -----
@@ -307,7 +304,7 @@ def serve(
 
     with ExitStack() as on_failure:
         listener = on_failure.enter_context(closing(_listen(port)))
-        store = on_failure.enter_context(closing(open_store(db, World(people, seed, make_world))))
+        store = on_failure.enter_context(closing(open_store(World(people, seed, make_world))))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
         service = Service(store, PeopleIndex(store.connection), token, active_faults)
         server = ServerThread(make_app(service), listener)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,16 +24,13 @@ class World(NamedTuple):
     fill: Callable[[sqlite3.Connection, int, int], None]
 
 
-# Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 8
-
 # A world of 2,000 people takes 8 MB; larger worlds are generated each time.
 MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
 -- `days` passed since the creation; `positions`: the number of positions ever assigned to people.
 CREATE TABLE world (
-    format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
+    people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
 );
 -- Lists are in JSON; `body` is the resource, in `people` without its company.
 CREATE TABLE companies (
@@ -248,50 +243,26 @@ def insert_contacts(connection: sqlite3.Connection, contacts: Iterable[Row]) -> 
     )
 
 
-def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
-    """Open or create a world in memory (`db` is None) or in a file that only its owner can read."""
-    if db is None:
-        return Store(_open_memory(world))
-    path = Path(db)
-    try:
-        return Store(_open_file(path, world))
-    except (sqlite3.OperationalError, OSError) as error:
-        raise OSError(
-            f"The sandbox cannot store its world in {path} ({error}). "
-            "Pass the path of a file that can be written, in a folder that exists."
-        ) from error
-
-
-def _open_memory(world: World) -> sqlite3.Connection:
-    connection = _connect(":memory:")
+def open_store(world: World) -> Store:
+    """Create a world in memory."""
+    connection = _connect()
     if world.people > MAX_CACHED_PEOPLE:
         _create_world(connection, world)
     else:
         connection.deserialize(_serialized_world(world))
-    return connection
+    return Store(connection)
 
 
 @lru_cache(maxsize=2)
 def _serialized_world(world: World) -> bytes:
     """Create a world once; sandboxes with the same arguments copy it."""
-    with closing(_connect(":memory:")) as connection:
+    with closing(_connect()) as connection:
         _create_world(connection, world)
         return connection.serialize()
 
 
-def _open_file(path: Path, world: World) -> sqlite3.Connection:
-    # Create a missing file that only its owner can read, and fail if it cannot be written.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    with closing(_connect(path)) as connection:
-        _create_or_check_world(connection, path, world)
-        connection.execute("PRAGMA journal_mode = WAL")
-    # The WAL files of the next connection inherit the mode.
-    path.chmod(0o600)
-    return _connect(path)
-
-
-def _connect(path: str | Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, check_same_thread=False)
+def _connect() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", check_same_thread=False)
 
 
 def _create_world(connection: sqlite3.Connection, world: World) -> None:
@@ -299,26 +270,5 @@ def _create_world(connection: sqlite3.Connection, world: World) -> None:
     # People of 3 KB waste a third of the space in pages of 4 KB.
     connection.executescript(f"PRAGMA page_size = 16384; BEGIN; {SCHEMA}")
     fill(connection, people, seed)
-    connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
+    connection.execute("INSERT INTO world VALUES (?, ?, 0, ?)", (people, seed, people))
     connection.commit()
-
-
-def _create_or_check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
-    try:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            _create_world(connection, world)
-        found = connection.execute("SELECT format, people, seed FROM world").fetchone()
-    except sqlite3.DatabaseError as error:
-        # Only these errors prove that the file has other content; a missing permission does not.
-        if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
-            raise
-        raise ValueError(
-            f"{path} is not a sandbox database ({error}) and was not changed. "
-            "Pass the path of a file that does not exist yet."
-        ) from error
-    wanted = (FORMAT, world.people, world.seed)
-    if found != wanted:
-        raise ValueError(
-            f"{path} holds another world and was not changed: its format, people and seed are "
-            f"{found}, not {wanted}. Pass the file's people and seed, or another path."
-        )

@@ -1,24 +1,18 @@
-"""The sandbox's process: starting, stopping, its file, and kills."""
+"""The sandbox's process: starting and stopping."""
 
 from __future__ import annotations
 
 import socket
-import sqlite3
-import stat
 import subprocess
 import sys
 import textwrap
 import threading
-import time
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
 from outreach_frames.sandbox import Fault, serve
-from tests import forked
 from tests.sandbox.http import Api, connect, head
 
 pytestmark = pytest.mark.long
@@ -167,132 +161,17 @@ class TestStopping:
         with pytest.raises(RuntimeError, match="stopped"):
             sandbox.leads("any")
 
-    def test_end_of_the_interpreter(self, tmp_path: Path) -> None:
-        """A sandbox that was not stopped ends with the interpreter and closes its file."""
+    def test_end_of_the_interpreter(self) -> None:
+        """A sandbox that was not stopped ends with the interpreter."""
         done = run(
             """
-            import socket, sys
+            import socket
             from outreach_frames.sandbox import serve
-            sandbox = serve(people=20, db=sys.argv[1])
+            sandbox = serve(people=20)
             host, _, port = sandbox.url.removeprefix("http://").partition(":")
             with socket.create_connection((host, int(port))) as connection:
                 connection.sendall(b"GET /mailboxes HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n")
                 print(connection.recv(12).decode())
-            """,
-            str(tmp_path / "world.db"),
+            """
         )
         assert (done.stdout, done.stderr, done.returncode) == ("HTTP/1.1 401\n", "", 0)
-        assert [path.name for path in tmp_path.iterdir()] == ["world.db"]
-
-
-class TestFile:
-    """Worlds stored in a file."""
-
-    def test_world_and_leads_stay(self, tmp_path: Path) -> None:
-        """An empty file gets the world of the memory; the next start finds that and the leads."""
-        db = tmp_path / "world.db"
-        db.touch()  # as of a temporary file
-        with serve(people=40, seed=2, db=db, api_key="own.key~1=") as sandbox, Api(sandbox) as api:
-            sequence_id = sandbox.sequence_ids["accepts_any"]
-            mailbox = api.get("/mailboxes").json()["mailboxes"][0]
-            api.add(sequence_id, [{"email": "a@b.example", "data": {"first_name": "Anna"}}])
-            api.send("PATCH", f"/mailboxes/{mailbox['id']}", json={"daily_email_limit": 7})
-            everybody = api.search(page_size=40).json()["results"]
-        with serve(people=40, seed=2) as sandbox, Api(sandbox) as api:
-            assert api.search(page_size=40).json()["results"] == everybody
-        with (
-            serve(people=40, seed=2, db=str(db), api_key="own.key~1=") as sandbox,
-            Api(sandbox) as api,
-        ):
-            assert sandbox.api_key == "own.key~1="
-            assert sandbox.leads(sequence_id) == [
-                {"email": "a@b.example", "profnet_url": None, "data": {"first_name": "Anna"}}
-            ]
-            assert api.get("/mailboxes").json()["mailboxes"][0]["daily_email_limit"] == 7
-            assert api.search(page_size=40).json()["results"] == everybody
-            again = api.add(sequence_id, [{"email": "A@B.example"}]).json()
-            assert len(again["already_in_sequence_and_skipped"]) == 1
-
-    def test_only_the_owner_can_read_it(self, tmp_path: Path) -> None:
-        """Only the owner can read the file and its side files, even if the mode was changed."""
-        db = tmp_path / "world.db"
-        for _ in range(2):
-            with serve(people=20, db=db) as sandbox, Api(sandbox) as api:
-                api.add(sandbox.sequence_ids["accepts_any"], [{"email": "a@b.example"}])
-                modes = [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()]
-            assert modes == [0o600] * len(modes)
-            assert len(modes) > 1
-            db.chmod(0o644)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ("DROP TABLE world", "not a sandbox database"),
-            ("UPDATE world SET format = 0", "another world"),
-            ("UPDATE world SET people = 41", r"another world .*, 41, 2\), not"),
-            ("UPDATE world SET seed = 3", r"another world .*, 40, 3\), not"),
-            ("DELETE FROM world", "another world"),
-            (None, "not a sandbox database"),
-        ],
-    )
-    def test_a_file_of_something_else(
-        self, tmp_path: Path, change: str | None, message: str
-    ) -> None:
-        """A file that is no sandbox database, or has another world, is an error and unchanged."""
-        db = tmp_path / "world.db"
-        serve(people=40, seed=2, db=db).stop()
-        if change is None:
-            db.write_text("my notes " * 200)
-        else:
-            with closing(sqlite3.connect(db)) as connection, connection:
-                connection.execute(change)
-        before = db.read_bytes()
-        with pytest.raises(ValueError, match=message):
-            serve(people=40, seed=2, db=db)
-        assert db.read_bytes() == before
-
-    @pytest.mark.parametrize("name", ["no folder/world.db", "file/world.db", "folder"])
-    def test_an_impossible_path(self, tmp_path: Path, name: str) -> None:
-        """An impossible path is an OSError that names it and says what to do."""
-        (tmp_path / "file").touch()
-        (tmp_path / "folder").mkdir()
-        with pytest.raises(OSError, match=f"cannot store its world in .*{name}.* can be written"):
-            serve(people=20, db=tmp_path / name)
-
-    def test_world_that_cannot_be_opened(self, tmp_path: Path) -> None:
-        """A world that cannot be opened is an OSError, not an error about its content."""
-        db = tmp_path / "world.db"
-        serve(people=20, db=db).stop()
-        (tmp_path / "world.db-wal").mkdir()
-        with pytest.raises(OSError, match=r"cannot store its world in .*world\.db"):
-            serve(people=20, db=db)
-
-    def test_never_older(self, tmp_path: Path) -> None:
-        """`updated_at` of a mailbox never goes back, even if the clock does."""
-        db = tmp_path / "world.db"
-        serve(people=20, db=db).stop()
-        with closing(sqlite3.connect(db)) as connection, connection:
-            connection.execute("UPDATE mailboxes SET updated_at = '2999-01-01T00:00:00Z'")
-        with serve(people=20, db=db) as sandbox, Api(sandbox) as api:
-            mailbox = api.get("/mailboxes").json()["mailboxes"][0]
-            path = f"/mailboxes/{mailbox['id']}"
-            after = api.send("PATCH", path, json={"daily_email_limit": 7}).json()
-        assert after == {**mailbox, "daily_email_limit": 7}
-
-    def test_half_made_world(self, tmp_path: Path) -> None:
-        """A world whose creation was killed is created again."""
-        db = tmp_path / "world.db"
-        code = (
-            "import sys; from outreach_frames.sandbox import serve; serve(0, 9000, db=sys.argv[1])"
-        )
-        process = forked.Process(code, db)
-        deadline = time.monotonic() + 120
-        while not (db.exists() and db.stat().st_size):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
-        process.kill()
-        process.wait()
-        assert (tmp_path / "world.db-journal").exists()
-        with serve(people=40, db=db) as sandbox:
-            assert len(sandbox.contact_ids) == 40
-        assert [path.name for path in tmp_path.iterdir()] == ["world.db"]

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from outreach_frames import spec
 from outreach_frames.sandbox import serve
+from outreach_frames.sandbox.faults import Call, Faults
+from outreach_frames.sandbox.operations import Service, respond
+from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.search import PeopleIndex
+from outreach_frames.sandbox.store import World, open_store
 from tests.sandbox.http import PEOPLE, Api, Query, refused
 
 UNKNOWN_UUID = "00000000-0000-4000-8000-000000000000"
@@ -115,6 +123,16 @@ class TestMailboxes:
         changed = {"daily_email_limit": limit, "updated_at": after["updated_at"]}
         assert after == {**before, **changed}
         assert self.all(api)[3] == after
+
+    def test_never_older(self) -> None:
+        """`updated_at` never goes back, even if the clock does."""
+        with closing(open_store(World(20, 0, make_world))) as store:
+            index, faults = PeopleIndex(store.connection), Faults(None, seed=0)
+            service = Service(store, index, "", faults, lambda: datetime(2000, 1, 1, tzinfo=UTC))
+            before = store.mailboxes()[0]
+            call = Call(spec.UPDATE_MAILBOX, {"id": before["id"]}, body=b'{"daily_email_limit":7}')
+            after = msgspec.json.decode(respond(service, call).body)
+        assert (after["daily_email_limit"], after["updated_at"]) == (7, before["updated_at"])
 
     @pytest.mark.parametrize("limit", [None, True, "50", 50.5, -1, 1001, 10**30])
     def test_wrong_updates(self, api: Api, limit: object) -> None:

@@ -62,7 +62,7 @@ class World:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     """Return one world for all tests, since searches change nothing."""
-    with closing(open_store(None, Contents(PEOPLE, 0, make_world))) as store:
+    with closing(open_store(Contents(PEOPLE, 0, make_world))) as store:
         yield World(store)
 
 
@@ -270,7 +270,7 @@ def test_texts_match_by_words(world: World, name: str, data: st.DataObject) -> N
 def test_how_a_text_matches(name: str, value: str, found: str, missed: str) -> None:
     """Short values are whole words or places, longer ones prefixes, without case and accents."""
     filters = {"title": "person_titles", "location": "person_locations", "name": "person_name"}
-    with closing(open_store(None, Contents(1, 0, make_world))) as store:
+    with closing(open_store(Contents(1, 0, make_world))) as store:
         for text, total in ((found, 1), (missed, 0)):
             searched = place_words(text) if name == "location" else words(text)
             store.connection.execute(f"UPDATE people SET {name} = ?", [searched])

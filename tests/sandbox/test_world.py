@@ -35,7 +35,7 @@ Person = dict[str, Any]
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     """Return a world of the default size."""
-    with closing(open_store(None, World(PEOPLE, 0, make_world))) as store:
+    with closing(open_store(World(PEOPLE, 0, make_world))) as store:
         yield store.connection
 
 
