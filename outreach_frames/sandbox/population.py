@@ -15,7 +15,7 @@ from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.search import place_words, words
 from outreach_frames.sandbox.store import Row, as_text, insert
-from outreach_frames.sandbox.world import investors, new_rng, schools
+from outreach_frames.sandbox.world import new_rng
 
 MAX_COMPANIES: Final = 3_000  # because of memory
 # Rows per insertion; thousands of dicts would slow down the garbage collector.
@@ -65,20 +65,3 @@ def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list
         (as_text(positions),),
     )
     return [msgspec.json.decode(body) | {"company_domain": domain} for body, domain in rows]
-
-
-def attended_schools(connection: sqlite3.Connection, seed: int) -> dict[str, str]:
-    """Return the ids of all schools with alumni in the world, by name."""
-    found = connection.execute("SELECT DISTINCT value FROM people, json_each(school_ids)")
-    attended = {school_id for (school_id,) in found}
-    return {school.name: school.id for school in schools(seed) if school.id in attended}
-
-
-def active_investors(connection: sqlite3.Connection, seed: int) -> list[str]:
-    """Return the names of investors in companies with people in the world."""
-    found = connection.execute(
-        """SELECT DISTINCT value FROM companies, json_each(investors)
-        WHERE number IN (SELECT company FROM people)"""
-    )
-    active = {searched for (searched,) in found}
-    return [name for name in investors(seed) if words(name) in active]

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
-from outreach_frames.sandbox.population import active_investors, attended_schools
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import World, open_store
-from outreach_frames.sandbox.world import TODAY, users
+from outreach_frames.sandbox.world import TODAY
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
@@ -40,8 +39,6 @@ class Sandbox:
     ----------
     url, api_key : str
         The base address and the token, which is random unless passed to `serve`.
-    people, seed : int
-        The number of people and the seed that the world was generated from.
     today : date
         The world's date, which `advance` moves forward.
     sequence_ids : dict of str to str
@@ -54,20 +51,14 @@ class Sandbox:
     exclusion_list, recently_contacted, draft_leads, active_leads : list of dict
         The `email` and `profnet_url` of leads that are skipped: in the account's exclusion list,
         recently contacted, in a draft sequence, or in an active or paused one.
-    school_ids : dict of str to str
-        School ids by name: values for `education_company_ids` and `education_company_names`.
-    investors : list of str
-        Values for `company_investors`.
-    network_users : list of str
-        Emails of the users whose networks are searchable: values for `profnet_networks`.
     """
 
     def __init__(
         self, url: str, service: Service, server: ServerThread, *, people: int, seed: int
     ) -> None:
         self.url = url
-        self.people = people
-        self.seed = seed
+        self._people = people
+        self._seed = seed
         self._service = service
         self._server = server
         self._stopped = False
@@ -81,15 +72,10 @@ class Sandbox:
         self.recently_contacted: list[dict[str, Any]] = store.list_identifiers("recently_contacted")
         self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
         self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
-        self.network_users: list[str] = [user.email for user in users(seed)]
-        self._refresh()
+        self._read_date()
         atexit.register(self.stop)
 
-    def _refresh(self) -> None:
-        """Update the attributes that change with `advance`."""
-        connection = self._service.store.connection
-        self.school_ids: dict[str, str] = attended_schools(connection, self.seed)
-        self.investors: list[str] = active_investors(connection, self.seed)
+    def _read_date(self) -> None:
         self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
 
     @property
@@ -104,7 +90,7 @@ class Sandbox:
 
     @faults.setter
     def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
-        self._service.faults = Faults(faults, seed=self.seed)
+        self._service.faults = Faults(faults, seed=self._seed)
 
     def leads(self, sequence_id: str) -> list[dict[str, Any]]:
         """Return the leads of a sequence in order of arrival.
@@ -166,7 +152,7 @@ class Sandbox:
             self._require_running()
             advance_world(self._service.store.connection, days)
             self._service.people.reload()
-            self._refresh()
+            self._read_date()
             return self.today
 
     def set_response_rates(
@@ -225,7 +211,7 @@ class Sandbox:
         self.stop()
 
     def __repr__(self) -> str:
-        return f"<Sandbox at {self.url}: {self.people:,} people, seed {self.seed}>"
+        return f"<Sandbox at {self.url}: {self._people:,} people, seed {self._seed}>"
 
 
 def serve(

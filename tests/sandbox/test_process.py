@@ -73,9 +73,6 @@ class TestStarting:
         """A world of very few people has the same parts as a large one."""
         with serve(people=people) as sandbox, Api(sandbox) as api:
             assert len(sandbox.contact_ids) == people
-            assert len(sandbox.school_ids) <= 2 * people
-            assert len(sandbox.network_users) == 6
-            assert isinstance(sandbox.investors, list)
             assert api.search().json()["_pagination"]["total"] == people
             assert api.add(sandbox.sequence_ids["accepts_any"], [{"email": "a@b.example"}]).ok
 

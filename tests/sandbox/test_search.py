@@ -14,7 +14,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.sandbox.population import active_investors, attended_schools
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import (
     RULES,
@@ -92,8 +91,12 @@ VALUES: dict[str, Callable[[World], list[str]]] = {
     "company_locations": seen("company", "location_details", "city"),
     "company_names": seen("company", "name"),
     "company_ids": seen("company", "id"),
-    "education_company_ids": lambda world: [*attended_schools(world.connection, 0).values()],
-    "education_company_names": lambda world: [*attended_schools(world.connection, 0)],
+    "education_company_ids": lambda world: world.column(
+        "SELECT DISTINCT value FROM people, json_each(school_ids)"
+    ),
+    "education_company_names": lambda world: world.column(
+        "SELECT DISTINCT value FROM people, json_each(schools)"
+    ),
     "company_domains": lambda world: world.column(
         "SELECT domain FROM companies JOIN people ON company = number"
     ),
@@ -103,7 +106,10 @@ VALUES: dict[str, Callable[[World], list[str]]] = {
     "company_sizes": lambda _: list(spec.SUGGESTED_COMPANY_SIZES[2:4]),
     "company_industries": seen("company", "industry"),
     "profnet_networks": lambda _: [user.email for user in users(0)],
-    "company_investors": lambda world: active_investors(world.connection, 0),
+    "company_investors": lambda world: world.column(
+        "SELECT DISTINCT value FROM companies, json_each(investors)"
+        " WHERE number IN (SELECT company FROM people)"
+    ),
     "company_shares_investors_with": lambda world: world.column(
         "SELECT name FROM companies WHERE investors <> '[]'"
     ),
