@@ -88,6 +88,7 @@ FAULTS = [
     ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
         "Pass --data first_name='First Name'."),
     ("add-leads leads.csv --sequence SEQUENCE --data number", "Did you mean 'Number'"),
+    ("add-leads leads.csv --sequence SEQUENCE --require Number", "require"),
     ("add-leads leads.csv --sequence SEQUENCE --data email", "pass --email 'email'"),
     ("add-leads leads.csv --sequence SEQUENCE --data a=n --data a=n", "--data has the field"),
     ("add-leads leads.csv --sequence SEQUENCE --email Mail", "has no column 'Mail'"),

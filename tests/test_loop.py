@@ -1,106 +1,133 @@
-"""What README says of a loop with requests and of this package, on the same service."""
+"""What README says of a loop with requests and of this package, both measured on the sandbox."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import requests
 
-from outreach_frames.common.pandas_versions import STR
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.leads import statuses
 from outreach_frames.leads.sending import memory
-from tests import scripted as script
-from tests.leads.sending.lead_service import added, connected, only_posts
-from tests.scripted import Received, Reply, Service, scripted
+from outreach_frames.sandbox import Fault, Sandbox
 
 README = Path(__file__).parents[1] / "README.md"
-ROWS, CHUNK = 10_000, 250
-FRAME = pd.DataFrame({"email": [f"lead{row}@x.example" for row in range(ROWS)]}, dtype=STR)
+CHUNK = spec.MAX_LEADS_PER_REQUEST
+LISTS = [field.name for field in spec.ADD_LEADS_RESULT if field.type != "integer"]
+IDENTIFIERS = ["email", "profnet_url"]
 
 
-def loop(service: Service, frame: pd.DataFrame) -> None:
-    """Post chunks, and retry a chunk once if the connection breaks."""
+def people(count: int) -> pd.DataFrame:
+    """Return a row per person, with an email."""
+    emails = [f"lead{number}@x.example" for number in range(count)]
+    return pd.DataFrame({"person": emails, "email": emails, "profnet_url": None})
+
+
+def row(email: str | None, url: str | None = None, person: str = "ada") -> pd.DataFrame:
+    """Return one row of a person."""
+    return pd.DataFrame({"person": [person], "email": [email], "profnet_url": [url]})
+
+
+def loop(sandbox: Sandbox, sequence: str, frame: pd.DataFrame) -> list[str]:
+    """Post chunks, repeat a chunk once if the connection breaks; return each row's status.
+
+    The status is the response's list that has the row's email or URL, else "added".
+    """
+    found: list[str] = []
+    url = f"{sandbox.url}/sequences/{sequence}/leads"
+    headers = {"Authorization": f"Bearer {sandbox.api_key}"}
     for start in range(0, len(frame), CHUNK):
-        leads = [{"email": email} for email in frame["email"].iloc[start : start + CHUNK]]
-        for attempt in (1, 2):
-            try:
-                response = requests.post(
-                    f"{service.url}/sequences/s1/leads", json={"leads": leads}, timeout=10
-                )
-            except requests.ConnectionError:
-                if attempt == 2:
-                    raise
-            else:
-                response.raise_for_status()
-                break
+        rows = frame[IDENTIFIERS].iloc[start : start + CHUNK].to_dict("records")
+        leads = [{name: text for name, text in each.items() if text} for each in rows]
+        post = partial(requests.post, url, json={"leads": leads}, headers=headers, timeout=10)
+        try:
+            response = post()
+        except requests.ConnectionError:
+            response = post()
+        if response.status_code == 401:
+            break
+        result = response.json() if response.ok else {}
+        listed = {
+            text: name
+            for name in LISTS
+            for entry in result.get(name, ())
+            for text in (entry.values() if isinstance(entry, dict) else [entry])
+        }
+        default = "added" if response.ok else "refused"
+        found += [
+            next((listed[one] for one in lead.values() if one in listed), default) for lead in leads
+        ]
+    return found
 
 
-def package(service: Service, frame: pd.DataFrame) -> None:
+def package(sandbox: Sandbox, sequence: str, frame: pd.DataFrame) -> list[str]:
     """Add the rows with a journal in the working folder, as a new process would."""
     memory.clear()
-    with connected(service) as client:
-        plan = frame.outreach.plan("s1", client=client)
-        plan.submit(journal=Path("spring.journal").resolve())
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        report = frame.outreach.add_to_sequence(sequence, journal="spring.journal")
+    return report.rows["status"].tolist()
 
 
-class Leads(list[str]):
-    """The addresses that the service has accepted, and its replies."""
-
-    def accept(self, received: Received) -> Reply:
-        """Accept the leads of a request."""
-        self += [lead["email"].lower() for lead in received.json["leads"]]
-        return added(received)
-
-    def accept_in_silence(self, received: Received) -> Reply:
-        """Accept the leads, and drop the connection."""
-        self.accept(received)
-        return script.reset()
-
-    def count_repeated(self) -> int:
-        """Count the people who were accepted more than once."""
-        return sum(times > 1 for times in Counter(self).values())
+def harm(sandbox: Sandbox, sequence: str, frame: pd.DataFrame, found: list[str]) -> dict[str, int]:
+    """Count the added people who are reported as skipped, are added twice, or are missing."""
+    texts = frame.melt("person", IDENTIFIERS).dropna().set_index("value")["person"].to_dict()
+    leads = pd.DataFrame(sandbox.leads(sequence), columns=IDENTIFIERS)
+    there = leads["email"].map(texts).fillna(leads["profnet_url"].map(texts)).dropna()
+    skips = {*LISTS, *statuses.SKIPPED, statuses.DUPLICATE_IN_REQUEST}
+    is_skipped = pd.Series(found).isin(skips).groupby(frame["person"].to_numpy()).all()
+    return {
+        "reported as skipped": int(is_skipped[there.unique()].sum()),
+        "added twice": int(there.duplicated().sum()),
+        "not added": len({*frame["person"]} - {*there} - {"broken"}),
+    }
 
 
-def people_in_two_rows() -> pd.DataFrame:
-    """Return leads in two chunks, where the last is the first in capitals."""
-    return pd.concat([FRAME.head(300), FRAME.head(1)["email"].str.upper().to_frame()])
-
-
-# Per case: the accepted requests before the fault, the fault, the leads and the number of runs.
-CASES: dict[str, tuple[int, str, pd.DataFrame, int]] = {
-    "stopped at row 5,000, and run again": (20, "stop", FRAME, 2),
-    "a response is lost": (3, "lost", FRAME, 1),
-    "a person is in two rows": (0, "", people_in_two_rows(), 1),
+TWICE = pd.concat([row("ada@x.example"), people(10), row("ada@x.example")], ignore_index=True)
+URL = "https://profnet.example/in/ada"
+FIRST, OTHERS = people(2 * CHUNK).head(CHUNK), people(2 * CHUNK).tail(CHUNK)
+LINKED = [row("ada@x.example"), FIRST, row("ada@x.example", URL), OTHERS, row(None, URL)]
+BROKEN = pd.concat([people(CHUNK - 1), row("ada@", person="broken")], ignore_index=True)
+REVOKED = Fault("token_revoked", endpoint="add_leads", after=20, times=1)
+LOST = Fault("drop_after_commit", endpoint="add_leads", after=3, times=1)
+# Per row of README's table: the leads, the fault, the number of runs, and the harm.
+CASES: dict[str, tuple[pd.DataFrame, Fault | None, int, str]] = {
+    "stopped at row 5,000, and run again": (people(10_000), REVOKED, 2, "reported as skipped"),
+    "a response is lost": (people(1_000), LOST, 1, "reported as skipped"),
+    "a person is twice in a request": (TWICE, None, 1, "reported as skipped"),
+    "a person's rows have": (
+        pd.concat(LINKED, ignore_index=True),
+        None,
+        1,
+        "added twice",
+    ),
+    "an address is broken": (BROKEN, None, 1, "not added"),
 }
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("case", CASES)
-def test_the_people_who_are_sent_twice(
+def test_a_loop_and_this_package(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """README's table has the number of people that each way sends to a service twice."""
+    """README's table has the number of people whom each way harms."""
     monkeypatch.chdir(tmp_path)
-    before, fault, frame, runs = CASES[case]
-    found = []
+    frame, fault, runs, what = CASES[case]
+    counts = []
     for send in (loop, package):
-        leads = Leads()
-        stop = script.json({"error": "the token has expired"}, 401)
-        faults: dict[str, list[Any]] = {"stop": [stop], "lost": [leads.accept_in_silence]}
-        turns = [*[leads.accept] * before, *faults.get(fault, []), *[leads.accept] * 60]
-        with scripted(only_posts(turns)) as service:
+        with of.sandbox.serve(people=10) as sandbox:
+            sequence, sandbox.faults = sandbox.sequence_ids["accepts_any"], fault
             for _ in range(runs):
-                with contextlib.suppress(requests.HTTPError):
-                    send(service, frame)
-        found.append(leads.count_repeated())
-    row = next(line for line in README.read_text(encoding="utf-8").splitlines() if case in line)
-    assert [re.findall(r"[\d,]+", cell)[0] for cell in row.split("|")[2:4]] == [
-        f"{number:,}" for number in found
-    ]
-    assert found[1] == 0 < found[0]
+                found = send(sandbox, sequence, frame)
+            counts.append(harm(sandbox, sequence, frame, found))
+    line = next(each for each in README.read_text(encoding="utf-8").splitlines() if case in each)
+    shown = [re.findall(r"[\d,]+", cell)[0] for cell in line.split("|")[2:4]]
+    assert what in line
+    assert shown == [f"{each[what]:,}" for each in counts]
+    assert set(counts[1].values()) == {0}
+    assert counts[0][what] > 0

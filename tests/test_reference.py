@@ -155,9 +155,9 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
         {
             "email": ["ben@", "n/a", None, None, "all@x.example", "all@x.example"],
             "profnet_url": [f"{url}ada", "no address", None, b"bytes", f"{url}b", f"{url}c"],
-            "note": ["x" * 2_000, *[None] * 5],
+            "note": ["x" * 2_000, "[note]", *[None] * 4],
             "check": ["yes", *[None] * 5],
-            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "Anna", None, None],
+            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "a@", None, None],
         }
     )
     boxes = [
@@ -170,6 +170,7 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
         plan = frame.outreach.plan(
             "s1",
             data=["note"],
+            require=["note"],
             overrides={spec.OVERRIDES[0].name: "check"},
             mailbox="owner",
             client=client,

@@ -56,6 +56,15 @@ _PROBLEMS: Final = {
         "Rows with different profile URLs have this address; only the first of them is sent.",
         "Nothing if they are one person; otherwise correct or empty the address of the others.",
     ),
+    "template_text": (
+        "A data field holds an unfilled template, such as {{first_name}} or [first name]; it is "
+        "sent as it is.",
+        "Fill in the value, or pass the field in ``require=`` to exclude such rows.",
+    ),
+    "missing_required_field": (
+        "A data field passed in ``require=`` is missing, or holds an unfilled template.",
+        "Fill it in, or drop the row.",
+    ),
     "invalid_email": ("The text is not an email address.", "Correct it."),
     "invalid_profnet_url": ("The text is not the address of a profile.", "Correct it."),
     "not_a_plain_value": (
@@ -72,10 +81,10 @@ _PROBLEMS: Final = {
     ),
     "invalid_mailbox": (
         "The text is not an email address.",
-        "Write the address of the mailbox or of its user.",
+        "Write the address of the mailbox, or the address or full name of its user.",
     ),
     "unknown_mailbox": (
-        "The account has no mailbox and no user with this address.",
+        "The account has no mailbox and no user with this address or name.",
         "List them with ``of.mailboxes(refresh=True)``; correct the cell or leave it empty.",
     ),
     "mailbox_unusable": (
@@ -83,7 +92,7 @@ _PROBLEMS: Final = {
         "Reconnect the mailbox, or write the address of another one.",
     ),
     "ambiguous_mailbox": (
-        "Several users have this address.",
+        "Several users have this address or name.",
         "Write the address of a mailbox.",
     ),
 }

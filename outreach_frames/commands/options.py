@@ -68,6 +68,7 @@ _SETTINGS: Final[dict[str, dict[str, Any]]] = {
         "help": 'fields for the sequence\'s texts, such as first_name="First Name"',
     },
     "mailboxes": {"metavar": "EMAIL"},
+    "require": {"metavar": "FIELD"},
     "split_by": {"metavar": "FILTER", "type": _filter_name},
 }
 

@@ -14,6 +14,7 @@ from outreach_frames import spec
 from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.checks import TEMPLATE
 from outreach_frames.leads.planning.mapping import OVERRIDES
 from outreach_frames.leads.prepared import PreparedLeads
 
@@ -88,15 +89,18 @@ def meaning_of(status: str) -> Meaning:
     return MEANINGS.get(status) or Meaning(f"Skipped: listed by the service in {listed}.")
 
 
-def plan_card(plan: PreparedLeads) -> Card:
-    """Build the card of a plan."""
+def plan_card(plan: PreparedLeads, recorded: int = 0) -> Card:
+    """Build the card of a plan, of which `recorded` further leads were sent before."""
+    words = f"{plural(recorded, 'lead')}, recorded in this Python session, not sent again"
     return Card(
         headline=f"SubmissionPlan: {plan_headline(plan)}",
-        facts=plan_facts(plan),
+        facts=[*plan_facts(plan), *[Fact("Sent before", words)] * (recorded > 0)],
         details=[Details("First lead", _first_lead(plan), is_code=True)],
         advice=(
             "Nothing has been sent: plan.submit() sends this plan. plan.problems lists all "
-            "problems, plan.payloads() all requests. The service may still skip or refuse leads."
+            "problems, plan.payloads() all requests. The service may still skip or refuse leads. "
+            "If a journal has recorded some of the rows, plan.submit(journal=path, dry_run=True) "
+            "reports which rows remain."
         ),
     )
 
@@ -126,6 +130,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
         *_optional_facts(plan),
+        *_data_facts(plan),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
         *_mailbox_facts(plan),
@@ -136,9 +141,26 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
 def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
     """Yield the number of leads without an email, and of repaired cells, if there are any."""
     if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
-        yield Fact("Without an email", f"{plural(lacking, 'lead')}, whose activity cannot be read")
+        without = "a sequence with email steps refuses these, and their activity cannot be read"
+        yield Fact("Without an email", f"{plural(lacking, 'lead')}: {without}")
     if plan.repaired:
         yield Fact("Repaired", plan.repaired)
+
+
+def _data_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield per data field how many of the leads lack it or have an unfilled template for it."""
+    rows, problems = pa.array(plan.positions), plan.problems
+    templates = problems[problems["code"].eq(TEMPLATE) & problems["row"].isin(plan.positions)]
+    in_field = templates["field"].value_counts()
+    complete, incomplete = [], []
+    for field, texts in plan.checked.data.items():
+        lacking, unfilled = texts.take(rows).null_count, int(in_field.get(field, 0))
+        gaps = [f"missing in {plural(lacking, 'lead')}"] * (lacking > 0)
+        gaps += [f"an unfilled template in {plural(unfilled, 'lead')}"] * (unfilled > 0)
+        lines = incomplete if gaps else complete
+        lines.append(f"{field}: {', '.join(gaps) or 'in all leads'}")
+    if lines := _first_lines([*incomplete, *complete], "plan.payloads()"):
+        yield Fact("Data fields", lines[0], details=lines[1:])
 
 
 def _sequence(plan: PreparedLeads) -> str:

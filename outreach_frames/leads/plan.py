@@ -14,7 +14,7 @@ from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
-from outreach_frames.common.card import as_html, as_text
+from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.common.pandas_versions import snapshot
 from outreach_frames.identity.persons import (
     first_rows,
@@ -36,7 +36,7 @@ from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
-from outreach_frames.leads.sending.submit import read_report, submit
+from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,11 +104,15 @@ class SubmissionPlan(PreparedLeads):
         warn_of_own_columns(self.frame)
         return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
 
+    def _card(self) -> Card:
+        remaining = self.only(unrecorded_rows(self))
+        return plan_card(remaining, len(np.setdiff1d(self.positions, remaining.positions)))
+
     def __repr__(self) -> str:
-        return as_text(plan_card(self))
+        return as_text(self._card())
 
     def _repr_html_(self) -> str:
-        return as_html(plan_card(self))
+        return as_html(self._card())
 
 
 def make_plan(
@@ -118,6 +122,7 @@ def make_plan(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
+    require: Sequence[str] | None = None,
     overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
     mailboxes: Sequence[str] | None = None,
@@ -139,13 +144,17 @@ def make_plan(
         as E-Mail, an error asks for the name to use.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
+    require : list of str, optional
+        Data fields without which a row is invalid. An unfilled template, such as `{{first_name}}`,
+        does not fill a field.
     overrides : dict of override to True or column name, optional
         The service's checks to skip, for all rows or as a column of booleans. For a missing cell,
         the check runs.
     mailbox : column name, optional
-        The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
-        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders.
+        The column with each row's mailbox: the address of a mailbox, or the address or full name of
+        a user. A user's rows are shared among the user's active mailboxes, and each person always
+        has the same mailbox. Rows with a missing cell are sent from `mailboxes`, or by default from
+        the sequence's senders.
     mailboxes : list of str, optional
         The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
         missing cell; by default those in the sequence's settings.
@@ -197,6 +206,7 @@ def make_plan(
         email=email,
         profnet_url=profnet_url,
         data=data,
+        require=require,
         overrides=overrides,
         mailbox=mailbox,
     )
@@ -235,6 +245,7 @@ def validate(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
+    require: Sequence[str] | None = None,
     overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
     clean: bool = False,
@@ -245,15 +256,16 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, overrides, mailbox, clean
-        As for `df.outreach.plan`. Of mailboxes, only the syntax is checked.
+    email, profnet_url, data, require, overrides, mailbox, clean
+        As for `df.outreach.plan`. Of mailboxes, only the syntax of addresses is checked.
 
     Returns
     -------
     DataFrame
         One row per problem, in row order: row (Int64, the position), index (the label), column,
         field, code, message (str). Rows with problems are not sent, unless all codes are
-        `placeholder` or `not_a_profile` and an identifier remains, or `shared_email`.
+        `placeholder`, `not_a_profile` or `template_text` and an identifier remains, or
+        `shared_email`.
 
     Raises
     ------
@@ -275,6 +287,7 @@ def validate(
         email=email,
         profnet_url=profnet_url,
         data=data,
+        require=require,
         overrides=overrides,
         mailbox=mailbox,
     )
@@ -289,6 +302,7 @@ def add_to_sequence(
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
+    require: Sequence[str] | None = None,
     overrides: Mapping[str, bool | str] | None = None,
     mailbox: Hashable | None = None,
     mailboxes: Sequence[str] | None = None,
@@ -319,13 +333,17 @@ def add_to_sequence(
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid
         field name.
+    require : list of str, optional
+        Data fields without which a row is invalid. An unfilled template, such as `{{first_name}}`,
+        does not fill a field.
     overrides : dict of override to True or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}, or a column of
         booleans in place of True.
     mailbox : str, optional
-        The column with each row's mailbox: the address of a mailbox or of a user. A user's rows are
-        shared among the user's active mailboxes, and each person always has the same mailbox. Rows
-        with a missing cell are sent from `mailboxes`, or by default from the sequence's senders. If
+        The column with each row's mailbox: the address of a mailbox, or the address or full name of
+        a user. A user's rows are shared among the user's active mailboxes, and each person always
+        has the same mailbox. Rows with a missing cell are sent from `mailboxes`, or by default from
+        the sequence's senders. If
         a recorded row's mailbox changes, the row is not sent again, and its detail gives the
         reason.
     mailboxes : list of str, optional
@@ -378,7 +396,7 @@ def add_to_sequence(
     0  ada@brightforge.example    added
     1                      n/a  invalid
     >>> print(report)
-    2 rows for sequence 631ed67b5eacf5f030d71b8c, sent in 1 chunk
+    2 rows for the sequence Founders Nordics: profile visits, sent in 1 chunk
       added          1  In the sequence now.
       invalid        1  Not sent: the row has an error, which the detail names.
     ...
@@ -389,6 +407,7 @@ def add_to_sequence(
         email=email,
         profnet_url=profnet_url,
         data=data,
+        require=require,
         overrides=overrides,
         mailbox=mailbox,
         mailboxes=mailboxes,

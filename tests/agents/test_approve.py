@@ -278,7 +278,7 @@ def test_hostile_leads_cannot_forge_facts(account: Account) -> None:
     assert "\x1b" not in shown
     assert [
         line for line in shown.splitlines() if "Sequence  " in line and line[0] not in "*|"
-    ] == [f"  Sequence   {SHOWN}, active (s1)"]
+    ] == [f"  Sequence     {SHOWN}, active (s1)"]
 
 
 def test_two_terminals_send_a_plan_once(account: Account) -> None:

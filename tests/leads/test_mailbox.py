@@ -32,7 +32,8 @@ from tests.scripted import Received, Reply, Service, scripted
 Lead = tuple[str | None, str | None, str | None]
 
 CUSTOM = "custom_mailboxes"
-# Email, user's email, user's id and status; two users have the email twin@x.example.
+# Email, user's email, user's id and status; two users have the email twin@x.example. A user's name
+# begins with the first part of the email.
 LISTED = [
     ("a@x.example", "ann@x.example", "u1", "active"),
     ("b@x.example", "bob@x.example", "u2", "active"),
@@ -48,7 +49,12 @@ LISTED = [
 def listed(boxes: list[tuple[str, str, str, str]]) -> list[dict[str, Any]]:
     """Return mailboxes as the service lists them."""
     return [
-        {"id": email, "email": email, "status": status, "user": {"id": number, "email": user}}
+        {
+            "id": email,
+            "email": email,
+            "status": status,
+            "user": {"id": number, "email": user, "name": f"{user.partition('@')[0]} Lee"},
+        }
         for email, user, number, status in boxes
     ]
 
@@ -140,9 +146,13 @@ def test_unusable_mailboxes() -> None:
         "una3@x.example": "mailbox_unusable",
         "twin@x.example": "ambiguous_mailbox",
         "odd@x.example": "mailbox_unusable",
-        "Anna Smith": "invalid_mailbox",
+        "Anne Lee": "unknown_mailbox",
+        "Olga Lee": "mailbox_unusable",
+        "Twin lee": "ambiguous_mailbox",
+        "Ann Lee <ann@x.example>": "invalid_mailbox",
         "a@x.example; b@x.example": "invalid_mailbox",
         "t1@x.example": None,
+        " ann  LEE": None,
     }
     frame = leads(*owners)
     frame.loc[len(frame)] = ["p99.x@example.com", ["a@x.example"]]
@@ -154,11 +164,15 @@ def test_unusable_mailboxes() -> None:
         assert len(listings) == 2
         assert plan.problems["code"].tolist() == [code for code in codes if code]
         assert set(plan.problems["field"]) == {"mailbox"}
-        assert plan.mailboxes == {"t1@x.example": 1}
-        assert "una3@x.example (needs_reconnection)" in plan.problems["message"][3]
+        assert plan.mailboxes == {"t1@x.example": 1, "a@x.example": 1}
+        messages = plan.problems["message"]
+        assert "una3@x.example (needs_reconnection)" in messages[3]
+        assert "Did you mean 'ann Lee'? The users: 'ann Lee', 'bob Lee', " in messages[6]
+        assert "2 users are called 'Twin lee'" in messages[8]
+        assert messages[8].endswith("Use the address of a mailbox: t1@x.example, t2@x.example.")
         found = add(frame, client).rows["error_code"].fillna("").tolist()
         assert found == [code or "" for code in codes]
-        assert sent(service) == [["p8"]]
+        assert sent(service) == [["p11"], ["p12"]]
         before = len(service.requests)
         problems = frame.outreach.validate(mailbox="owner")
         assert problems["code"].tolist() == ["invalid_mailbox"] * 2 + ["not_a_plain_value"]
@@ -217,7 +231,7 @@ def test_without_a_list_of_mailboxes() -> None:
 def find(boxes: list[tuple[str, str, str, str]], emails: list[str], owner: str) -> dict[str, str]:
     """Return each person's mailbox among the owner's mailboxes."""
     rows = [
-        {"email": email, "user_email": user, "user_id": number, "status": status}
+        {"email": email, "user_email": user, "user_name": None, "user_id": number, "status": status}
         for email, user, number, status in boxes
     ]
     frame = pd.DataFrame({"email": emails, "owner": owner})

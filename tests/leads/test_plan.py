@@ -20,8 +20,10 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.sending.submit import submit
 from tests import scripted
 from tests.examples import share_of_examples
+from tests.leads.sending.lead_service import added
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
@@ -314,6 +316,36 @@ def test_text() -> None:
             assert len(view) < 6000
 
 
+def test_the_data_fields_with_gaps() -> None:
+    """A plan's text counts, per data field, the leads that lack it or have a template for it."""
+    frame = people(4).assign(
+        first=["Ada", None, "{{first}}", "n/a"], title=["CEO", "%title%", "[title]", "Hi {{a}}!"]
+    )
+    frame.loc[3, "email"] = "p3@"
+    view = repr(make_plan(frame, SEQUENCE, data=["first", "title", "name"]))
+    assert re.search(
+        r"Data fields +first: missing in 1 lead, an unfilled template in 1 lead\n"
+        r" +title: an unfilled template in 2 leads\n +name: in all leads\n",
+        view,
+    )
+    assert "Data fields" not in repr(make_plan(frame, SEQUENCE))
+
+
+def test_leads_that_were_sent_before() -> None:
+    """A plan's text is of the leads that a run would send now, and counts the recorded ones."""
+    frame = people(5)
+    with scripted.scripted([*listing(ONE), added, *listing(ONE)]) as service:
+        with Client(service.url, "token", cache=None) as client:
+            submit(make_plan(frame[:2], "s1", client=client))
+            plan = make_plan(frame, "s1", client=client)
+    assert len(plan.positions) == 5
+    for view in (repr(plan), plan._repr_html_()):
+        assert "3 of 5 rows will be sent, in 1 request" in view
+        assert "2 leads, recorded in this Python session, not sent again" in view
+        assert "plan.submit(journal=path, dry_run=True)" in view
+    assert "Sent before" not in repr(make_plan(frame, "s1"))
+
+
 def test_no_token_is_in_a_plan() -> None:
     """A plan's text, HTML and fingerprint do not contain the token."""
     token = "a-secret-token"
@@ -423,6 +455,8 @@ def test_the_look_up_sends_few_requests(
     [
         ("s4_0x", 2, r"'s4_0x'\. Did you mean 's4_0'.*of\.sequences\(\)"),
         ("Name 4.0", 2, r"name of a sequence, not its id\. Pass the id: 's4_0'"),
+        (" name  4.0", 2, r"name of a sequence, not its id\. Pass the id: 's4_0'"),
+        ("Name 4", 1, r"Did you mean 's4_0' \(Name 4\.0\)\?"),
         # Of a huge page, only some sequences are compared for a suggestion.
         ("s4_x", 20_000, "no sequence with the id 's4_x'"),
     ],

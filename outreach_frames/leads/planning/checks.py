@@ -36,8 +36,9 @@ from outreach_frames.tables.value_text import TEXT, column_texts, python_values,
 PLACEHOLDER: Final = "placeholder"
 NOT_A_PROFILE: Final = "not_a_profile"
 SHARED_EMAIL: Final = "shared_email"
+TEMPLATE: Final = "template_text"
 # The codes of problems that leave a row valid.
-HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE, SHARED_EMAIL})
+HARMLESS: Final = frozenset({PLACEHOLDER, NOT_A_PROFILE, SHARED_EMAIL, TEMPLATE})
 NOT_PLAIN: Final = "not_a_plain_value"
 
 _IS_PLACEHOLDER: Final = "is a placeholder and was treated as missing."
@@ -45,6 +46,7 @@ _NO_MAILBOX: Final = (
     f"{_IS_PLACEHOLDER} Rows without a mailbox are sent from `mailboxes`, or by default from the "
     "sequence's senders."
 )
+_IS_TEMPLATE: Final = "looks like an unfilled template. Fill in the value."
 _IS_WEAK: Final = "is not a person's profile; sent by email alone."
 
 # Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
@@ -76,7 +78,14 @@ class Problem(NamedTuple):
 _CHECKS: Final = {
     EMAIL: (syntax.is_simple_email, syntax.email_problem, syntax.repair_email),
     PROFNET_URL: (syntax.is_simple_url, syntax.url_problem, syntax.repair_url),
-    MAILBOX: (syntax.is_simple_email, syntax.email_problem, lambda _text: None),
+    # A text without @ is a user's name, which only the account's mailboxes can check.
+    MAILBOX: (
+        lambda texts: pc.or_(
+            syntax.is_simple_email(texts), pc.invert(pc.match_substring(texts, "@"))
+        ),
+        syntax.email_problem,
+        lambda _text: None,
+    ),
 }
 
 
@@ -120,6 +129,7 @@ def check_rows(
         field: _data_field(_Column(frame[column], field, column, problems))
         for field, column in mapping.data.items()
     }
+    problems += _unfilled(mapping, data, problems)
     overrides = _override_texts(frame, mapping, problems)
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
@@ -213,12 +223,15 @@ class _Column:
             self.report(row, NOT_PLAIN, f"{self.field}: {why}")
         return written.texts
 
+    def report_texts(self, texts: pa.Array, mask: pa.Array, code: str, why: str) -> None:
+        """Report the texts that `mask` selects."""
+        for row in _rows(mask):
+            self.report(row, code, f"{quoted(texts[row].as_py())} {why}")
+
     def drop(self, texts: pa.Array, mask: pa.Array, code: str, why: str) -> pa.Array:
         """Report the texts that `mask` selects, and replace them by missing values."""
-        rows = _rows(mask)
-        for row in rows:
-            self.report(row, code, f"{quoted(texts[row].as_py())} {why}")
-        return pc.if_else(mask, pa.scalar(None, TEXT), texts) if rows else texts
+        self.report_texts(texts, mask, code, why)
+        return pc.if_else(mask, pa.scalar(None, TEXT), texts)
 
 
 def _identifier(column: _Column) -> pa.Array:
@@ -302,6 +315,8 @@ def _data_field(column: _Column) -> pa.Array:
     texts = column.texts()
     placeholders = pc.is_in(texts, pa.array(_MISSING_VALUE_TEXTS, TEXT))
     texts = column.drop(texts, placeholders, PLACEHOLDER, _IS_PLACEHOLDER)
+    templates = syntax.are_templates(texts, [str(column.name), column.field]).fill_null(False)
+    column.report_texts(texts, templates, TEMPLATE, _IS_TEMPLATE)
     lengths = pc.utf8_length(texts)
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (
@@ -310,6 +325,22 @@ def _data_field(column: _Column) -> pa.Array:
         )
         column.report(row, "data_value_too_long", message)
     return texts
+
+
+def _unfilled(
+    mapping: LeadMapping, data: Mapping[str, pa.Array], problems: Sequence[Problem]
+) -> list[Problem]:
+    """Return a problem for each row that lacks a required field, or has only a template for it."""
+    found: list[Problem] = []
+    for field in mapping.required:
+        own = [problem for problem in problems if problem.field == field]
+        templates = {problem.row for problem in own if problem.code == TEMPLATE}
+        unreadable = {problem.row for problem in own if problem.code == NOT_PLAIN}
+        rows = {*_rows(data[field].is_null()), *templates} - unreadable
+        message = f"{field} is required and missing. Fill it in, or drop the row."
+        name = str(mapping.data[field])
+        found += [Problem(row, name, field, "missing_required_field", message) for row in rows]
+    return found
 
 
 def _rows(mask: pa.Array) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
@@ -12,7 +13,8 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.text import quoted
+from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.text import listed, quoted
 from outreach_frames.identity.keys import email_key
 from outreach_frames.leads.planning.mapping import KEYS
 from outreach_frames.resources.mailboxes import mailboxes
@@ -22,15 +24,19 @@ ACTIVE: Final = spec.MAILBOX_STATUSES[0]
 
 
 class AccountMailboxes:
-    """An account's mailboxes by their address, and by their user's address."""
+    """An account's mailboxes by their address, and by their user's address or full name."""
 
-    def __init__(self, listed: Iterable[Mapping[Any, Any]]) -> None:
+    def __init__(self, mailboxes: Iterable[Mapping[Any, Any]]) -> None:
         self._of_address: dict[str, list[Mapping[Any, Any]]] = {}
         self._of_user: dict[str, list[Mapping[Any, Any]]] = {}
-        for mailbox in listed:
-            for name, found in (("email", self._of_address), ("user_email", self._of_user)):
-                if isinstance(mailbox["email"], str) and isinstance(mailbox[name], str):
-                    found.setdefault(_key(mailbox[name]), []).append(mailbox)
+        # The users' names; a dict keeps their order.
+        self._names: dict[str, None] = {}
+        for mailbox in (one for one in mailboxes if isinstance(one["email"], str)):
+            self._of_address.setdefault(_key(mailbox["email"]), []).append(mailbox)
+            address, name = mailbox["user_email"], mailbox["user_name"]
+            for key in {_key(text) for text in (address, name) if isinstance(text, str)}:
+                self._of_user.setdefault(key, []).append(mailbox)
+            self._names |= {name: None} if isinstance(name, str) else {}
 
     def choose(
         self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
@@ -59,16 +65,18 @@ class AccountMailboxes:
         key = _key(text)
         own, of_user = self._of_address.get(key, []), self._of_user.get(key, [])
         named = own or of_user
-        users = {mailbox["user_id"] for mailbox in named if isinstance(mailbox["user_id"], str)}
+        users = {mailbox["user_id"] or mailbox["user_email"] for mailbox in named}
         if not own and len(users) > 1:
-            shared = f"{quoted(text)} is the address of {len(users)} users."
-            return (), "ambiguous_mailbox", f"{shared} Use the address of a mailbox instead."
+            shared = f"{len(users)} users are called {quoted(text)}"
+            boxes = ", ".join(mailbox["email"] for mailbox in named)
+            return (), "ambiguous_mailbox", f"{shared}. Use the address of a mailbox: {boxes}."
         usable = {_key(one["email"]): one["email"] for one in named if one["status"] == ACTIVE}
         if usable:
             return list(usable.values()), "", ""
         if not named:
-            lacking = f"The account has no mailbox or user with the address {quoted(text)}."
-            return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists all mailboxes."
+            lacking = f"The account has no mailbox or user called {quoted(text)}."
+            close = suggestion(text, self._names)
+            return (), "unknown_mailbox", f"{lacking}{close} The users: {listed(self._names)}."
         states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
         message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
         return (), "mailbox_unusable", f"{message} Reconnect a mailbox, or use another address."
@@ -76,12 +84,13 @@ class AccountMailboxes:
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
     """List the account's mailboxes without the cache."""
-    listed = mailboxes(refresh=True, client=client).astype("object")
-    return AccountMailboxes(listed.where(listed.notna(), None).to_dict(orient="records"))
+    found = mailboxes(refresh=True, client=client).astype("object")
+    return AccountMailboxes(found.where(found.notna(), None).to_dict(orient="records"))
 
 
-def _key(address: str) -> str:
-    return email_key(address) or address.strip()
+def _key(text: str) -> str:
+    """Return the normalised key of an address or a name."""
+    return email_key(text) or " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,7 +13,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.arguments import check_integer, near_names, suggestion
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import listed, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
@@ -49,6 +49,8 @@ class LeadMapping:
     overrides: Mapping[str, Hashable]
     # The column with each row's mailbox.
     mailbox: Hashable | None
+    # The data fields without which a row is invalid.
+    required: Sequence[str] = ()
 
 
 def read_mapping(
@@ -59,6 +61,7 @@ def read_mapping(
     data: object,
     overrides: object,
     mailbox: object,
+    require: object = None,
 ) -> LeadMapping:
     """Check the arguments that name columns against a frame."""
     if isinstance(frame.columns, pd.MultiIndex):
@@ -67,11 +70,13 @@ def read_mapping(
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
+    fields = _read_data(frame, data)
     return LeadMapping(
         identifiers,
-        _read_data(frame, data),
+        fields,
         _read_overrides(frame, overrides),
         None if mailbox is None else _column(frame, MAILBOX, mailbox),
+        _read_required(require, fields),
     )
 
 
@@ -168,6 +173,22 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             "Drop the fields that the sequence's texts do not use."
         )
     return {str(field): column for field, column in columns.items()}  # numpy's text, too
+
+
+def _read_required(require: object, fields: Mapping[str, Hashable]) -> list[str]:
+    if require is None:
+        return []
+    if not isinstance(require, _LISTS):
+        raise InvalidInputError(
+            f"require takes a list of data fields, for example require=[{quoted(require)}], not "
+            f"{quoted(require)}."
+        )
+    if others := [name for name in require if name not in fields]:
+        raise InvalidInputError(
+            f"require has names that are not fields of data: {listed(others)}. The fields of data: "
+            f"{listed(fields)}."
+        )
+    return [*require]
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:

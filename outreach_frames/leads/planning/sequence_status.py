@@ -11,7 +11,7 @@ from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.client.request import next_href
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.arguments import near_names, similar, suggestion
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -95,8 +95,9 @@ def _read(sequence_id: str, client: Client, token: CancellationToken, listing: _
 def _why_not(sequence_id: str, listing: _Listing) -> str:
     """Return why the sequence was not found; raise if the id is a name or does not exist."""
     seen = listing.items
-    ids = [one for one, item in seen.items() if _text(item.get("name")) == sequence_id]
-    if ids:
+    names = {one: name for one, item in seen.items() if (name := _text(item.get("name")))}
+    same = near_names(sequence_id, names.values())
+    if ids := [one for one, name in names.items() if name in same]:
         raise InvalidInputError(
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
@@ -104,9 +105,12 @@ def _why_not(sequence_id: str, listing: _Listing) -> str:
     if listing.is_complete and not seen:
         return "the account has no sequences"
     if listing.is_complete:
-        close = suggestion(sequence_id, islice(seen, _MAX_COMPARED))
+        close = similar(sequence_id, islice(names.values(), _MAX_COMPARED))
+        ids = [f"{one!r} ({name})" for one, name in names.items() if name in close]
+        hint = f" Did you mean {' or '.join(ids)}?" if ids else ""
+        hint = hint or suggestion(sequence_id, islice(seen, _MAX_COMPARED))
         raise InvalidInputError(
-            f"The account has no sequence with the id {sequence_id!r}.{close} of.sequences() lists "
+            f"The account has no sequence with the id {sequence_id!r}.{hint} of.sequences() lists "
             "all sequences of the connected account, with their ids. Nothing was sent."
         )
     if listing.error is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -34,6 +35,18 @@ SIMPLE_URL: Final = (
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
+_TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
+# {{…}} anywhere in a text, or a whole text such as [first name], %FIRST_NAME% or <first name>.
+_TEMPLATE: Final = r"(?s)\{\{.*?\}\}" + "".join(
+    rf"|\A\s*{start}{_TEMPLATE_NAME}{end}\s*\z"
+    for start, end in (
+        ("%+", "%+"),
+        (r"\[+", r"\]+"),
+        (r"\$?\{", r"\}"),
+        ("<+", ">+"),
+        (r"\*\|", r"\|\*"),
+    )
+)
 _ADDRESS_LIKE: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
@@ -169,6 +182,19 @@ def _only_key(reading: Reading) -> str:
     """Return the only key in a text, or "" if the text is ambiguous."""
     keys, is_ambiguous = reading
     return keys[0] if len(keys) == 1 and not is_ambiguous else ""
+
+
+def are_templates(texts: pa.Array, names: Collection[str]) -> pa.Array:
+    """Return whether each text has an unfilled template, or is one of its column's names.
+
+    >>> texts = ["Hi {{name}}", "[first name]", "First Name", "[Senior] Engineer", None]
+    >>> are_templates(pa.array(texts, pa.large_string()), ["first_name"]).to_pylist()
+    [True, True, True, False, None]
+    """
+    bare = pc.replace_substring_regex(pc.utf8_lower(texts), r"[\s_-]+", "")
+    own = {re.sub(r"[\s_-]+", "", name.lower()) for name in names}
+    is_name = pc.is_in(bare, pa.array(sorted(own), texts.type))
+    return pc.or_(pc.match_substring_regex(texts, _TEMPLATE), is_name)
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

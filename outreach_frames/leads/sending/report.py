@@ -40,6 +40,8 @@ class SubmissionReport(Result):
         One row per row of the input, from `make_rows`.
     sequence_id : str
         The sequence's id.
+    sequence_name : str, optional
+        The sequence's name, if known.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -84,6 +86,7 @@ class SubmissionReport(Result):
         rows: pd.DataFrame,
         *,
         sequence_id: str,
+        sequence_name: str | None = None,
         notes: Sequence[str] = (),
         error: OutreachError | None = None,
         dry_run: bool = False,
@@ -96,6 +99,7 @@ class SubmissionReport(Result):
             raise ValueError("`rows` must have one row per row of `frame`")
         self.rows: pd.DataFrame = typed_rows(rows)
         self.sequence_id: Final = sequence_id
+        self._sequence = sequence_name or sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: OutreachError | None = error
         self.dry_run: Final = dry_run
@@ -427,7 +431,7 @@ class SubmissionReport(Result):
         return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
-        where = f"for sequence {self.sequence_id}"
+        where = f"for the sequence {self._sequence}"
         if self._journal is not None:
             where = f"in the journal {self._journal}"
         known: dict[str, Any] = {"notes": self.notes, "is_dry_run": self.dry_run}

@@ -78,6 +78,14 @@ def preview(
         return found
 
 
+def unrecorded_rows(plan: PreparedLeads) -> Positions:
+    """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
+    try:
+        return preview(plan, plan.records.get("place")).found.rows
+    except OutreachError:
+        return plan.positions
+
+
 def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
     """Report a plan's rows with the outcomes from a journal, without changing the journal."""
     require_readable_file(expanded(journal))
@@ -222,7 +230,8 @@ def _report(
     rows = make_rows(plan, entries, kept)
     if not options.get("dry_run"):
         rows = mark_duplicates_of_unsent(rows, kept)
-    options = {"sequence_id": plan.sequence_id, "emails": plan.emails, **options}
+    named = {"sequence_id": plan.sequence_id, "sequence_name": plan.sequence.name}
+    options = {**named, "emails": plan.emails, **options}
     report = SubmissionReport(plan.frame, rows, **options)
     if is_run and report.error is None and (counts := _count_incomplete(report.rows["status"])):
         report.error = OutreachError(f"Not all rows were added: {counts}.")

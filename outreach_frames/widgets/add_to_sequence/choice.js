@@ -96,6 +96,7 @@ function columnsSection(context) {
 
   const ticked = () => rows.filter((row) => row.on);
   const draftData = () => Object.fromEntries(ticked().map((row) => [row.field, row.name]));
+  const requiredFields = () => ticked().filter((row) => row.required).map((row) => row.field);
   const hasDuplicateFields = () => Object.keys(draftData()).length < ticked().length;
 
   function problemOf({ name, field }) {
@@ -108,7 +109,7 @@ function columnsSection(context) {
   function fieldRow({ name, label, field }) {
     const edit = (part) => {
       Object.assign(row, part);
-      if (!hasDuplicateFields()) setValue({ data: draftData() });
+      if (!hasDuplicateFields()) setValue({ data: draftData(), require: requiredFields() });
       context.update();
     };
     const { tick, element: tickLabel } = tickBox(() => edit({ on: tick.checked }), label);
@@ -120,27 +121,33 @@ function columnsSection(context) {
       spellcheck: "false",
       oninput: () => edit({ field: input.value }),
     });
-    const element = h("div", { class: "outreach-field" }, tickLabel, input, problem);
-    const row = { name, label, proposed: field, on: false, field, tick, input, problem, element };
+    const { tick: need, element: needLabel } = tickBox(() => edit({ required: need.checked }), "required", {
+      "aria-label": `Required: ${label}`,
+    });
+    const element = h("div", { class: "outreach-field" }, tickLabel, input, needLabel, problem);
+    const row = { name, label, proposed: field, on: false, field, required: false, tick, input, need, problem, element };
     return row;
   }
 
   function readDraft() {
-    const data = value().data;
-    if (hasDuplicateFields() || canonical(data) === canonical(draftData())) return;
+    const { data, require } = value();
+    const draft = { data: draftData(), require: requiredFields().sort() };
+    if (hasDuplicateFields() || canonical({ data, require: [...require].sort() }) === canonical(draft)) return;
     const named = new Map(Object.entries(data).map(([field, name]) => [name, field]));
     for (const row of rows) {
       row.on = named.has(row.name);
       row.field = named.get(row.name) ?? row.proposed;
+      row.required = require.includes(row.field);
     }
   }
 
   function showFields() {
     const query = filter.value.trim().toLowerCase();
     for (const row of rows) {
-      const { name, label, on, field, tick, input, problem, element } = row;
+      const { name, label, on, field, required, tick, input, need, problem, element } = row;
       tick.checked = on;
-      input.disabled = !on;
+      need.checked = required;
+      input.disabled = need.disabled = !on;
       if (!hasFocus(input)) input.value = field;
       showProblem(input, problem, on ? problemOf(row) : "");
       const identifies = form.identifiers.some((identifier) => value()[identifier] === name);

@@ -29,6 +29,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     EMAIL: None,
     PROFNET_URL: None,
     "data": {},
+    "require": [],
     "overrides": {},
     MAILBOX: None,
     MAILBOXES: [],
@@ -70,20 +71,24 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
         name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
     )
     _check_type("overrides", overrides, valid, f"{{name: True}} of {', '.join(OVERRIDES)}")
-    mailboxes = full[MAILBOXES]
-    valid = isinstance(mailboxes, list | tuple) and all(isinstance(m, str) for m in mailboxes)
-    _check_type(MAILBOXES, mailboxes, valid, "a list of addresses")
+    for name, expected in (
+        ("require", "a list of data fields"),
+        (MAILBOXES, "a list of addresses"),
+    ):
+        _check_type(name, full[name], _lists_texts(full[name]), expected)
     return {
         **full,
         "data": dict(full["data"]),
         "overrides": {name: True for name in OVERRIDES if overrides.get(name)},
-        MAILBOXES: list(mailboxes),
+        "require": list(full["require"]),
+        MAILBOXES: list(full[MAILBOXES]),
     }
 
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `make_plan` for a choice."""
-    return {**value, **{name: value[name] or None for name in ("data", "overrides", MAILBOXES)}}
+    collections = ("data", "require", "overrides", MAILBOXES)
+    return {**value, **{name: value[name] or None for name in collections}}
 
 
 def code_for(
@@ -158,6 +163,10 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
 def _check_type(name: str, value: object, valid: bool, expected: str) -> None:
     if not valid:
         raise InvalidInputError(f"{name} takes {expected}, not {quoted(value)}.")
+
+
+def _lists_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
 
 
 def _maps_texts(value: object) -> bool:

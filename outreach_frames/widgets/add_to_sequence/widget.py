@@ -72,8 +72,8 @@ class AddToSequence(Panel):
     ----------
     value : dict
         The choice. You can assign a new choice with any of these keys: sequence_id, email,
-        profnet_url (columns), data ({field: column}), overrides ({override: True}), mailbox (a
-        column), mailboxes.
+        profnet_url (columns), data ({field: column}), require (fields), overrides ({override:
+        True}), mailbox (a column), mailboxes.
     plan : SubmissionPlan or None
         The latest plan.
     report : SubmissionReport or None

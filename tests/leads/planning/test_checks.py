@@ -65,6 +65,9 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
         ({"data": {name: "n"}}, r"(?s)is not a valid name.*data=\{")
         for name in ["Last Name", "1a", "_a", "a-b", "A", "ä", "a\n", LONGEST_NAME + "a"]
     ),
+    ({"require": "n"}, re.escape("require takes a list of data fields, for example require=['n']")),
+    ({"require": ["n", "email"]}, r"not fields of data: 'n', 'email'\. The fields of data: none"),
+    ({"require": ["a", "N"], "data": {"a": "n"}}, r"data: 'N'\. The fields of data: 'a'"),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
     ({"overrides": True}, "a column of booleans}, not True"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
@@ -364,6 +367,53 @@ def test_all_problems_are_reported_in_row_order() -> None:
     ]
 
 
+TEMPLATES = {
+    "Hi {{first_name}},": True,
+    "{{ First Name | default: there }}": True,
+    "%FIRST_NAME%": True,
+    "[first name]": True,
+    " <<First Name>> ": True,
+    "${first_name}": True,
+    "*|FNAME|*": True,
+    "First Name": True,
+    "first-name": True,
+    "[Senior] Engineer": False,
+    "[Senior] [Engineer]": False,
+    "100% of {all}": False,
+    "%": False,
+    "[2]": False,
+    "First Name of the Ship": False,
+}
+
+
+@pytest.mark.parametrize("dtype", ["object", "category", "string[pyarrow]"])
+def test_unfilled_templates(dtype: str) -> None:
+    """A template is a problem that stops nothing, and a row without a required field is invalid."""
+    texts = pd.Series([*TEMPLATES, None, "nan"], dtype=dtype)
+    emails = [f"p{row}@x.example" for row in range(len(texts))]
+    frame = pd.DataFrame({"email": emails, "First Name": texts, "n": 1})
+    options: dict[str, Any] = {"data": {"first_name": "First Name", "n": "n"}}
+    plan = make_plan(frame, SEQUENCE, **options)
+    templates = plan.problems[plan.problems["code"] == "template_text"]
+    assert templates["row"].tolist() == np.flatnonzero([*TEMPLATES.values()]).tolist()
+    assert set(templates["field"]) == {"first_name"}
+    assert len(plan.positions) == len(texts)
+    assert plan.leads([0])[0]["data"]["first_name"] == "Hi {{first_name}},"
+    plan = make_plan(frame, SEQUENCE, require=["first_name", "n"], **options)
+    filled = [row for row, is_template in enumerate(TEMPLATES.values()) if not is_template]
+    assert plan.positions.tolist() == filled
+    assert set(plan.unsent["error_code"]) == {"missing_required_field"}
+    problems = validate(frame, require=["first_name"], **options)
+    assert (problems["code"] == "missing_required_field").sum() == len(texts) - len(filled)
+
+
+def test_an_unreadable_required_cell_is_not_missing() -> None:
+    """A cell that cannot be converted to text is one problem, also in a required field."""
+    frame = pd.DataFrame({"email": [EMAIL], "text": [b"x"]})
+    problems = validate(frame, data=["text"], require=["text"])
+    assert list(problems["code"]) == ["not_a_plain_value"]
+
+
 def test_the_frame_of_problems() -> None:
     """The frame of problems always has the same columns; labels of several levels are tuples."""
     names = ["row", "index", "column", "field", "code", "message"]
@@ -588,11 +638,11 @@ def test_a_repaired_address_has_the_same_key(text: str, form: str) -> None:
 
 
 def test_leads_without_an_email_are_counted() -> None:
-    """A plan's text counts the leads without an email, whose activity cannot be read."""
+    """A plan's text counts the leads without an email, which email steps refuse."""
     urls = ["https://x.example/in/a", "https://x.example/in/b", "https://x.example/in/b", None]
     frame = pd.DataFrame({"email": ["a@x.example", None, None, None], "profnet_url": urls})
     plan = make_plan(frame, SEQUENCE)
     for view in (repr(plan), plan._repr_html_()):
-        assert "1 lead, whose activity cannot be read" in view
-    assert "2 leads, whose" in repr(make_plan(frame[["profnet_url"]], SEQUENCE))
+        assert "1 lead: a sequence with email steps refuses these" in view
+    assert "2 leads: a sequence" in repr(make_plan(frame[["profnet_url"]], SEQUENCE))
     assert "Without an email" not in repr(make_plan(frame[["email"]], SEQUENCE))

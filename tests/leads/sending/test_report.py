@@ -337,7 +337,7 @@ def test_text_and_html() -> None:
         assert re.search(r"added\s+1,200\s+In the sequence", view)
         assert re.search(r"unknown\s+1\s+Sent, but no response", view)
         for words in (
-            "1,203 rows for sequence seq_1, sent in 1 chunk",
+            "1,203 rows for the sequence seq_1, sent in 1 chunk",
             *("No response. (1 row)", "report.retry_unknown()", "ignore_exclusion_list"),
             *("of_tomorrow_and_skipped", "The token is not accepted."),
             *("note 9", "and 3 more, in report.notes"),
@@ -369,7 +369,7 @@ def test_text_of_a_run_without_requests() -> None:
         assert "ended before their turn" not in view
     assert "Nothing was sent" not in repr(report(["not_sent"]))
     assert "no row was sent" in repr(report(["not_sent"]))
-    assert repr(report([])).startswith("0 rows for sequence seq_1, no row was sent")
+    assert repr(report([])).startswith("0 rows for the sequence seq_1, no row was sent")
 
 
 def test_only_the_most_frequent_details_are_shown() -> None:
