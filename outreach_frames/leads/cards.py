@@ -91,13 +91,13 @@ def meaning_of(status: str) -> Meaning:
 
 def plan_card(plan: PreparedLeads, recorded: int = 0) -> Card:
     """Build the card of a plan, of which `recorded` further leads were sent before."""
-    words = f"{plural(recorded, 'lead')}, recorded in this Python session, not sent again"
+    words = f"{plural(recorded, 'lead')}, recorded in this Python session: not sent again"
     return Card(
         headline=f"SubmissionPlan: {plan_headline(plan)}",
         facts=[*plan_facts(plan), *[Fact("Sent before", words)] * (recorded > 0)],
         details=[Details("First lead", _first_lead(plan), is_code=True)],
         advice=(
-            "Nothing has been sent: plan.submit() sends this plan. plan.problems lists all "
+            "plan.submit() sends this plan; until then, nothing is sent. plan.problems lists all "
             "problems, plan.payloads() all requests. The service may still skip or refuse leads. "
             "If a journal has recorded some of the rows, plan.submit(journal=path, dry_run=True) "
             "reports which rows remain."
@@ -152,7 +152,8 @@ def _data_facts(plan: PreparedLeads) -> Iterator[Fact]:
     rows, problems = pa.array(plan.positions), plan.problems
     templates = problems[problems["code"].eq(TEMPLATE) & problems["row"].isin(plan.positions)]
     in_field = templates["field"].value_counts()
-    complete, incomplete = [], []
+    complete: list[str] = []
+    incomplete: list[str] = []
     for field, texts in plan.checked.data.items():
         lacking, unfilled = texts.take(rows).null_count, int(in_field.get(field, 0))
         gaps = [f"missing in {plural(lacking, 'lead')}"] * (lacking > 0)

@@ -341,7 +341,7 @@ def test_leads_that_were_sent_before() -> None:
     assert len(plan.positions) == 5
     for view in (repr(plan), plan._repr_html_()):
         assert "3 of 5 rows will be sent, in 1 request" in view
-        assert "2 leads, recorded in this Python session, not sent again" in view
+        assert "2 leads, recorded in this Python session: not sent again" in view
         assert "plan.submit(journal=path, dry_run=True)" in view
     assert "Sent before" not in repr(make_plan(frame, "s1"))
 
