@@ -68,7 +68,7 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     -------
     Series of str
         Domains in lower case and ASCII, such as acme.co.uk for `https://blog.acme.co.uk/x`. A
-        hosting provider's customers have separate domains: acme.github.io, not github.io. The
+        site builder's customers have separate domains: acme.github.io, not github.io. The
         domain is missing for IP addresses, single words, public suffixes and their sites
         (www.nhs.uk), and for values with several domains or with other text. A Series keeps its
         index and name.

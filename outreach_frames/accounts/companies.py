@@ -18,7 +18,7 @@ from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
-from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.domains import are_pages, domain_keys
 from outreach_frames.identity.keys import profnet_url_cells, url_variants
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
@@ -196,7 +196,7 @@ def read_accounts(
         texts = _texts(column)
         found = kind.keys(texts)
         if kind.keys is domain_keys:
-            found = drop_free_mail(texts_of(column), found, column.name, frame.index)
+            found = drop_shared_domains(texts_of(column), found, column.name, frame.index)
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
     outcomes: dict[int, Outcome] = {}
@@ -219,21 +219,35 @@ def read_accounts(
     return list(accounts.values()), outcomes
 
 
-def drop_free_mail(
+def drop_shared_domains(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
 ) -> pa.Array:
-    """Drop the domain keys of free mail addresses."""
+    """Drop the domains of free mail addresses, and of pages at networks and builders."""
     is_email = pc.match_substring_regex(texts, _AT).fill_null(False)
     is_free = pc.and_(is_email, pc.is_in(keys, value_set=_free_mail_domains()))
-    if count := pc.sum(is_free).as_py():
-        first = pc.index(is_free, True).as_py()
-        emails = plural(count, "email address", "email addresses")
-        warn(
-            f"The column {quoted(column)} has {emails} of free mail providers, such as "
-            f"{keys[first]} in row {row_label(index, first)}. A mail provider is not the person's "
-            "employer, so these cells are ignored."
-        )
-    return pc.if_else(is_free, pa.scalar(None, keys.type), keys)
+    for is_shared, nouns, owner, reason in (
+        (
+            is_free,
+            ("email address", "email addresses"),
+            "free mail providers",
+            "A mail provider is not the person's employer",
+        ),
+        (
+            are_pages(texts, keys),
+            ("page", "pages"),
+            "networks, link lists or site builders",
+            "The host is not the company's own",
+        ),
+    ):
+        if count := pc.sum(is_shared).as_py():
+            first = pc.index(is_shared, True).as_py()
+            warn(
+                f"The column {quoted(column)} has {plural(count, *nouns)} of {owner}, such as "
+                f"{keys[first]} in row {row_label(index, first)}. {reason}, so these cells are "
+                "ignored."
+            )
+            keys = pc.if_else(is_shared, pa.scalar(None, keys.type), keys)
+    return keys
 
 
 @cache

@@ -95,8 +95,9 @@ def find_people(
         filters that select companies, such as company_names: pass them here.
     domain : str, optional
         The column with web addresses, domains, or email addresses; only the registered domain is
-        sent. A row is invalid if its cell holds several domains, or an email address of a free mail
-        provider, such as gmail.com.
+        sent. A cell is ignored if it holds several domains, an email address of a free mail
+        provider, such as gmail.com, or a page at a social network, link list or site builder, such
+        as facebook.com/ada. A row without another identifier is then invalid.
     company_id : str, optional
         The column with the service's company ids, which are sent in lower case.
     company_profnet_url : str, optional

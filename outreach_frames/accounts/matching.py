@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import drop_free_mail
+from outreach_frames.accounts.companies import drop_shared_domains
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import listed, plural, quoted
@@ -109,8 +109,9 @@ def match(
     Notes
     -----
     Keys are normalised as in `of.keys`, but an email address of a free mail provider, such as
-    gmail.com, has no domain key; a warning counts these addresses. A comparison by domain matches
-    everybody at a company.
+    gmail.com, and a page at a social network, link list or site builder, such as facebook.com/ada,
+    have no domain key; a warning counts these cells. A comparison by domain matches everybody at a
+    company.
 
     Examples
     --------
@@ -192,8 +193,8 @@ def without(
     Warns
     -----
     OutreachWarning
-        Cells hold other text than keys, a domain column has email addresses of free mail providers,
-        rows without a key are kept, or only one of the tables has emails.
+        Cells hold other text than keys, a domain column has email addresses of free mail providers
+        or pages of networks, rows without a key are kept, or only one of the tables has emails.
 
     Notes
     -----
@@ -317,7 +318,7 @@ def _read_cells(table: _Table) -> list[Cells]:
             if kind == _DOMAIN:
                 rows = np.repeat(np.arange(size), cells.counts)
                 index, of_keys = table.frame.index[rows], texts.take(pa.array(rows))
-                keys = drop_free_mail(of_keys, cells.keys, table.columns[kind], index)
+                keys = drop_shared_domains(of_keys, cells.keys, table.columns[kind], index)
                 cells = cells._replace(keys=keys)
         found.append(cells)
     return found

@@ -31,6 +31,20 @@ if TYPE_CHECKING:
     from tldextract import ExtractResult
 
 LONGEST_HOST: Final = 253
+# Builders whose customers have a host each, such as ada.wordpress.com.
+_BUILDER_HOSTS: Final = (
+    "business.site canva.site godaddysites.com jimdo.com jimdofree.com jimdosite.com "
+    "mystrikingly.com site123.me squarespace.com strikingly.com tilda.ws tumblr.com ueniweb.com "
+    "ukit.me webador.com webnode.com webnode.page weebly.com weeblysite.com wix.com wordpress.com"
+)
+_BUILDERS: Final = frozenset(_BUILDER_HOSTS.split())
+# Hosts of many companies' pages: social networks and link lists.
+_PAGE_HOSTS: Final = (
+    "about.me beacons.ai behance.net bio.link bit.ly bsky.app campsite.bio facebook.com fb.com "
+    "fb.me g.page goo.gl google.com/maps instagram.com linktr.ee lnk.bio ok.ru pinterest.com "
+    "reddit.com sites.google.com t.me taplink.cc threads.com threads.net tiktok.com "
+    "tripadvisor.com twitter.com vk.com wa.me weibo.com x.com yelp.com youtu.be youtube.com"
+)
 _CACHED_HOSTS: Final = 10_000
 
 # Frequent forms of web and email addresses that need no parser.
@@ -98,6 +112,21 @@ def domains_in(text: str) -> Reading:
     return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
 
 
+def are_pages(texts: pa.Array, keys: pa.Array) -> pa.Array:
+    """Return whether each text has a page, and the domain `keys` is that of the page's host.
+
+    >>> texts = pa.array(["https://www.facebook.com/ada", "facebook.com", "ada.wordpress.com/x"])
+    >>> are_pages(texts, domain_keys(texts)).to_pylist()
+    [True, False, False]
+    """
+    hosts = [*_BUILDERS, *_PAGE_HOSTS.split()]
+    domains = {registered_domain(host.partition("/")[0]) for host in hosts}
+    may_be = pc.is_in(keys, pa.array(sorted(filter(None, domains)), keys.type))
+    pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, hosts))})\.?(?::\d+)?/+[^\s/?#]"
+    found = pc.match_substring_regex(texts.filter(may_be), pattern)
+    return pc.replace_with_mask(may_be, may_be, found)
+
+
 def _host(text: str) -> str:
     """Return an address's host in lower-case ASCII, or an empty text without a host."""
     scheme = _SCHEME.match(text)
@@ -154,7 +183,9 @@ def registered_domain(host: str) -> str | None:
     """Return the registered domain of a host, None for a public suffix."""
     found = _extract()(host)
     if found.suffix:
-        return found.top_domain_under_public_suffix or None
+        domain = found.top_domain_under_public_suffix
+        customer = found.subdomain.rpartition(".")[2] if domain in _BUILDERS else ""
+        return domain or None if customer in ("", "www") else f"{customer}.{domain}"
     # An unlisted top-level domain, as in an intranet, is a suffix too.
     labels = host.split(".")[-2:]
     return ".".join(labels) if len(labels) > 1 else None

@@ -290,6 +290,23 @@ def test_a_free_mail_provider_is_not_an_employer() -> None:
     assert "a@" not in said
 
 
+def test_a_page_of_a_network_is_not_a_companys_domain() -> None:
+    """A company's page at a network is not searched: its other identifier is, or it is invalid."""
+    accounts = pd.DataFrame(
+        {
+            "site": ["facebook.com/ada", "instagram.com/one", "one.example"],
+            "name": [None, "One", ""],
+        }
+    )
+    with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="has 2 pages of networks"):
+            found = accounts.outreach.find_people(domain="site", name="name")
+        assert [request.json.get("company_domains") for request in service.requests] == [
+            *[["one.example"], None]
+        ]
+    assert found.accounts["account_status"].tolist() == ["invalid", "nobody", "found"]
+
+
 def test_people_of_an_unrequested_company_have_no_account() -> None:
     """A person of an unrequested company has no account; each company is then searched alone."""
     stranger = Firm(9, "stranger.example", "Stranger", ["vp"])

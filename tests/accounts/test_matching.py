@@ -187,6 +187,21 @@ def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
     assert both.index.tolist() == [0, 2]
 
 
+def test_pages_of_a_network_match_nobody() -> None:
+    """Two companies' pages at one host are not one company; builders' customers have own hosts."""
+    own = ["facebook.com/ada", "https://m.Facebook.com/bo", "facebook.com", "ada.wordpress.com/x"]
+    own += ["cy.wordpress.com", "https://sites.google.com/view/d", "google.com", "a@facebook.com"]
+    ours, theirs = (pd.DataFrame({"Site": column}) for column in (own, own[1:2] + own[2:7]))
+    with pytest.warns(OutreachWarning, match="pages? of networks, link lists or site") as caught:
+        matches = ours.outreach.match(theirs, domain="Site")
+    assert matches["match_row"].tolist() == [*[pd.NA] * 2, 1, 2, 3, pd.NA, 5, 1]
+    assert "'Site' has 3 pages of networks" in str(caught[0].message)
+    assert "such as facebook.com in row 0" in str(caught[0].message)
+    assert of.keys.domain(["www.wordpress.com", "de.ada.weebly.com"]).tolist() == [
+        *["wordpress.com", "ada.weebly.com"]
+    ]
+
+
 @pytest.mark.parametrize("cell", ["a@gmail.com; b@y.example", ["a@gmail.com", "b@y.example"]])
 def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None:
     """If a cell has several addresses, those at free mail providers do not match by domain."""
