@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from outreach_frames.analysis.segments import SEGMENTS
 from outreach_frames.analysis.tenure import TENURE
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.pandas_versions import STR
+from outreach_frames.common.text import readable
 from outreach_frames.tables.result_columns import (
     ASKED,
     DETAIL,
@@ -49,14 +50,16 @@ _OTHERS: Final = {
 TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
     {name: (*fields, *_ADDED.get(name, ())) for name, (_, fields) in _RESOURCES.items()} | _OTHERS
 )
+_HEADCOUNT: Final = "_headcount"
 # A frame with at least this many columns of a table counts as that table.
 _MIN_MATCHING_COLUMNS: Final = 8
 
 
 class Column(NamedTuple):
-    """The name, dtype and meaning of a column, and the object that has the column."""
+    """The name, label, dtype and meaning of a column, and the object that has the column."""
 
     name: str
+    label: str
     dtype: str
     meaning: str
     group: str
@@ -76,10 +79,10 @@ def columns(table: str = "people") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per column, in the frame's order, with the columns name, dtype (pandas' name),
-        meaning, and group, the object that has the column (all str). The list omits columns that
-        depend on the call: the keys of segments, custom columns of the caller's frame, and
-        undocumented columns of a lead list.
+        One row per column, in the frame's order, with the columns name, label (the words of the
+        plots, unique within the table), dtype (pandas' name), meaning, and group, the object that
+        has the column (all str). The list omits columns that depend on the call: the keys of
+        segments, custom columns of the caller's frame, and undocumented columns of a lead list.
 
     Raises
     ------
@@ -93,9 +96,13 @@ def columns(table: str = "people") -> pd.DataFrame:
     Examples
     --------
     >>> import outreach_frames as of
+    >>> client = of.connect("sandbox", cache=None)
     >>> columns = of.columns().set_index("name")
     >>> columns.loc["company_department_headcount_legal", "meaning"]
     'employees in legal'
+    >>> people = of.search_people(limit=10).rename(columns=columns["label"])
+    >>> list(people[["Company name", "Engineering"]])
+    ['Company name', 'Engineering']
     """
     rows = _columns_of(check_one_of("table", table, TABLES))
     return pd.DataFrame(rows, columns=list(Column._fields), dtype=STR)
@@ -113,11 +120,39 @@ def _columns_of(table: str) -> tuple[Column, ...]:
         # The group names the object that has the field.
         objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
         of_object = " ".join(objects[:2]).replace("_", " ")
-        columns.append(Column("_".join(path), dtype, field.note, of_object))
+        label = _label(path, {column.label for column in columns})
+        columns.append(Column("_".join(path), label, dtype, field.note, of_object))
     for field, dtype in zip(added, _dtypes(added), strict=True):
         name = RESULT_DTYPES.get((table, field.name)) or dtype
-        columns.append(Column(field.name, name, field.note, group))
+        columns.append(Column(field.name, readable(field.name), name, field.note, group))
     return tuple(columns)
+
+
+def _label(path: tuple[str, ...], taken: Container[str]) -> str:
+    """Return a field's words in plots; a taken label gets the name of the field's object.
+
+    >>> path = ("company", "job_function_headcount", "finance", "finance")
+    >>> _label(path, {"Finance"}), _label(("company", "location_details", "city"), ())
+    ('Finance (job function)', 'Company city')
+    """
+    counted = [part.removesuffix(_HEADCOUNT) for part in path if part.endswith(_HEADCOUNT)]
+    words = path[-1:] if counted else [part for part in path if part != "location_details"]
+    label = readable("_".join(words))
+    return f"{label} ({readable(counted[0], capital=False)})" if label in taken else label
+
+
+@cache
+def _people_labels() -> dict[str, str]:
+    return {column.name: column.label for column in _columns_of("people")}
+
+
+def column_label(name: str) -> str:
+    """Return the label of a column of people, or a custom column's name as readable text.
+
+    >>> column_label("company_location_details_country"), column_label("account_owner")
+    ('Company country', 'Account owner')
+    """
+    return _people_labels().get(name) or readable(name)
 
 
 def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -18,9 +20,11 @@ from outreach_frames.analysis.companies import (
     to_numbers,
 )
 from outreach_frames.analysis.unlist import as_lists
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
+SIZE: Final = "company_size"
 # Maps each median's name to the source column in the frame of people.
 _MEDIANS: Final = {
     "median_employees": "company_estimated_number_of_employees",
@@ -48,6 +52,9 @@ SEGMENTS: Final = (
 
 def segments(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
     """Count people and companies per segment of a prospect table, largest segment first.
+
+    Of segments with equally many people, smaller company sizes come first if `by` has company_size,
+    and then the segments that the frame has first.
 
     Parameters
     ----------
@@ -103,7 +110,22 @@ def segments(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
         [plain[keys].iloc[first].reset_index(drop=True), frame_of_columns(SEGMENTS, columns)],
         axis="columns",
     )
+    if SIZE in keys:
+        sizes = list(map(size_order, table[SIZE].astype(STR).fillna("")))
+        table = table.iloc[sorted(range(len(table)), key=sizes.__getitem__)]
     return table.sort_values("people", ascending=False, kind="stable", ignore_index=True)
+
+
+def size_order(label: str) -> tuple[float, str]:
+    """Return the sort key of a company size: its first number, and the label.
+
+    >>> sorted(["10001+", "not given", "1,001-5,000", "11-50", "Self-employed"], key=size_order)
+    ['Self-employed', '11-50', '1,001-5,000', '10001+', 'not given']
+    """
+    number = re.search(r"\d+", label.replace(",", ""))
+    if label.lower().startswith("self"):
+        return (-1, label)
+    return (float(number.group()) if number else math.inf, label)
 
 
 def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:

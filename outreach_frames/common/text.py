@@ -29,6 +29,8 @@ _SPELLINGS = {word: word.upper() for word in _ACRONYMS.split("|")} | {
     "ids": "IDs",
     "urls": "URLs",
 }
+# Names of the interface that are no good labels.
+_LABELS = {"engineering_technical": "engineering", "medical_health": "medical and health"}
 
 # Python's white space, and invisible characters that come with copied text.
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
@@ -94,12 +96,12 @@ def printable(text: str, *, keep: str = "") -> str:
 def readable(name: str, *, capital: bool = True) -> str:
     """Return an interface name as readable text.
 
-    >>> readable("human_resources"), readable("it_audit_it_compliance"), readable("devops")
-    ('Human resources', 'IT audit IT compliance', 'DevOps')
+    >>> readable("medical_health"), readable("it_audit_it_compliance"), readable("devops")
+    ('Medical and health', 'IT audit IT compliance', 'DevOps')
     >>> readable("company_ids", capital=False)
     'company IDs'
     """
-    text = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
+    text = _LABELS.get(name) or " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:] if capital else text
 
 

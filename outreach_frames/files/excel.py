@@ -268,6 +268,8 @@ class _Writer:
             # Suppress Excel's warnings, because ids and phone numbers are text on purpose.
             sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{len(frame) + 1}"})
         sheet.freeze_panes(1, 0)
+        sheet.set_landscape()
+        sheet.fit_to_pages(1, 0)
 
     def _write_column(
         self, sheet: Worksheet, position: int, cells: list[Any], cell_format: Any

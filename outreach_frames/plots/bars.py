@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from outreach_frames.plots import canvas
 from outreach_frames.plots.labels import (
     count_text,
+    share_decimals,
     share_text,
     share_tick,
     short_name,
@@ -73,6 +75,9 @@ def plot_bars(
     # The first row is on top, and axes count from the bottom.
     places.reverse()
     values = table.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    is_share = number is share_text
+    if is_share:
+        number = partial(share_text, decimals=share_decimals(values[:shown].ravel().tolist()))
     names = unique_names(table.index[:shown])
     # Category units keep each row at its position if other axes share this axis.
     names = [names[place] for place in places]
@@ -104,7 +109,6 @@ def plot_bars(
     axes.margins(x=0.5 if np.nanmin(values) < 0 else 0.1, y=0)
     axes.autoscale_view()
     axes.tick_params(axis="y", length=0)
-    is_share = number is share_text
     canvas.number_axis(axes.xaxis, share_tick if is_share else number, whole=not is_share)
     notes = [note] if note else []
     if hidden := len(table) - shown:

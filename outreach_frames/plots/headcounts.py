@@ -18,7 +18,7 @@ from outreach_frames.analysis.companies import (
 from outreach_frames.analysis.companies import headcount as headcount_table
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars
@@ -26,7 +26,6 @@ from outreach_frames.plots.labels import (
     MINUS,
     NOT_GIVEN,
     count_text,
-    department_label,
     share_text,
     short_name,
     signed_text,
@@ -136,7 +135,7 @@ def headcount(
     by = [*(tidy[key] for key in LEVELS[: LEVELS.index(level) + 1]), series.rename("series")]
     table = tidy[value].astype(float).groupby(by).sum(min_count=1).unstack("series")
     table = table.dropna(how="all")
-    table.index = pd.Index(map(department_label, table.index.get_level_values(-1)))
+    table.index = pd.Index(map(readable, table.index.get_level_values(-1)))
     if several:
         table = table.reindex(columns=names)
     elif share:
@@ -149,7 +148,7 @@ def headcount(
         xlabel="Share of people" if share else "People",
         top=top,
         rows=f"{level.replace('_', ' ')}s",
-        ylabel="" if department is None else department_label(department),
+        ylabel="" if department is None else readable(department),
         number=share_text if share else count_text,
         note=note,
     )
@@ -200,7 +199,7 @@ def companies(
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=20)
     >>> of.plots.companies(people, "legal", share=True).get_xlabel()
-    'Share of people in the department'
+    "Share of the company's people"
     """
     check_one_of("department", department, spec.DEPARTMENTS)
     tidy = _tidy(data, "department")
@@ -211,8 +210,8 @@ def companies(
     return plot_bars(
         ax,
         largest_first(known),
-        title=f"{department_label(department)} in {plural(len(known), 'company', 'companies')}",
-        xlabel=f"{'Share of people' if share else 'People'} in the department",
+        title=f"{readable(department)} in {plural(len(known), 'company', 'companies')}",
+        xlabel="Share of the company's people" if share else "People in the department",
         top=canvas.check_top(top),
         rows="companies",
         number=share_text if share else count_text,
@@ -285,7 +284,7 @@ def headcount_change(
     changes.index = changes.index.get_level_values(by)
     changes = changes.sort_values("change", key=abs, ascending=False, kind="stable")
     if by == "department":
-        changes = changes.rename(index=lambda name: department_label(str(name)))
+        changes = changes.rename(index=lambda name: readable(str(name)))
     matched = (
         short_name(names[0])
         if len(names) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.interface_columns import column_label
+from outreach_frames.analysis.segments import SIZE, size_order
 from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.analysis.tenure import tenure as tenure_table
 from outreach_frames.common.arguments import check_one_of
@@ -22,7 +22,6 @@ from outreach_frames.plots.bars import plot_bars
 from outreach_frames.plots.labels import (
     NOT_GIVEN,
     count_text,
-    department_label,
     share_text,
     short_name,
 )
@@ -105,7 +104,7 @@ def segments(
     check_one_of("value", value, [str(name) for name in table.columns if name not in keys])
     table = table.assign(**{value: canvas.check_numbers(table, value)})
     table = table[table[value].notna()].sort_values(value, ascending=False, kind="stable")
-    by_keys = " and ".join(readable(str(key), capital=False) for key in keys)
+    by_keys = " and ".join(short_name(_key_name(str(key))) for key in keys)
     note, texts = "", []
     if value.startswith(_MEDIAN):
         enough = canvas.check_numbers(table, "companies") >= _MIN_FOR_MEDIAN
@@ -121,7 +120,7 @@ def segments(
     return plot_bars(
         ax,
         table[[value]].set_axis(names, axis="index"),
-        title=f"{_value_name(value)} by {short_name(by_keys)}",
+        title=f"{_value_name(value)} by {by_keys}",
         xlabel=f"{_value_name(value)}{' (n: companies)' if texts else ''}",
         top=top,
         rows="segments",
@@ -129,7 +128,7 @@ def segments(
         summed=value in _SUMMED,
         note=note,
         texts=texts,
-        order=list(map(_size_order, names)) if keys == ["company_size"] else (),
+        order=list(map(size_order, names)) if keys == [SIZE] else (),
     )
 
 
@@ -196,25 +195,19 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
 def _key_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the labels of a segment column's values."""
     texts = column.astype(STR).fillna(NOT_GIVEN)
-    return texts.map(department_label) if "department" in str(column.name) else texts
+    return texts.map(readable) if "department" in str(column.name) else texts
+
+
+def _key_name(key: str) -> str:
+    """Return the label of a key column within a title."""
+    label = column_label(key)
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
 def _value_name(value: str) -> str:
     if value.startswith(_MEDIAN) and value.removeprefix(_MEDIAN) in spec.DEPARTMENTS:
-        return f"Median people in {department_label(value.removeprefix(_MEDIAN))}"
+        return f"Median people in {readable(value.removeprefix(_MEDIAN))}"
     return "Share of people" if value == "share" else short_name(readable(value))
-
-
-def _size_order(label: str) -> tuple[float, str]:
-    """Return the sort key of a size label: its first number, and the label.
-
-    >>> sorted(["10001+", "not given", "1,001-5,000", "11-50", "Self-employed"], key=_size_order)
-    ['Self-employed', '11-50', '1,001-5,000', '10001+', 'not given']
-    """
-    number = re.search(r"\d+", label.replace(",", ""))
-    if label.lower().startswith("self"):
-        return (-1, label)
-    return (float(number.group()) if number else math.inf, label)
 
 
 def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:

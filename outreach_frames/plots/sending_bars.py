@@ -15,7 +15,13 @@ from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars
-from outreach_frames.plots.labels import NOT_GIVEN, count_text, share_text, unique_names
+from outreach_frames.plots.labels import (
+    NOT_GIVEN,
+    count_text,
+    share_decimals,
+    share_text,
+    unique_names,
+)
 from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:
@@ -72,6 +78,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     total = int(rows.sum())
     inside = int(rows[rows.index.isin(_IN_SEQUENCE)].sum())
     verb = "is" if total == 1 else "are"
+    shares = (rows / max(total, 1)).astype(float).tolist()
     return plot_bars(
         ax,
         rows.to_frame("rows").set_axis([readable(str(name)) for name in rows.index]),
@@ -79,21 +86,24 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
         xlabel="Rows",
         top=_MAX_STATUSES,
         rows="statuses",
-        texts=[f"{count_text(number)} ({share_text(number / max(total, 1))})" for number in rows],
+        texts=[
+            f"{count_text(number)} ({share_text(share, share_decimals(shares))})"
+            for number, share in zip(rows, shares, strict=True)
+        ],
         colors=[_COLORS[_status_kind(str(status))] for status in rows.index],
     )
 
 
-def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
+def capacity(data: FrameLike, *, top: int | None = None, ax: Axes | None = None) -> Axes:
     """Plot the number of emails per day and mailbox until all leads have received all emails.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         The table that `sending_capacity` returns.
-    top : int
-        Number of mailboxes to show separately, at most six. The largest are shown; the others are
-        summed.
+    top : int, optional
+        Number of mailboxes to show separately, at most six; the largest are shown, and the others
+        are summed. By default up to six mailboxes are shown, and more only as their total.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -122,7 +132,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     '60 leads by 24 November 2026, in 2 sending days'
     """
     table = canvas.check_frame(data, _CAPACITY_INPUT)
-    top = min(canvas.check_top(top), len(canvas.SERIES))
+    shown = None if top is None else min(canvas.check_top(top), len(canvas.SERIES))
     require_columns(table, _SENDING_DAYS, "sending days", _CAPACITY_INPUT)
     axes = canvas.new_axes(ax)
     if table.empty:
@@ -136,7 +146,10 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
     days = largest_first(days).astype("Float64").fillna(0)
     periods, period = _group_by_period(days)
-    _draw_periods(axes, periods, _last_start(table), top)
+    if shown is None and len(periods) > len(canvas.SERIES):
+        total = plural(len(periods), "mailbox", "mailboxes")
+        periods = periods.sum().to_frame(total).T
+    _draw_periods(axes, periods, _last_start(table), shown or len(canvas.SERIES))
     last = pd.Timestamp(table["date"].max())
     leads = plural(int(table["leads_finished"].max()), "lead")
     sending_days = plural(days.shape[1], "sending day")
@@ -207,18 +220,23 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, top
         name, color = f"other ({len(others):,})", canvas.OTHER_COLOR
         sums = others.sum().to_numpy(dtype=float)
         axes.bar(dates, sums, 0.8 * step, bottom=below, label=name, color=color)
+    # The bars and the line end below the legend, whose height is a share of theirs.
+    legend = 0.1 + 0.08 * (len(axes.get_legend_handles_labels()[0]) // 2 + 1)
     last = dates[dates <= mdates.date2num(last_start)].max()
     if last < dates.max():
         place, color = last + step / 2, canvas.text_color(axes)
-        axes.axvline(place, color=color, linestyle="--", linewidth=1, label="all leads started")
-    # Leave room for the legend.
-    axes.margins(x=0.02, y=0.4)
+        height = 1 / (1 + legend)
+        axes.axvline(
+            place, 0, height, color=color, linestyle="--", linewidth=1, label="all leads started"
+        )
+    axes.margins(x=0.02, y=legend)
     axes.legend(ncols=2)
     canvas.number_axis(axes.yaxis)
     # Label each bar, or round dates if there are more bars than labels fit.
     few = FixedLocator(dates.tolist()) if len(dates) <= _MAX_TICKS else None
     locator = few or mdates.AutoDateLocator(minticks=3, maxticks=_MAX_TICKS)
-    concise = mdates.ConciseDateFormatter(locator)
+    # The title has the year.
+    concise = mdates.ConciseDateFormatter(locator, show_offset=False)
     concise.formats[2] = concise.zero_formats[2] = "%d %b"
     # The concise formatter would show the hour of a single day.
     formatter = concise if len(dates) > 1 else mdates.DateFormatter("%d %b %Y")

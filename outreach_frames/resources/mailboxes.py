@@ -8,6 +8,8 @@ from itertools import compress
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
+from pandas.api.types import is_numeric_dtype
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of
@@ -30,13 +32,13 @@ from outreach_frames.errors import (
     ServiceError,
     WaitTooLongError,
 )
+from outreach_frames.identity.keys import email_keys
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import keeping_partial, list_frame
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 from outreach_frames.tables.value_text import python_values
 
-_ID: Final = "mailbox_id"
 _LIMIT: Final = spec.DAILY_EMAIL_LIMIT_BODY[0].name
 _UPDATED: Final = "updated_at"
 _STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)
@@ -107,7 +109,7 @@ def mailboxes(
 
 
 def set_daily_email_limit(
-    mailbox_id: str | Iterable[str] | Mapping[str, int] | FrameLike,
+    mailboxes: str | Iterable[str] | Mapping[str, int] | FrameLike,
     limit: int | None = None,
     *,
     progress: bool | None = None,
@@ -118,12 +120,13 @@ def set_daily_email_limit(
 
     Parameters
     ----------
-    mailbox_id : str, iterable of str, dict of str to int, or DataFrame, also of Polars and others
-        One id from `mailboxes()`, or several ids in a list or a column of a frame. A dict maps ids
-        to limits. For a frame of `mailboxes()` with edited limits, only limits that differ from
-        the service's current limits are sent.
+    mailboxes : str, iterable of str, dict of str to int, or DataFrame, also of Polars and others
+        One id or address, or several in a list or a column of a frame. A dict, or a Series of
+        numbers, maps ids or addresses to limits. For a frame of `mailboxes()` with edited limits,
+        or of columns email and daily_email_limit, only limits that differ from the service's
+        current limits are sent. An address must belong to one mailbox only.
     limit : int, optional
-        Emails per day, for one or several ids. The service decides which limits are valid.
+        Emails per day, if `mailboxes` has no limits. The service decides which limits are valid.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -134,8 +137,8 @@ def set_daily_email_limit(
     Returns
     -------
     DataFrame
-        For one id, the updated mailbox with the columns of `mailboxes()`. For several ids, one row
-        per id in the given order (a Series keeps its index), with the further columns `outcome`
+        For one mailbox, the updated mailbox with the columns of `mailboxes()`. For several, one row
+        per mailbox in the given order (a Series keeps its index), with the columns `outcome`
         (str: changed; differs, if the service reports another limit; failed; unknown, if the limit
         may have changed; not_sent) and `detail` (str, the reason). For a frame, only the rows whose
         limit differed, with their index; if the service updated a mailbox after the frame's
@@ -144,22 +147,23 @@ def set_daily_email_limit(
     Raises
     ------
     InvalidInputError
-        An id is invalid or an email address, a limit is not a whole number, or an id has two
-        limits; nothing was sent.
+        An id is invalid, an address belongs to no mailbox or to several, a limit is not a whole
+        number, or a mailbox has two limits; nothing was changed.
     ServiceError
-        For one id, the service failed or could not be reached; the limit may have changed if
-        `may_have_acted` is True. For a frame, the current limits could not be read; nothing was
-        changed.
+        For one mailbox, the service failed or could not be reached; the limit may have changed if
+        `may_have_acted` is True. For addresses and frames, the mailboxes could not be listed;
+        nothing was changed.
 
     Warns
     -----
     OutreachWarning
-        For several ids, some limits were not changed. For a frame, the service updated mailboxes
-        after the frame's `updated_at`, and the limits of these mailboxes were replaced.
+        For several mailboxes, some limits were not changed. For a frame, the service updated
+        mailboxes after the frame's `updated_at`, and the limits of these mailboxes were replaced.
 
     Notes
     -----
-    Interface: PATCH /mailboxes/{id}. For a frame, first GET /mailboxes without the cache.
+    Interface: PATCH /mailboxes/{id}. For addresses and frames, first GET /mailboxes without the
+    cache.
 
     Examples
     --------
@@ -170,27 +174,35 @@ def set_daily_email_limit(
     ...     mailboxes = of.mailboxes()
     ...     mailboxes.loc[mailboxes["id"] == mailbox, "daily_email_limit"] = 45
     ...     of.set_daily_email_limit(mailboxes)["daily_email_limit"].tolist()
+    ...     by_address = {mailboxes["email"].iloc[0]: 30, mailboxes["email"].iloc[1]: 35}
+    ...     of.set_daily_email_limit(by_address)["daily_email_limit"].tolist()
     [40]
     [45]
+    [30, 35]
     """
     check_dtype_backend(dtype_backend)
-    is_frame = hasattr(mailbox_id, "columns")
-    given: Any = as_frame(mailbox_id, "set_daily_email_limit()") if is_frame else mailbox_id
-    ids, limits = _check_limits(given, limit)
+    is_frame = hasattr(mailboxes, "columns")
+    given: Any = as_frame(mailboxes, "set_daily_email_limit()") if is_frame else mailboxes
+    ids, values = _names_and_limits(given, limit)
+    limits = _limits_by_id(ids, values)
+    connected, listed = resolve(client), None
+    if is_frame or any("@" in name for name in ids):
+        listed = _list_current(connected, progress)
+        ids = _ids_of(ids, listed)
+        limits = _limits_by_id(ids, values)
     labels = given.index if isinstance(given, pd.Series | pd.DataFrame) else pd.RangeIndex(len(ids))
-    connected = resolve(client)
     done: dict[str, dict[str, Any]] = {}
 
     def framed(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
         return records_frame(list(rows), (*spec.MAILBOX, OUTCOME, DETAIL), dtype_backend)
 
     try:
-        if isinstance(mailbox_id, str):
+        if isinstance(mailboxes, str):
             row = _change(connected, ids[0], limits[ids[0]])
             return records_frame([row], spec.MAILBOX, dtype_backend)
         details = dict.fromkeys(ids, "")
-        if is_frame:
-            details = _differing(given, ids, limits, connected, progress)
+        if is_frame and listed is not None:
+            details = _differing(given, ids, limits, listed)
             is_sent = [identity in details for identity in ids]
             ids, labels = list(compress(ids, is_sent)), labels[is_sent]
         with keeping_partial(lambda: framed(done.values())):
@@ -200,43 +212,70 @@ def set_daily_email_limit(
     return framed(done[identity] for identity in ids).set_axis(labels)
 
 
-def _check_limits(mailboxes: Any, limit: int | None) -> tuple[list[str], dict[str, int]]:
-    """Return the ids, and the limits by id."""
-    if isinstance(mailboxes, Mapping):
-        ids, limits = check_ids(_ID, list(mailboxes)), list(mailboxes.values())
-    elif isinstance(mailboxes, pd.DataFrame):
-        ids = check_ids(_ID, column_of(mailboxes, "id"))
-        limits = list(python_values(column_of(mailboxes, _LIMIT)))
+def _names_and_limits(given: Any, limit: int | None) -> tuple[list[str], list[int]]:
+    """Return the ids or addresses, and a limit for each."""
+    if isinstance(given, Mapping):
+        names, limits = list(given), list(given.values())
+    elif isinstance(given, pd.DataFrame):
+        key = "email" if "id" not in given.columns and "email" in given.columns else "id"
+        names = list(column_of(given, key))
+        limits = list(python_values(column_of(given, _LIMIT)))
+    elif isinstance(given, pd.Series) and limit is None and is_numeric_dtype(given):
+        names, limits = list(given.index), list(python_values(given))
     else:
-        ids = check_ids(_ID, mailboxes)
-        limits, limit = [check_integer("limit", limit)] * len(ids), None
+        names = check_ids("mailboxes", given)
+        return names, [check_integer("limit", limit)] * len(names)
     if limit is not None:
         raise InvalidInputError("A dict or frame has a limit for each mailbox. Omit limit=.")
-    by_id: dict[str, int] = {}
-    for identity, value in zip(ids, limits, strict=True):
-        if "@" in identity:
+    names = check_ids("mailboxes", names)
+    return names, [
+        check_integer(f"The limit of the mailbox {quoted(name)}", value)
+        for name, value in zip(names, limits, strict=True)
+    ]
+
+
+def _list_current(client: Client, progress: bool | None) -> pd.DataFrame:
+    return mailboxes(refresh=True, progress=progress, client=client)
+
+
+def _ids_of(names: list[str], listed: pd.DataFrame) -> list[str]:
+    """Replace each address by the id of its mailbox."""
+    addresses = pa.array([*names, *listed["email"]], pa.string(), from_pandas=True)
+    keys = email_keys(addresses).to_pylist()
+    found: dict[str, list[str]] = {}
+    for key, identity in zip(keys[len(names) :], listed["id"], strict=True):
+        if key is not None:
+            found.setdefault(key, []).append(identity)
+    ids = []
+    for name, key in zip(names, keys, strict=False):
+        matches = found.get(key, []) if "@" in name else [name]
+        if len(matches) != 1:
+            belongs = f"several mailboxes ({', '.join(matches)})" if matches else "no mailbox"
             raise InvalidInputError(
-                f"{_ID}={quoted(identity)} is an email address. Pass the mailbox's id: "
-                "of.mailboxes().set_index('email')['id'] has the ids by address."
+                f"The address {quoted(name)} belongs to {belongs}. Pass the mailbox's id: "
+                "of.mailboxes() lists ids and addresses."
             )
-        number = check_integer(f"The limit of the mailbox {quoted(identity)}", value)
+        ids += matches
+    return ids
+
+
+def _limits_by_id(ids: list[str], limits: list[int]) -> dict[str, int]:
+    """Return the limits by id; reject different limits of a mailbox."""
+    by_id: dict[str, int] = {}
+    for identity, number in zip(ids, limits, strict=True):
         if by_id.setdefault(identity, number) != number:
             raise InvalidInputError(
                 f"The mailbox {quoted(identity)} has two limits, {by_id[identity]} and {number}. "
                 "Pass one limit."
             )
-    return ids, by_id
+    return by_id
 
 
 def _differing(
-    frame: pd.DataFrame,
-    ids: list[str],
-    limits: Mapping[str, int],
-    client: Client,
-    progress: bool | None,
+    frame: pd.DataFrame, ids: list[str], limits: Mapping[str, int], listed: pd.DataFrame
 ) -> dict[str, str]:
     """Map each id whose limit differs at the service to a note on the replaced limit, or ""."""
-    listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
+    listed = listed.set_index("id")
     current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
     seen: dict[str, Any] = {}
     if _UPDATED in frame.columns:

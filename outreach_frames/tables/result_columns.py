@@ -154,6 +154,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         ),
         "columns": (
             Field("name", note="name of the column"),
+            Field("label", note="words of the column in plots, unique within the table"),
             Field("dtype", note="dtype of the column"),
             Field("meaning", note="meaning of the column"),
             Field("group", note="object that has the column"),

@@ -101,6 +101,32 @@ def test_groups_name_the_subject_of_a_column() -> None:
     assert groups.sum() == 262
 
 
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_labels_are_unique_within_a_table(table: str) -> None:
+    """Each column has its own label, so that renaming by label loses no column."""
+    assert not of.columns(table)["label"].duplicated().any()
+
+
+def test_labels_are_the_words_of_plots(people: pd.DataFrame) -> None:
+    """A department has the label of its bar; a job function of the same name is marked."""
+    labels = of.columns().set_index("name")["label"]
+    shown = [label.get_text() for label in of.plots.headcount(people).get_yticklabels()]
+    departments = labels[[f"company_department_headcount_{name}" for name in spec.DEPARTMENTS]]
+    assert set(shown) == set(departments)
+    functions = "company_job_function_headcount_"
+    assert (
+        labels[f"{functions}finance_financial_planning_analysis"] == "Financial planning analysis"
+    )
+    assert labels[f"{functions}engineering_technical_engineering_technical"] == (
+        "Engineering (job function)"
+    )
+    assert labels[["name", "company_name", "company_location_details_country"]].tolist() == [
+        "Name",
+        "Company name",
+        "Company country",
+    ]
+
+
 def test_an_unknown_table_is_an_error() -> None:
     """An unknown table is an error that names the valid tables."""
     with pytest.raises(InvalidInputError, match="Did you mean 'contacts'"):

@@ -110,6 +110,22 @@ def test_segments_of_one_size_keep_their_order() -> None:
     assert frame[:2].outreach.segments("title")["title"].tolist() == ["vp", "Director"]
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ["1-10", "201-500", "1001-5000", "10001+", None],
+        ["1-10 employees", "501-1,000 employees", "1,001-4,999", "10,000 and more", "unknown"],
+    ],
+)
+def test_company_sizes_of_equal_segments_are_in_order(sizes: list[str | None]) -> None:
+    """Segments with equally many people are in the order of their size, unknown sizes last."""
+    frame = pd.DataFrame({"company_size": pd.array(sizes, dtype="str"), "company_id": "1"})
+    table = frame.sort_values("company_size").outreach.segments("company_size")
+    assert table["company_size"].dropna().tolist() == [size for size in sizes if size]
+    more = pd.concat([frame, frame[3:4]])
+    assert more.outreach.segments("company_size")["company_size"].iloc[0] == sizes[3]
+
+
 def test_the_order_of_a_split_search_is_kept(client: Client) -> None:
     """A category stays a category, and only its occurring values make segments."""
     found = of.search_people(

@@ -165,6 +165,9 @@ def test_the_header_is_frozen_and_columns_fit(tmp_path: Path) -> None:
     widths = [int(sheet.column_dimensions[letter].width) for letter in "ABCDEF"]
     assert widths == [26, 19, 21, 20, 8, 60]
     assert sheet.freeze_panes == "A2"
+    assert sheet.page_setup.orientation == "landscape"
+    assert (sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight) == (None, 0)
+    assert sheet.sheet_properties.pageSetUpPr.fitToPage
     assert sheet.auto_filter.ref == "A1:F3"
     assert sheet["A1"].font.bold
     assert [sheet[place].alignment.wrap_text or False for place in ("C2", "A3")] == [False, True]

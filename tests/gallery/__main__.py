@@ -55,6 +55,7 @@ PLOTS: dict[str, Draw] = {
     "tenure": lambda n, ax: of.plots.tenure(frames.tenure(n), ax=ax),
     "outcomes": lambda n, ax: of.plots.outcomes(frames.outcomes(n), ax=ax),
     "capacity": lambda n, ax: of.plots.capacity(frames.sending_days(n), ax=ax),
+    "capacity_top": lambda n, ax: of.plots.capacity(frames.sending_days(n), top=3, ax=ax),
     "headcount_change": lambda n, ax: of.plots.headcount_change(frames.changes(n), ax=ax),
     "headcount_change_companies": lambda n, ax: of.plots.headcount_change(
         frames.changes(n), by="company", ax=ax

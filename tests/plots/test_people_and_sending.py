@@ -55,6 +55,32 @@ def test_segments_have_formatted_numbers_and_a_note() -> None:
     assert "50%" in [label.get_text() for label in shares.get_xticklabels()]
 
 
+@pytest.mark.parametrize(
+    ("shares", "texts"),
+    [
+        ([0.25, 0.25, 0.5], ["25%", "25%", "50%"]),
+        ([0.254, 0.246, 0.5], ["25.4%", "24.6%", "50.0%"]),
+        ([1 / 3, 1 / 3, 1 / 3], ["33.3%"] * 3),
+        ([0.004, 0.003, 0.993], ["0.4%", "0.3%", "99%"]),
+        ([0.0004, 0.4996, 0.5], ["0.04%", "50.0%", "50.0%"]),
+    ],
+)
+def test_shares_have_a_decimal_where_whole_percents_mislead(
+    shares: list[float], texts: list[str]
+) -> None:
+    """Different bars have different labels, and labels have the sum of their bars."""
+    table = pd.DataFrame({"k": [*"abc"], "people": 1, "companies": 1, "share": shares})
+    shown = numbers(of.plots.segments(table.sort_values("share"), value="share"))
+    assert sorted(shown) == sorted(texts)
+
+
+def test_titles_have_the_labels_of_columns() -> None:
+    """A title names each column by its label, and cuts no label of the interface's columns."""
+    keys = {"company_size": ["1-10"], "company_location_details_country": ["France"]}
+    table = pd.DataFrame(keys | {"people": 1, "companies": 1, "share": 1.0})
+    assert of.plots.segments(table).get_title() == "People by company size and company country"
+
+
 def test_medians_need_five_companies() -> None:
     """A median has its number of companies; with fewer than 5 it is only counted in a note."""
     table = frames.segments(4).assign(companies=[4, 5, 6, 7], median_legal=[9.0, 2.5, 1.0, 2.0])
@@ -164,6 +190,33 @@ def test_the_last_first_email_is_marked(started: list[int], after: float | None)
     assert ("all leads started" in marks) is bool(after)
 
 
+def test_many_mailboxes_are_one_colour_unless_top_is_passed() -> None:
+    """Up to six mailboxes are shown each, more as their total, and `top` as its mailboxes."""
+
+    def series(number: int, **options: Any) -> list[str]:
+        axes = of.plots.capacity(frames.sending_days(number), **options)
+        texts = axes.get_legend().get_texts()
+        return [text.get_text() for text in texts if text.get_text() != "all leads started"]
+
+    assert len(series(6)) == 6
+    assert series(7) == ["7 mailboxes"]
+    assert len(series(7, top=9)) == 7
+    assert series(7, top=2)[2:] == ["other (5)"]
+    few = of.plots.capacity(frames.sending_days(7), top=2)
+    total = of.plots.capacity(frames.sending_days(7))
+    heights = [sum(bar.get_height() for bar in axes.patches) for axes in (few, total)]
+    assert heights[0] == heights[1]
+
+
+def test_similar_long_addresses_have_different_names() -> None:
+    """Names that would be cut to the same text are cut less."""
+    names = [f"first.name.of.a.person.{n}@an.outreach.domain.example" for n in (1, 2)]
+    days = frames.sending_days(2)
+    days["email"] = days["email"].map(dict(zip(sorted(set(days["email"])), names, strict=True)))
+    legend = of.plots.capacity(days).get_legend()
+    assert {text.get_text() for text in legend.get_texts()} >= set(names)
+
+
 @pytest.mark.parametrize(
     ("number", "ticks", "unit"),
     [
@@ -180,6 +233,7 @@ def test_ticks_are_dates(number: int, ticks: list[str], unit: str) -> None:
     shown = [label.get_text() for label in axes.get_xticklabels()]
     assert set(ticks) <= set(shown)
     assert len(shown) <= 9
+    assert axes.xaxis.get_offset_text().get_text() == ""
     assert axes.get_ylabel() == f"Emails per {unit}"
     assert sum(patch.get_height() for patch in axes.patches) == 5 * number
 

@@ -120,6 +120,58 @@ def test_unreadable_limits_change_nothing() -> None:
         assert sent(service.requests) == {}
 
 
+ADDRESSES = {"m1": "ada@x.example", "m2": "bo@x.example", "m3": "bo@x.example", "m4": None}
+
+
+def with_addresses(request: Received) -> Reply:
+    """Reply like `listing`, with mailboxes that have addresses."""
+    if request.method == "GET":
+        boxes = [{"id": one, "email": email} for one, email in ADDRESSES.items()]
+        return json({"mailboxes": boxes})
+    return listing(request)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"m2": 41, " Ada@x.example": 42},
+        pd.Series({"m2": 41, "ada@X.example": 42}),
+        pd.DataFrame({"email": ["ada@x.example", "m2"], "daily_email_limit": [42, 41]}),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_an_address_names_its_mailbox(given: Any) -> None:
+    """Addresses in any case and ids may be mixed, and a Series keeps its labels."""
+    with scripted(with_addresses) as service, of.connect(service.url, "token", cache=None):
+        changed = of.set_daily_email_limit(given)
+        assert sent(service.requests) == {"m2": 41, "m1": 42}
+        one = of.set_daily_email_limit("ADA@x.example", 9)
+        of.set_daily_email_limit(pd.Series(["ada@x.example"]), 9)
+    assert changed.set_index("id")["daily_email_limit"].to_dict() == {"m2": 41, "m1": 42}
+    if isinstance(given, pd.Series):
+        assert changed.index.equals(given.index)
+    assert one["id"].tolist() == ["m1"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (({"eve@x.example": 9},), "'eve@x.example' belongs to no mailbox.*Pass the mailbox's id"),
+        ((["m1", "bo@x.example"], 9), r"belongs to several mailboxes \(m2, m3\)"),
+        (("no@address@", 9), "belongs to no mailbox"),
+        (({"m1": 9, "ada@x.example": 8},), "'m1' has two limits, 9 and 8"),
+    ],
+)
+def test_an_address_without_a_single_mailbox_changes_nothing(
+    given: tuple[Any, ...], words: str
+) -> None:
+    """An address of no mailbox or of several is an error before any change."""
+    with scripted(with_addresses) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(InvalidInputError, match=words):
+            of.set_daily_email_limit(*given)
+        assert sent(service.requests) == {}
+
+
 def frame_of(**columns: Any) -> pd.DataFrame:
     """Return a frame of two mailboxes with these columns."""
     return pd.DataFrame({"id": ["m1", "m2"], "daily_email_limit": [9, 9]} | columns)
@@ -128,13 +180,9 @@ def frame_of(**columns: Any) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ((["m1", "ada@x.example"], 9), "'ada@x.example' is an email address.* by address"),
-        (("ada@x.example", 9), "set_index"),
-        (({"ada@x.example": 9},), "set_index"),
-        ((frame_of(id=["m1", "ada@x.example"]),), "set_index"),
         (({"m1": 9}, 9), "Omit limit="),
         ((frame_of(), 9), "Omit limit="),
-        ((["m1", None], 9), "1 of 2 mailbox_id are missing"),
+        ((["m1", None], 9), "1 of 2 mailboxes are missing"),
         *((("m1", bad), "limit takes a whole number") for bad in (None, True, 9.0, "9")),
         *(
             (({"m1": 9, "m2": bad},), "mailbox 'm2' takes a whole")
@@ -145,16 +193,19 @@ def frame_of(**columns: Any) -> pd.DataFrame:
             (frame_of(daily_email_limit=pd.array([9, None], "Int64")),),
             "mailbox 'm2' takes a whole number",
         ),
-        ((frame_of(id=["m1", None]),), "1 of 2 mailbox_id are missing"),
+        ((frame_of(id=["m1", None]),), "1 of 2 mailboxes are missing"),
+        ((pd.Series(["m1", "m2"]),), "limit takes a whole number"),
+        ((pd.Series({"m1": 9.5}),), "mailbox 'm1' takes a whole number"),
+        ((pd.Series([9, 8]),), "2 of 2 mailboxes are missing or not text"),
         ((frame_of(id=["m1", "m1 "], daily_email_limit=[9, 8]),), "two limits, 9 and 8"),
         (({"m1": 9, " m1": 8},), "two limits"),
-        (({None: 9},), "1 of 1 mailbox_id are missing"),
+        (({None: 9},), "1 of 1 mailboxes are missing"),
         ((frame_of().rename(columns={"id": "ID"}),), "no column 'id'.* Did you mean 'ID'"),
         ((frame_of().drop(columns="daily_email_limit"),), "no column 'daily_email_limit'"),
     ],
 )
 def test_invalid_limits_send_no_request(given: tuple[Any, ...], words: str) -> None:
-    """An email address, or a missing, invalid or ambiguous limit, is an error before requests."""
+    """A missing id, or a missing, invalid or ambiguous limit, is an error before requests."""
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         with pytest.raises(InvalidInputError, match=words):
             of.set_daily_email_limit(*given)
