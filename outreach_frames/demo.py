@@ -37,7 +37,7 @@ STEPS = (
         "Connect. The sandbox is a real HTTP service on this machine, with invented people.",
         """
         import outreach_frames as of
-        client = of.connect("sandbox", cache=None)
+        client = of.connect("sandbox")
         """,
         value="client",
     ),

@@ -79,8 +79,8 @@ def connect(
     seed : int, optional
         The seed of the sandbox's data, by default 0; only for the sandbox.
     cache : str, Path or None
-        Where to cache responses: "default" for a file in the user's cache folder, the path of a
-        file, or None for no cache.
+        Where to cache responses: "default" for a file in the user's cache folder (no cache for the
+        embedded sandbox), the path of a file, or None for no cache.
     timeout : float
         Maximum seconds for one request, including the response's body.
     workers : int
@@ -140,6 +140,8 @@ def connect(
     sandbox = _started_sandbox(world) if base_url == SANDBOX else None
     if sandbox is not None:
         base_url, token = sandbox.url, Token(sandbox.api_key)
+        # Each sandbox has another token, so no later connection could read the default cache.
+        cache = None if cache == options.DEFAULT_CACHE else cache
     elif not token.is_given:
         raise ConfigurationError(
             f"The service's address is configured, but its token is missing. {_HOW_TO_CONNECT}"

@@ -6,6 +6,7 @@ import gc
 import threading
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -96,9 +97,15 @@ def test_client_must_be_a_client() -> None:
         of.sequences(client="https://brightforge.example")  # type: ignore[arg-type]
 
 
-def test_the_sandbox_starts_by_name_and_stops_with_its_client() -> None:
-    """of.connect("sandbox") starts the embedded service, and closing the client stops it."""
-    with of.connect("sandbox", cache=None) as client:
+def test_the_sandbox_starts_by_name_and_stops_with_its_client(tmp_path: Path) -> None:
+    """of.connect("sandbox") starts the embedded service, and closing the client stops it.
+
+    Its responses are cached only in a file that is passed.
+    """
+    with of.connect("sandbox", cache=tmp_path / "cache", people=5) as cached:
+        assert cached.cache is not None
+    with of.connect("sandbox") as client:
+        assert client.cache is None
         assert of.count_people() == 2000
         assert client.sandbox.lead_list_ids
         url, token = client.sandbox.url, client.sandbox.api_key
