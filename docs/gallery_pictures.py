@@ -19,6 +19,7 @@ from outreach_frames.client import connect
 
 FOLDER: Final = Path(__file__).parent / "gallery"
 THUMBNAIL: Final = (4.4, 2.75)  # inches
+THUMBNAIL_PIXELS: Final = 400  # the width of a card
 STYLES: Final = {"light": "default", "dark": "dark_background"}
 # A code block, and the name of the picture below it if it has one.
 _BLOCK: Final = re.compile(
@@ -66,9 +67,9 @@ def save_thumbnail(figure: Figure, file: Path) -> None:
         for text in axes.texts if axes.get_xlim()[0] < 0 else []:
             text.remove()  # bars to the left have no room for labels
     figure.set_size_inches(THUMBNAIL)
-    save_plot(figure, file)
+    save_plot(figure, file, dpi=THUMBNAIL_PIXELS / THUMBNAIL[0])
 
 
-def save_plot(figure: Figure, file: Path) -> None:
+def save_plot(figure: Figure, file: Path, *, dpi: float = 160) -> None:
     """Save a plot with a transparent background, so that it suits any page."""
-    figure.savefig(file, dpi=160, transparent=True, metadata={"Software": None})
+    figure.savefig(file, dpi=dpi, transparent=True, metadata={"Software": None})

@@ -141,10 +141,10 @@ def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterat
     frame = next(iter(inspect.signature(inspect.unwrap(documented)).parameters), None)
     for raw in described:
         one = raw._replace(type=raw.type.replace("\\", r"\\"))
-        names = one.name.replace("*", "").split(", ")
-        if takes.keys() & names:
+        name = one.name.replace("*", "")
+        if name in takes:
             yield one
-        elif names == [frame]:
+        elif name == frame:
             yield one._replace(name="df")
 
 

@@ -83,9 +83,13 @@ def match(
         The rows to match; it is not changed.
     other : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table
         The table to search; it is not changed. A file is read as text.
-    email, profnet_url, domain : str or (str, str) or (str, list of str), optional
-        The column with the key: one name for both tables, or a pair (column of this table, column
-        of `other`). The second may be a list of names; the first existing column is used.
+    email : str or (str, str) or (str, list of str), optional
+        The column with email addresses: one name for both tables, or a pair (column of this table,
+        column of `other`). The second may be a list of names; the first existing column is used.
+    profnet_url : str or (str, str) or (str, list of str), optional
+        The column with profile URLs, as for `email`.
+    domain : str or (str, str) or (str, list of str), optional
+        The column with websites or email addresses, as for `email`.
 
     Returns
     -------
@@ -175,9 +179,13 @@ def without(
         The rows to filter; it is not changed.
     *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table or journal
         Tables with the people to exclude. A file is not changed; a table is read as text.
-    email, profnet_url, domain : str or (str, str) or (str, list of str), optional
-        As for `match`. A table is not compared by keys that it lacks; a journal has only emails and
-        profile URLs.
+    email : str or (str, str) or (str, list of str), optional
+        The column with email addresses, as for `match`. A table is not compared by keys that it
+        lacks; a journal has only emails and profile URLs.
+    profnet_url : str or (str, str) or (str, list of str), optional
+        The column with profile URLs, as for `match`.
+    domain : str or (str, str) or (str, list of str), optional
+        The column with websites or email addresses, as for `match`.
 
     Returns
     -------

@@ -134,14 +134,14 @@ def _help_texts(documented: str, parameters: Collection[str], *, has_all: bool) 
     texts: dict[str, str] = {}
     for entry in filter(None, re.split(r"\n+(?=\S)", documented)):
         head, _, description = entry.partition("\n")
-        described, _, types = head.partition(" : ")
+        name, _, types = head.partition(" : ")
         first, *_ = SENTENCE_END.split(" ".join(description.split()))
-        text = re.sub(rf"`({names})`", lambda name: _option_name(name[1]), first.rstrip("."))
+        text = re.sub(rf"`({names})`", lambda found: _option_name(found[1]), first.rstrip("."))
         text = in_shell_terms(text, has_all=has_all).replace("``", "").replace("%", "%%")
         text = text[0].lower() + text[1:]
         if types.startswith("{"):
             text += f" ({', '.join(re.findall(r'[a-z_]+', types))})"
-        texts |= dict.fromkeys(described.split(", "), text)
+        texts[name] = text
     return texts
 
 

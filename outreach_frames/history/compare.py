@@ -60,9 +60,11 @@ def compare_people(
 
     Parameters
     ----------
-    before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
-        Frames of people, or files and folders as for `read_prospects`, such as a snapshot. Without
-        `after`, `before` is a folder of snapshots, and the last two snapshots are compared.
+    before : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
+        A frame of people, or a file or folder as for `read_prospects`, such as a snapshot. Without
+        `after`, a folder of snapshots, of which the last two are compared.
+    after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path; optional
+        The later people, as for `before`.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 

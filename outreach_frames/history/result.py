@@ -24,9 +24,10 @@ class PeopleComparison(Result):
 
     Attributes
     ----------
-    appeared, disappeared : DataFrame
-        People only in the later table, and people only in the earlier table, with all columns of
-        that table.
+    appeared : DataFrame
+        People only in the later table, with all its columns.
+    disappeared : DataFrame
+        People only in the earlier table, with all its columns.
     changed : DataFrame
         One row per person and changed field: person_id (the profile URL for people without id),
         name, field, before and after (all str; dates in ISO 8601, lists as JSON). Company fields

@@ -93,13 +93,13 @@ class SubmissionPlan(PreparedLeads):
         InvalidInputError
             The journal is unusable, another run is sending some of these people, or the client is
             connected to another service; nothing was sent.
+        ConfigurationError
+            No service is connected.
 
         Warns
         -----
         OutreachWarning
             Rows were not sent again, because this Python process sent them before.
-        ConfigurationError
-            No service is connected.
         """
         warn_of_own_columns(self.frame)
         return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
@@ -138,10 +138,12 @@ def make_plan(
         One row per lead; it is not changed.
     sequence_id : str
         The sequence that receives the leads.
-    email, profnet_url : column name or None
-        The columns with the leads' email addresses and profile URLs. A frame needs only one of the
-        default columns. If a default column is missing and another column has nearly its name, such
-        as E-Mail, an error asks for the name to use.
+    email : column name or None
+        The column with the leads' email addresses. A frame needs only one of the default columns.
+        If a default column is missing and another column has nearly its name, such as E-Mail, an
+        error asks for the name to use.
+    profnet_url : column name or None
+        The column with the leads' profile URLs, as for `email`.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     require : list of str, optional
@@ -325,10 +327,12 @@ def add_to_sequence(
         One row per lead; it is not changed.
     sequence_id : str
         The sequence's id, from `sequences()`.
-    email, profnet_url : str or None
-        The columns with the leads' email addresses and profile URLs. A frame needs only one of the
-        default columns. If a default column is missing and another column has nearly its name, such
-        as E-Mail, an error asks for the name to use.
+    email : str or None
+        The column with the leads' email addresses. A frame needs only one of the default columns.
+        If a default column is missing and another column has nearly its name, such as E-Mail, an
+        error asks for the name to use.
+    profnet_url : str or None
+        The column with the leads' profile URLs, as for `email`.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid
@@ -438,8 +442,10 @@ def report(
         One row per lead; it is not changed.
     journal : str or Path
         The journal of a submission, of any sequence and service.
-    email, profnet_url : str or None
-        The columns that identify a lead, as for `df.outreach.add_to_sequence`.
+    email : str or None
+        The column with the leads' email addresses, as for `df.outreach.add_to_sequence`.
+    profnet_url : str or None
+        The column with the leads' profile URLs, as for `df.outreach.add_to_sequence`.
     clean : bool
         Repair cells as for `df.outreach.add_to_sequence`. Pass True if the rows were sent with it.
     client : Client, optional

@@ -29,8 +29,10 @@ def sequences(
         Part of the name; case is ignored.
     status : str, optional
         One of active, paused, draft, archived, archiving, pausing, resuming.
-    created_by_user_id, created_by_user_email : str, optional
-        The id or email address of the user who created the sequence.
+    created_by_user_id : str, optional
+        The id of the user who created the sequence.
+    created_by_user_email : str, optional
+        The email address of the user who created the sequence.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool

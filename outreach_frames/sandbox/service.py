@@ -37,8 +37,10 @@ class Sandbox:
 
     Attributes
     ----------
-    url, api_key : str
-        The base address and the token, which is random unless passed to `serve`.
+    url : str
+        The base address.
+    api_key : str
+        The token, which is random unless passed to `serve`.
     today : date
         The world's date, which `advance` moves forward.
     sequence_ids : dict of str to str
@@ -46,11 +48,18 @@ class Sandbox:
         `spec.ADD_LEADS_ERRORS`), `accepts_any` (needs no field), `needs_email`,
         `conditional_email` (email stages with conditional logic), `paused`, `nearly_full` (room for
         10 more leads) or `several_errors`.
-    lead_list_ids, contact_ids : list of str
-        The ids of all lead lists and contacts.
-    exclusion_list, recently_contacted, draft_leads, active_leads : list of dict
-        The `email` and `profnet_url` of leads that are skipped: in the account's exclusion list,
-        recently contacted, in a draft sequence, or in an active or paused one.
+    lead_list_ids : list of str
+        The ids of all lead lists.
+    contact_ids : list of str
+        The ids of all contacts.
+    exclusion_list : list of dict
+        The `email` and `profnet_url` of leads in the account's exclusion list.
+    recently_contacted : list of dict
+        The `email` and `profnet_url` of recently contacted leads.
+    draft_leads : list of dict
+        The `email` and `profnet_url` of leads in draft sequences.
+    active_leads : list of dict
+        The `email` and `profnet_url` of leads in active or paused sequences.
     """
 
     def __init__(
@@ -166,8 +175,10 @@ class Sandbox:
         ----------
         sequence_id : str
             The sequence's id.
-        open_rate, reply_rate : float, optional
-            From 0 to 1. By default unchanged; initially 0.5 and 0.1.
+        open_rate : float, optional
+            From 0 to 1; by default unchanged, and initially 0.5.
+        reply_rate : float, optional
+            From 0 to 1; by default unchanged, and initially 0.1.
 
         Raises
         ------
