@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
@@ -18,22 +18,16 @@ from outreach_frames.common.atomic_files import (
     refuse_special_file,
     replace_file,
 )
+from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import has_lone_surrogate, unique_name
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_dtypes import (
-    Model,
-    default_model,
-    encode,
-    write_arrow,
-)
-from outreach_frames.files.csv_notes import (
-    notes_path,
-    replacing_metadata,
-    with_models,
-)
-from outreach_frames.files.formulas import is_text, without_formulas, without_formulas_in
+from outreach_frames.files.csv_columns import csv_form, default_dtypes, storable
+from outreach_frames.files.csv_notes import noted_schema, notes_path, replacing_metadata
+from outreach_frames.files.formulas import without_formulas, without_formulas_in
 from outreach_frames.files.provenance import plain_attrs, record
 from outreach_frames.reading.fast_reader import BOM
+from outreach_frames.tables.pandas_metadata import arrow_table
+from outreach_frames.tables.schema import is_text
 
 Formulas = Literal["escape", "keep"]
 
@@ -44,6 +38,8 @@ EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 MISSING: Final = "NA"
 MAX_COLUMNS: Final = 16_384
+# pandas and Arrow raise these errors for values that CSV cannot hold.
+_UNSUPPORTED: Final = (pa.ArrowException, NotImplementedError, OverflowError, TypeError, ValueError)
 
 
 def write_csv(
@@ -61,9 +57,9 @@ def write_csv(
     Text is quoted. A missing cell is empty without quotes, or NA if the file has a single column.
     Lists and records are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
     file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
-    a search result, the frame's `.attrs`, the version of this package, and a checksum that
-    reveals edits; keep both files together. Only pandas `Period` values, and Python objects other
-    than text, dates and decimals, are read back as text.
+    a search result, the frame's `.attrs`, the version of this package, and a checksum of the CSV
+    file; keep both files together. Periods, durations, decimals, times of day, 16-bit floats and
+    Python objects other than dates are read back as text; write Parquet to keep their dtypes.
 
     Parameters
     ----------
@@ -116,9 +112,8 @@ def write_csv(
         raise InvalidInputError(f"sep={sep!r} is not valid; pass one of {get_args(Separator)}.")
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
-    table, models, metadata = _csv_table(
-        frame, index=has_labels(frame.index) if index is None else index, attrs=attrs
-    )
+    has_index = has_labels(frame.index) if index is None else index
+    table, metadata = _csv_table(frame, index=has_index, attrs=attrs)
     if table.num_columns > MAX_COLUMNS:
         raise InvalidInputError(
             f"The frame has {table.num_columns:,} columns, but CSV files have at most "
@@ -134,12 +129,12 @@ def write_csv(
             file.write(BOM)
         _write_table(table, file, sep=sep)
 
-    return replace_csv(path, write, with_models(models, metadata))
+    return replace_csv(path, write, metadata)
 
 
 def csv_rows(table: pa.Table) -> memoryview:
     """Convert the rows of a search result to CSV in the format of `write_csv`, without a header."""
-    columns = [without_formulas_in(write_arrow(column)) for column in table.columns]
+    columns = [without_formulas_in(csv_form(column)) for column in table.columns]
     buffer = pa.BufferOutputStream()
     _write_table(pa.Table.from_arrays(columns, table.column_names), buffer, header=False)
     return memoryview(buffer.getvalue())
@@ -147,10 +142,10 @@ def csv_rows(table: pa.Table) -> memoryview:
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
     """Return the CSV header of a frame, and the entries of its metadata file."""
-    table, models, metadata = _csv_table(frame.iloc[:0], index=False, attrs=True)
+    table, metadata = _csv_table(frame.iloc[:0], index=False, attrs=True)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
-    return buffer.getvalue().to_pybytes(), with_models(models, metadata)
+    return buffer.getvalue().to_pybytes(), metadata
 
 
 def replace_csv(
@@ -227,35 +222,70 @@ def check_columns(frame: pd.DataFrame) -> None:
             )
 
 
-def _csv_table(
-    frame: pd.DataFrame, *, index: bool, attrs: bool
-) -> tuple[pa.Table, list[Model], dict[str, Any]]:
-    """Return the table to write, the models of its columns, and the metadata of the whole file."""
-    columns: dict[str, pa.ChunkedArray] = {}
-    models: list[Model] = []
-    levels: list[tuple[str, Any]] = []
-    if index:
-        for level, name in enumerate(frame.index.names):
-            if not isinstance(name, str | int | float | bool | None):
-                raise InvalidInputError(
-                    f"The index is named {name!r}, which is not text; rename it."
-                )
-            title = unique_name("index" if name is None else str(name), {*frame.columns, *columns})
-            values = frame.index.get_level_values(level).to_series()
-            columns[title], model = encode(values, title)
-            models.append(model)
-            levels.append((title, name))
-    for label, column in frame.items():
-        name = str(label)
-        columns[name], model = encode(column, name)
-        if not model.schema.equals(default_model(name).schema, check_metadata=True):
-            models.append(model)
+def _csv_table(frame: pd.DataFrame, *, index: bool, attrs: bool) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the table to write, and the entries of its metadata file."""
     metadata: dict[str, Any] = {**record(plain_attrs(frame.attrs) if attrs else {})}
-    if levels:
-        metadata["index"] = levels
+    if index:
+        titles = _index_titles(frame)
+        metadata["index"] = list(zip(titles, frame.index.names, strict=True))
+        frame = frame.reset_index(names=titles)
+    # Each column would copy the attrs.
+    plain = frame.copy(deep=False)
+    plain.attrs = {}
+    columns = {str(label): storable(column) for label, column in plain.items()}
+    dtypes = default_dtypes()
+    noted = {name: one for name, one in columns.items() if one.dtype != dtypes.get(name, STR)}
+    typed = _typed(pd.DataFrame(noted))
+    if noted:
+        metadata |= noted_schema(typed)
     if frame.columns.name is not None:
         metadata["columns_name"] = str(frame.columns.name)
-    return pa.table(columns), models, metadata
+    written = {}
+    for name, column in columns.items():
+        with _naming(name):
+            array = typed.column(name) if name in noted else pa.chunked_array([pa.array(column)])
+            written[name] = csv_form(array)
+    return pa.table(written), metadata
+
+
+def _index_titles(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the columns that hold the index."""
+    titles: list[str] = []
+    for name in frame.index.names:
+        if not isinstance(name, str | int | float | bool | None):
+            raise InvalidInputError(f"The index is named {name!r}, which is not text; rename it.")
+        titles.append(
+            unique_name("index" if name is None else str(name), {*frame.columns, *titles})
+        )
+    return titles
+
+
+def _typed(frame: pd.DataFrame) -> pa.Table:
+    """Convert a frame to a table with pandas' metadata; an error names the column."""
+    try:
+        return arrow_table(frame, index=False)
+    except _UNSUPPORTED:
+        for name, column in frame.items():
+            with _naming(str(name)):
+                arrow_table(column.to_frame(), index=False)
+        raise
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Convert the errors of values that CSV cannot hold to an error that names their column."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        problem = "text with a lone surrogate, which no file can hold"
+    except _UNSUPPORTED as error:
+        problem = f"values that CSV cannot hold: {'; '.join(map(str, error.args))}"
+    else:
+        return
+    raise InvalidInputError(
+        f"The column {name!r} has {problem}. "
+        "Convert the column to text, numbers, dates or lists of these types, or drop the column."
+    )
 
 
 def write_csv_files(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -22,8 +22,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, VERSION
 
 METADATA_SUFFIX: Final = "-metadata.json"
-_FORMAT: Final = "outreach_frames CSV 2"
-_MODELS: Final = "models"
+_FORMAT: Final = "outreach_frames CSV 3"
+_SCHEMA: Final = "schema"
 CHECKSUMS: Final = "checksums"
 # This entry holds the metadata of the old content while a program replaces the file.
 OTHER: Final = "other"
@@ -54,12 +54,6 @@ def checksum(file: BinaryIO) -> str:
     while piece := file.read(_PIECE_BYTES):
         found = zlib.crc32(piece, found)
     return f"{file.tell()} {found:08x}"
-
-
-def is_unchanged(file: BinaryIO, metadata: Mapping[str, Any]) -> bool:
-    """Check whether a file has the content that the package wrote with this metadata."""
-    known = metadata.get(CHECKSUMS)
-    return isinstance(known, list) and checksum(file) in known
 
 
 @contextmanager
@@ -94,59 +88,65 @@ def replacing_metadata(
         yield
         return
     before: dict[str, Any] = {}
-    with suppress(*NOTES_ERRORS):  # damaged notes
-        before = read_notes(path)[1]
+    with suppress(*NOTES_ERRORS), path.open("rb") as file:  # the notes may be damaged
+        before = read_notes(path)
+        before = dict(entries_of(before, checksum(file))) if OTHER in before else before
         before.pop(OTHER, None)
     write_notes({**entries, OTHER: before})
     yield
     write_notes(entries)
 
 
-def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the models of the columns, encoded as text, to the metadata of a file."""
-    notes = dict(metadata)
-    if models:
-        schema = pa.schema([model.schema.field(0) for model in models])
-        stream = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream, schema) as writer:
-            writer.write_batch(pa.record_batch([model.column(0) for model in models], schema))
-        notes[_MODELS] = base64.b64encode(stream.getvalue()).decode()
-    return notes
+def noted_schema(table: pa.Table) -> dict[str, str]:
+    """Return the entry of the metadata that holds a table's schema and categories."""
+    empty = [column.slice(0, 0).combine_chunks() for column in table.columns]
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_batch(pa.record_batch(empty, table.schema))
+    return {_SCHEMA: base64.b64encode(stream.getvalue()).decode()}
 
 
-def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
-    """Read the metadata file of a CSV file; return the models by column name, and all entries."""
+def noted_columns(metadata: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return the batch without rows that `noted_schema` stored in a file's metadata."""
+    if _SCHEMA not in metadata:
+        return pa.record_batch([], pa.schema([]))
+    batch = pa.ipc.open_stream(base64.b64decode(metadata[_SCHEMA])).read_next_batch()
+    batch.validate(full=True)
+    return batch
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """Read the metadata file of a CSV file; return no entries without a metadata file."""
     notes = notes_path(path)
     if not notes.is_file():
-        return {}, {}
+        return {}
     try:
         if (size := notes.stat().st_size) > MAX_METADATA_BYTES:
             raise ValueError(f"it has {size:,} bytes")
-        metadata = json.loads(notes.read_bytes())
+        metadata: Any = json.loads(notes.read_bytes())
     except (ValueError, RecursionError) as error:
         raise damaged_notes(notes, error) from error
-    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
+    is_object = isinstance(metadata, dict) and isinstance(metadata.get(OTHER, {}), dict)
+    if not is_object or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
             f"{notes} was not written by this package. Move it to another folder to read {path}."
         )
-    try:
-        # Another program is replacing the file, or was killed before replacing it.
-        if OTHER in metadata and path.is_file():
-            with path.open("rb") as file:
-                if not is_unchanged(file, metadata):
-                    metadata = {**metadata[OTHER], OTHER: metadata}
-        return models_in(metadata), metadata
-    except (*NOTES_ERRORS, OSError, StopIteration) as error:
-        raise damaged_notes(notes, error) from error
+    return dict(metadata)
 
 
-def models_in(metadata: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
-    """Return the models in a file's metadata by column name, as `with_models` stored them."""
-    if _MODELS not in metadata:
-        return {}
-    batch = pa.ipc.open_stream(base64.b64decode(metadata[_MODELS])).read_next_batch()
-    batch.validate(full=True)
-    return {name: batch.select([name]) for name in batch.schema.names}
+def entries_of(metadata: Mapping[str, Any], content: str) -> Mapping[str, Any]:
+    """Return the entries that describe the content with a checksum.
+
+    While a program replaces the file, and after it was killed, the metadata describes two contents.
+    """
+    is_old = OTHER in metadata and not describes(metadata, content)
+    return metadata[OTHER] if is_old else metadata
+
+
+def describes(metadata: Mapping[str, Any], content: str) -> bool:
+    """Check whether the package wrote the content with a checksum and this metadata."""
+    known = metadata.get(CHECKSUMS)
+    return isinstance(known, list) and content in known
 
 
 def damaged_notes(notes: Path, error: Exception) -> InvalidInputError:

@@ -3,46 +3,88 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, get_args
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_dtypes import (
-    Model,
-    decode,
-    default_model,
-    dtype_name,
-    stored_type,
-    text_model,
-)
-from outreach_frames.files.csv_file import MISSING, Separator
+from outreach_frames.files.csv_columns import parsed_type
+from outreach_frames.files.csv_file import MAX_COLUMNS, MISSING
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
+    checksum,
     damaged_notes,
-    is_unchanged,
+    describes,
+    entries_of,
+    noted_columns,
     notes_path,
     read_notes,
 )
-from outreach_frames.files.csv_text import check_text, open_text, read_header
-from outreach_frames.files.formulas import is_text, unescape
+from outreach_frames.files.csv_text import (
+    START_BYTES,
+    check_text,
+    find_separator,
+    open_text,
+    read_rows,
+)
+from outreach_frames.files.formulas import unescape
+from outreach_frames.files.header import require_names
+from outreach_frames.files.misfits import misfit, misfits_remark
 from outreach_frames.files.provenance import ATTRS, recorded_attrs
 from outreach_frames.reading.fast_reader import BOM
+from outreach_frames.tables.from_text import convert_or_keep
+from outreach_frames.tables.pandas_metadata import restore_frame
+from outreach_frames.tables.schema import documented_columns, is_text
 
 _BLOCK_BYTES: Final = 2 << 20
-# The separator is detected from these bytes.
-_START_BYTES: Final = 1 << 16
+_MAX_BLOCK_BYTES: Final = 2**31 - 2
+# How often a file is read again because another program has replaced it.
+_MAX_READS: Final = 20
 # Matches a first line such as `sep=;` from Excel without its line end, to keep line numbers.
 _DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
+_TEXT: Final = pa.array([], pa.string())
+# Excel shows numbers of 12 and more digits so, and drops all but six digits.
+_ROUNDED: Final = r"-?[0-9][.,]?[0-9]*E\+[0-9]+"
+
+
+class _Source(NamedTuple):
+    """An open file with its metadata."""
+
+    file: BinaryIO
+    path: Path
+    metadata: Mapping[str, Any]
+    # The types and categories in the metadata.
+    noted: pa.RecordBatch
+    is_unchanged: bool
+    as_text: bool
+
+    @property
+    def is_escaped(self) -> bool:
+        return self.metadata.get("formulas") != "keep"
+
+    def like(self, name: str) -> pa.Array:
+        """Return an empty array with the type of a column."""
+        if name in self.noted.schema.names:
+            return self.noted.column(name)
+        return _TEXT if self.as_text else documented_columns().get(name, _TEXT)
+
+
+class _Cells(NamedTuple):
+    """The columns of a file as parsed, and the lines of their rows if these were checked."""
+
+    columns: dict[str, pa.ChunkedArray]
+    rows: int
+    lines: Sequence[int]
 
 
 def not_a_table(path: Path) -> InvalidInputError:
@@ -53,124 +95,122 @@ def not_a_table(path: Path) -> InvalidInputError:
     )
 
 
-def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) -> pd.DataFrame:
+def read_csv(
+    path: Path, *, as_text: bool = False, encoding: str | None = None, sep: str | None = None
+) -> pd.DataFrame:
     """Read a CSV file; with `as_text`, read columns without metadata as text."""
-    noted, metadata = read_notes(path)
-    default = text_model if as_text else default_model
-    is_escaped = metadata.get("formulas") != "keep"
+    block_bytes = _BLOCK_BYTES
+    for _ in range(_MAX_READS):
+        state = _state(path)
+        metadata: Mapping[str, Any] = read_notes(path)
+        try:
+            with open_text(path, encoding) as file:
+                content = checksum(file)
+                metadata = entries_of(metadata, content)
+                is_unchanged = encoding is None and describes(metadata, content)
+                if not is_unchanged and _state(path) != state:
+                    continue
+                source = _Source(
+                    file, path, metadata, noted_columns(metadata), is_unchanged, as_text
+                )
+                cells = _parse(source, sep, block_bytes)
+            if cells is None:
+                # A row is longer than a block; parse the file as one block.
+                block_bytes = _MAX_BLOCK_BYTES
+                continue
+            # Release the parser's memory before the columns are converted.
+            pa.default_memory_pool().release_unused()
+            frame = _to_frame(cells, source)
+        except NOTES_ERRORS as error:
+            if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
+                raise
+            raise damaged_notes(notes_path(path), error) from error
+        frame.attrs = recorded_attrs(metadata.get(ATTRS, "{}"), path)
+        return frame
+    raise InvalidInputError(f"{path} is being replaced by another program. Read it again.")
 
-    def model(name: str) -> Model:
-        return noted[name] if name in noted else default(name)
 
+def _state(path: Path) -> list[tuple[int, int, int]]:
+    """Return what changes if another program replaces a file or its metadata file."""
+    found = [each.stat() for each in (path, notes_path(path)) if each.is_file()]
+    return [(one.st_ino, one.st_mtime_ns, one.st_size) for one in found]
+
+
+def _parse(source: _Source, sep: str | None, block_bytes: int) -> _Cells | None:
+    """Parse an open CSV file; return None if a row is longer than a block."""
+    file, path, metadata = source.file, source.path, source.metadata
+    file.seek(0)
+    start = file.read(START_BYTES)
+    if start.startswith(_ARCHIVE):
+        raise not_a_table(path)
+    if not start.removeprefix(BOM).strip():
+        raise InvalidInputError(f"{path} is empty. Pass a file with a header row.")
+    problems = [] if source.is_unchanged else check_text(file, path, has_metadata=bool(metadata))
+    begins = len(BOM) if start.startswith(BOM) else 0
+    declared = _DECLARED_SEPARATOR.match(start, begins)
+    begins = declared.end() if declared else begins
+    chosen = sep or (declared[1].decode() if declared else None)
+    chosen = find_separator(start[begins:], path, chosen, is_ours=bool(metadata))
+    file.seek(begins)
+    text = io.TextIOWrapper(file, "utf-8", newline="")
     try:
-        stored = _read_columns(path, model, metadata, encoding=encoding, is_escaped=is_escaped)
-        # Release the parser's memory before the columns are converted.
-        pa.default_memory_pool().release_unused()
-        frame = _to_frame(stored, model, metadata, path, is_escaped=is_escaped)
-    except NOTES_ERRORS as error:
-        if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
-            raise
-        raise damaged_notes(notes_path(path), error) from error
-    frame.attrs = recorded_attrs(metadata.get(ATTRS, "{}"), path)
-    return frame
-
-
-def _read_columns(
-    path: Path,
-    model: Callable[[str], Model],
-    metadata: Mapping[str, Any],
-    *,
-    encoding: str | None,
-    is_escaped: bool,
-) -> dict[str, pa.ChunkedArray]:
-    """Parse a CSV file into its columns as stored."""
-    with open_text(path, encoding) as file:
-        is_own = encoding is None and is_unchanged(file, metadata)
-        file.seek(0)
-        start = file.read(_START_BYTES)
-        if start.startswith(_ARCHIVE):
-            raise not_a_table(path)
-        if not start.removeprefix(BOM).strip():
-            raise InvalidInputError(f"{path} is empty. Pass a file with a header row.")
-        if not is_own:
-            check_text(file, path, has_metadata=bool(metadata))
-        begins = len(BOM) if start.startswith(BOM) else 0
-        declared = _DECLARED_SEPARATOR.match(start, begins)
-        begins = declared.end() if declared else begins
-        start = start[begins:].lstrip(b"\r\n")
-        sep = declared[1].decode() if declared else separator(start)
-        file.seek(begins)
-        header = read_header(file, sep, path, check_rows=not is_own)
-        names = header
-        if is_escaped:
-            names = unescape(pa.chunked_array([pa.array(header, pa.string())])).to_pylist()
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
-            raise InvalidInputError(
-                f"{path} has two columns named {min(twice)!r}; rename one column in the header."
-            )
-        types = {title: stored_type(model(name)) for title, name in zip(header, names, strict=True)}
+        header, lines, remarks = read_rows(text, chosen, path, header_only=source.is_unchanged)
+    finally:
+        text.detach()  # or else it would close the file
+    names = _names(header, source)
+    types = {
+        title: parsed_type(source.like(name).type) if source.is_unchanged else pa.string()
+        for title, name in zip(header, names, strict=True)
+    }
+    table = pa.schema(types).empty_table()
+    if source.is_unchanged or lines:
         # In a file with a single column, a missing cell is NA without quotes, as in R.
         missing = ["", MISSING] if len(header) == 1 and start.startswith(b'"') else [""]
-        table = _parse_csv(file, types, path, sep, missing, skipped_rows=1 if declared else 0)
-    if table.column_names != header:
-        raise InvalidInputError(f"{path} was changed while it was read. Read it again.")
-    return dict(zip(names, table.columns, strict=True))
-
-
-def _to_frame(
-    stored: dict[str, pa.ChunkedArray],
-    model: Callable[[str], Model],
-    metadata: Mapping[str, Any],
-    path: Path,
-    *,
-    is_escaped: bool,
-) -> pd.DataFrame:
-    """Restore the dtypes of the columns; empty `stored` on the way, to save memory."""
-    names, rows = list(stored), len(next(iter(stored.values())))
-
-    def restored(name: str) -> Any:
-        column = stored.pop(name)
-        if is_escaped and is_text(column.type):
-            column = unescape(column)
+        skipped = 1 if declared else 0
         try:
-            return decode(column, model(name))
-        except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
-            kind = dtype_name(model(name))
+            table = _read_table(file, types, block_bytes, chosen, missing, skipped_rows=skipped)
+        except pa.ArrowInvalid as error:
+            if block_bytes == _BLOCK_BYTES:
+                return None
+            # Arrow's message ends with the cell; cut it off, because it may be personal data.
+            found = re.match(r"[^:]*: [^:]*", str(error))
+            problem = found[0] if found else "it is damaged"
             raise InvalidInputError(
-                f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct the cell."
+                f"{path} cannot be read as a table: {problem}. Correct the cell."
             ) from error
-
-    columns = {name: restored(name) for name in names}
-    levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
-    labels = [pd.Index(columns.pop(title)) for title in levels]
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
-    if levels:
-        # set_index would convert small integers to a 64-bit RangeIndex.
-        index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
-        frame.index = index.set_names(list(levels.values()))
-    frame.columns.name = metadata.get("columns_name")
-    return frame
+    for remark in (*problems, *remarks):
+        warn(remark)
+    return _Cells(dict(zip(names, table.columns, strict=True)), len(table), lines)
 
 
-def separator(content: bytes) -> str:
-    """Detect the column separator from the header."""
-    if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
-        return first[1].decode()
-    header = content.partition(b"\n")[0]
-    found = [mark for mark in get_args(Separator) if mark.encode() in header]
-    return found[0] if found and not header.startswith(b'"') else ","
+def _names(header: list[str], source: _Source) -> list[str]:
+    """Return the names of the columns; raise if they are not the names of a table."""
+    if len(header) > MAX_COLUMNS:
+        raise InvalidInputError(
+            f"{source.path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
+            "Delete the columns that you do not need."
+        )
+    names = header
+    if source.is_escaped:
+        names = unescape(pa.chunked_array([pa.array(header, pa.string())])).to_pylist()
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise InvalidInputError(
+            f"{source.path} has two columns named {min(twice)!r}; rename one column in the header."
+        )
+    if not source.metadata:
+        require_names(names, str(source.path))
+    return names
 
 
-def _parse_csv(
+def _read_table(
     file: BinaryIO,
-    types: dict[str, pa.DataType],
-    path: Path,
+    types: Mapping[str, pa.DataType],
+    block_bytes: int,
     sep: str,
     missing: list[str],
     *,
     skipped_rows: int,
 ) -> pa.Table:
-    """Parse a CSV file with rows of any length."""
     convert_options = arrow_csv.ConvertOptions(
         column_types=types,
         null_values=missing,
@@ -181,24 +221,57 @@ def _parse_csv(
         delimiter=sep, newlines_in_values=True, ignore_empty_lines=True
     )
     size = file.seek(0, io.SEEK_END)
-    problem = ""
-    # If blocks fail, parse the file as one block, which allows longer rows.
-    for block_bytes, use_threads in ((_BLOCK_BYTES, True), (size + 1, False)):
-        read_options = arrow_csv.ReadOptions(
-            block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads, skip_rows=skipped_rows
+    read_options = arrow_csv.ReadOptions(
+        block_size=min(block_bytes, size + 1),
+        use_threads=block_bytes == _BLOCK_BYTES,
+        skip_rows=skipped_rows,
+    )
+    file.seek(0)
+    # The stream needs less memory than read_csv, whose parser runs ahead of the conversion.
+    with arrow_csv.open_csv(
+        pa.PythonFile(file, "r"), read_options, parse_options, convert_options
+    ) as stream:
+        return stream.read_all()
+
+
+def _to_frame(cells: _Cells, source: _Source) -> pd.DataFrame:
+    """Convert the columns to their types, and restore the dtypes and the index."""
+    columns, metadata = cells.columns, source.metadata
+    misfits: dict[str, str] = {}
+    rounded: list[str] = []
+    for name in columns:
+        like = source.like(name)
+        if source.is_escaped and is_text(columns[name].type):
+            columns[name] = unescape(columns[name])
+        columns[name], row = convert_or_keep(columns[name], like)
+        if row is not None:
+            place = f"line {cells.lines[row]:,}"
+            misfits[name] = misfit(name, columns[name][row].as_py(), place)
+        elif number := len(cells.lines) and _count_rounded(name, columns[name]):
+            rounded.append(f"{number:,} in {name!r}")
+    if misfits:
+        warn(f"{source.path}: {misfits_remark(misfits)}")
+    if rounded:
+        warn(
+            f"{source.path}: Excel rounded numbers, so ids may be wrong: {', '.join(rounded)}. "
+            "Export the file again, and import it to Excel with these columns as text."
         )
-        # Arrow reads ahead, so each attempt needs a file of its own.
-        source = (
-            pa.BufferReader(file.getvalue())
-            if isinstance(file, io.BytesIO)
-            else pa.OSFile(os.fsencode(path))
-        )
-        try:
-            # The stream needs less memory than read_csv, whose parser runs ahead of the conversion.
-            with arrow_csv.open_csv(source, read_options, parse_options, convert_options) as stream:
-                return stream.read_all()
-        except pa.ArrowInvalid as error:
-            # Arrow's message ends with the cell; cut it off, because it may be personal data.
-            message = re.match(r"[^:]*: [^:]*", str(error))
-            problem = message[0] if message else "it is damaged"
-    raise InvalidInputError(f"{path} cannot be read as a table: {problem}. Correct the cell.")
+    frame = restore_frame(columns, cells.rows, source.noted.schema.metadata, misfits)
+    levels = {title: name for title, name in metadata.get("index", ()) if title in frame}
+    if levels:
+        # set_index would convert small integers to a 64-bit RangeIndex.
+        labels = [pd.Index(frame[title].array) for title in levels]
+        index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
+        frame = frame.drop(columns=list(levels)).set_axis(index.set_names(list(levels.values())))
+    frame.columns.name = metadata.get("columns_name")
+    return frame
+
+
+def _count_rounded(name: str, texts: pa.ChunkedArray) -> int:
+    """Count numbers that Excel has rounded in a column of ids or digits."""
+    if not is_text(texts.type):
+        return 0
+    number = pc.sum(pc.match_substring_regex(texts, f"^{_ROUNDED}$")).as_py() or 0
+    is_id = name.lower() == "id" or name.lower().endswith("_id")
+    digits = pc.match_substring_regex(texts, f"^({_ROUNDED}|[0-9]*)$")
+    return number if number and (is_id or pc.all(digits).as_py()) else 0

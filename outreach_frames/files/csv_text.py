@@ -5,15 +5,16 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple, TextIO, get_args
 
 from outreach_frames.common.text import plural, shorten
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import MAX_COLUMNS, MISSING
+from outreach_frames.files.csv_file import MISSING, Separator
+from outreach_frames.files.header import NumberedRows, header_below_text
 
 # UTF-32 comes first, because its mark begins with the mark of UTF-16.
 _MARKS: Final = {
@@ -22,8 +23,8 @@ _MARKS: Final = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Cells whose lines look like rows by chance are unlikely to have 6 separators.
-_CHANCE: Final = 6
+# The separator is detected from these bytes.
+START_BYTES: Final = 1 << 16
 # Python's own limit is 131,072 characters per cell.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
@@ -69,18 +70,26 @@ def _not_utf8(path: Path, likely: str) -> InvalidInputError:
     )
 
 
-def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> list[str]:
-    """Return the column names; with `check_rows`, raise or warn if a row is ambiguous."""
-    text = io.TextIOWrapper(file, "utf-8", newline="")
+class Rows(NamedTuple):
+    """The header of a CSV file, the line of each row, and texts for warnings."""
+
+    header: list[str]
+    lines: array[int]
+    remarks: list[str]
+
+
+def read_rows(text: TextIO, sep: str, path: Path, *, header_only: bool) -> Rows:
+    """Read the header and, unless `header_only`, all rows; raise if a row is ambiguous."""
     reader = csv.reader(text, delimiter=sep, strict=True)
     header: list[str] = []
+    lines = array("q")
     merged: list[int] = []
     line, blank, blank_between = 1, 0, 0
     try:
         for row in reader:
             if not header:
                 header = row
-                if header and not check_rows:
+                if header and header_only:
                     break
             elif not row:
                 blank += 1
@@ -90,8 +99,9 @@ def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> li
                     f"header, but found {len(row):,}. Give each row one cell per column."
                 )
             else:
+                lines.append(line)
                 blank_between, blank = blank_between + blank, 0
-                if reader.line_num > line and any(_has_rows(cell, sep, len(row)) for cell in row):
+                if reader.line_num > line and any(_has_rows(cell, sep) for cell in row):
                     merged.append(line)
             line = reader.line_num + 1
     except UnicodeDecodeError as error:
@@ -102,39 +112,89 @@ def read_header(file: BinaryIO, sep: str, path: Path, *, check_rows: bool) -> li
             f"or unclosed quotation mark ({error}). If the file was cut off, get the whole file "
             "again; else quote the whole cell, and double each quotation mark in its text."
         ) from error
-    finally:
-        text.detach()  # or else it would close the file
-    if len(header) > MAX_COLUMNS:
-        raise InvalidInputError(
-            f"{path} has {len(header):,} columns, but at most {MAX_COLUMNS:,} can be read. "
-            "Delete the columns that you do not need."
-        )
-    _warn_of_rows(path, merged, blank_between if len(header) == 1 else 0)
-    return header
+    return Rows(header, lines, _remarks(path, merged, blank_between if len(header) == 1 else 0))
 
 
-def _warn_of_rows(path: Path, merged: Sequence[int], blank: int) -> None:
+def _remarks(path: Path, merged: Sequence[int], blank: int) -> list[str]:
+    remarks = []
     if blank:
-        warn(
+        remarks.append(
             f"{path}: skipped {plural(blank, 'blank line')} between rows. If blank lines "
             f"are missing cells, write them as {MISSING}."
         )
     if merged:
-        warn(
+        remarks.append(
             f"{path}: {plural(len(merged), 'row')} (first in line {merged[0]:,}) has a cell whose "
             "lines look like rows. If a stray quotation mark opens the cell, remove that mark."
         )
+    return remarks
 
 
-def _has_rows(cell: str, sep: str, width: int) -> bool:
-    """Check whether each line of a cell has as many separators as a row."""
-    breaks, separators = cell.count("\n") or cell.count("\r"), cell.count(sep)
-    is_equal = breaks > 0 and width > 1 and separators == breaks * (width - 1)
-    return is_equal and ("@" in cell or separators >= _CHANCE)
+def _has_rows(cell: str, sep: str) -> bool:
+    """Check whether a cell of several lines has a line with an address and a separator."""
+    lines = cell.splitlines() if "@" in cell else []
+    return len(lines) > 1 and any("@" in line and sep in line for line in lines)
 
 
-def check_text(file: BinaryIO, path: Path, *, has_metadata: bool) -> None:
-    """Raise or warn if a file is not UTF-8 or may be cut off."""
+def find_separator(
+    start: bytes, path: Path, sep: str | None = None, *, is_ours: bool = False
+) -> str:
+    r"""Detect the separator in the header by the number of cells in the first rows.
+
+    Raise if lines of text may precede the header of a file that is not ours.
+
+    >>> find_separator(b"Firma;Umsatz (Mio, EUR)\nX Ltd;1,5\nY Inc;2\n", Path("crm.csv"))
+    ';'
+    """
+    text = start.decode("utf-8", "ignore")
+    if len(start) == START_BYTES:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    samples = {mark: _first_rows(text, mark) for mark in ([sep] if sep else get_args(Separator))}
+    if not is_ours:
+        for mark, rows in samples.items():
+            _require_no_title(rows, mark, path)
+    columns = {mark: len(rows[0][1]) for mark, rows in samples.items() if rows}
+    # The share of the first rows that have as many cells as the header.
+    shares = {
+        mark: sum(len(row) == number for _, row in samples[mark]) / len(samples[mark])
+        for mark, number in columns.items()
+        if number > 1
+    }
+    if sep or not shares:
+        return sep or ","
+    best = max(shares.values())
+    most, chosen = max((columns[mark], mark) for mark, share in shares.items() if share == best)
+    for mark, share in shares.items():
+        is_equal = share == best and columns[mark] == most and mark != chosen
+        if is_equal or (columns[mark] > most and share > 1 / 2):
+            raise InvalidInputError(
+                f"{path} may be separated by {mark!r} or by {chosen!r}. Name the separator: "
+                f"of.read_prospects(path, sep={mark!r}), or --sep in a shell."
+            )
+    return chosen
+
+
+def _first_rows(text: str, sep: str) -> list[tuple[int, list[str]]]:
+    """Return the first rows and their lines, up to a stray quotation mark."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    with suppress(csv.Error):
+        rows.extend((reader.line_num, row) for row in reader if row)
+    return rows
+
+
+def _require_no_title(rows: NumberedRows, sep: str, path: Path) -> None:
+    line = header_below_text(rows)
+    if line is not None:
+        raise InvalidInputError(
+            f"{path}: lines of text precede the header, which seems to be line {line:,}. Delete "
+            f"the lines above it; or pass sep= if the first line is the header, and {sep!r} does "
+            "not separate columns."
+        )
+
+
+def check_text(file: BinaryIO, path: Path, *, has_metadata: bool) -> list[str]:
+    """Raise, or return the text of a warning, if a file is not UTF-8 or may be cut off."""
     file.seek(0)
     if wide := wide_encoding(file.read(4)):
         raise _not_utf8(path, wide)
@@ -147,5 +207,4 @@ def check_text(file: BinaryIO, path: Path, *, has_metadata: bool) -> None:
     # Files of this package end in a line break.
     if has_metadata and last not in b"\r\n":
         raise InvalidInputError(problem)
-    if last == b'"':
-        warn(problem)
+    return [problem] if last == b'"' else []

@@ -26,9 +26,9 @@ from outreach_frames.common.text import unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
-from outreach_frames.files.formulas import is_text
 from outreach_frames.files.provenance import as_properties, plain_attrs
 from outreach_frames.tables.columns import text_names
+from outreach_frames.tables.schema import is_text
 from outreach_frames.tables.value_text import any_text, python_values
 
 if TYPE_CHECKING:

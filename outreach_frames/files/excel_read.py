@@ -9,7 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
@@ -24,24 +24,18 @@ from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
-from outreach_frames.files.csv_dtypes import (
-    Model,
-    decode,
-    documented_models,
-    dtype_name,
-    stored_type,
-    text_model,
-)
 from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
 from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, split
-from outreach_frames.files.formulas import is_text
+from outreach_frames.files.header import header_below_text, require_names
+from outreach_frames.files.misfits import misfit, misfits_remark
 from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
     PROPERTY,
     recorded_attrs,
     text_in_properties,
 )
-from outreach_frames.tables.schema import to_frame
+from outreach_frames.tables.from_text import convert_or_keep
+from outreach_frames.tables.schema import documented_columns, to_array
 
 if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
@@ -69,7 +63,13 @@ _MISSING: Final = (
 )
 _ROUNDED: Final = "Excel rounds numbers of 16 and more digits, so ids may be wrong: {}."
 _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
-_CHANGED: Final = "Columns with values that do not fit the dtype were read as in the sheet: {}."
+_MERGED: Final = "Merged cells have their value only in the first cell: {}."
+_ZEROS: Final = (
+    "Cells whose number format shows leading zeros were read without these zeros: {}. Store such "
+    "codes as text."
+)
+# The number format of codes such as 02494, which are numbers to Excel.
+_LEADING_ZEROS: Final = re.compile(r"0{2,}")
 # Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
 
@@ -92,37 +92,75 @@ def read_excel(
         where = f"{path}, sheet {chosen.title!r},"
         sheet = _read_quietly(chosen, where)
         # openpyxl has no public name for the sheet's XML.
-        remarks = _check_rows(package.read(chosen._worksheet_path), where)
+        remarks = _check_rows(package.read(chosen._worksheet_path), _codes(package), where)
         attrs = _sheet_attrs(book, path).get(chosen.title)
+        is_ours = PROPERTY in _properties(book)
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
-    filled = [number for number, row in enumerate(sheet.rows) if any(map(_is_filled, row))]
+    filled = [number for number, row in enumerate(sheet.rows, 1) if any(map(_is_filled, row))]
     if not filled:
         raise InvalidInputError(f"{where} is empty. Pass a sheet with a header row.")
-    header = f"in row {filled[0] + 1} (the header)"
+    begin, end = filled[0], filled[-1]
     width = max(map(len, sheet.rows))
-    rows = [(*row, *[None] * (width - len(row))) for row in map(sheet.rows.__getitem__, filled)]
-    frame: dict[str, Any] = {}
+    rows = [(*row, *[None] * (width - len(row))) for row in sheet.rows[begin - 1 : end]]
+    if not is_ours:
+        _require_header(rows, begin, where)
+    misfits: dict[str, str] = {}
+    columns: dict[str, Any] = {}
+    for name, cells, zone in _columns(rows, begin, sheet.zones, where):
+        like = None if as_text else documented_columns().get(name)
+        array, rounded = _typed(cells)
+        if not name:
+            remarks[_UNNAMED].append(f"in row {begin} (the header)")
+        if rounded and not (like is not None and pa.types.is_floating(like.type)):
+            remarks[_ROUNDED].append(f"{rounded:,} in {name!r}")
+        if as_text or like is not None:
+            array = _zoned_texts(cells, array, zone)
+        column, row = pa.chunked_array([array]), None
+        if like is not None and not (is_ours and pa.types.is_nested(like.type)):
+            column, row = convert_or_keep(column, like)
+        elif like is not None and is_plain_list(like.type):
+            column = pa.chunked_array([split(array.to_pylist(), like.type)])
+        if row is not None:
+            misfits[name] = misfit(name, array[row].as_py(), f"row {begin + 1 + row:,}")
+        columns[name] = to_array(column, "numpy_nullable")
+    lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
+    if misfits:
+        lines.append(misfits_remark(misfits))
+    if lines:
+        warn(f"{where[:-1]}: {' '.join(lines)}")
+    result = pd.DataFrame(columns, index=pd.RangeIndex(len(rows) - 1))
+    result.attrs = attrs or {}
+    return result
+
+
+def _columns(
+    rows: Sequence[tuple[Any, ...]], begin: int, zones: Mapping[int, str], where: str
+) -> Iterator[tuple[str, list[Any], str]]:
+    """Yield the name, the cells and the time zone of each column."""
+    names: set[str] = set()
     for place, (title, *cells) in enumerate(zip(*rows, strict=True)):
         if title is None and not any(map(_is_filled, cells)):
             continue
-        column = "" if title is None else _text(title)
-        if column in frame:
-            problem = f"two columns named {column!r}" if column else "columns without a name"
+        name = "" if title is None else _text(title)
+        if name in names:
+            problem = f"two columns named {name!r}" if name else "columns without a name"
             raise InvalidInputError(
-                f"{where} has {problem} {header}. Give each column a unique name, or delete rows "
-                "above the header."
+                f"{where} has {problem} in row {begin} (the header). Give each column a unique "
+                "name, or delete rows above the header."
             )
-        if not column:
-            remarks[_UNNAMED].append(header)
-        model = text_model(column) if as_text else documented_models().get(column)
-        zone = sheet.zones.get(place, "UTC")
-        frame[column] = _restored(column, cells, model, zone, remarks)
-    lines = [sentence.format(", ".join(names)) for sentence, names in remarks.items() if names]
-    if lines:
-        warn(f"{where[:-1]}: {' '.join(lines)}")
-    result = pd.DataFrame(frame, index=pd.RangeIndex(len(rows) - 1))
-    result.attrs = attrs or {}
-    return result
+        names.add(name)
+        yield name, [None if cell == "" else cell for cell in cells], zones.get(place, "UTC")
+
+
+def _require_header(rows: Sequence[tuple[Any, ...]], begin: int, where: str) -> None:
+    """Raise if the first row is text above the header, or a person."""
+    row = header_below_text(list(enumerate(rows, begin)))
+    if row is not None:
+        raise InvalidInputError(
+            f"{where} has text above the header, which seems to be row {row:,}. Delete the rows "
+            "above it."
+        )
+    require_names(filter(_is_filled, rows[0]), where)
 
 
 def _properties(book: Any) -> dict[str, Any]:
@@ -238,15 +276,28 @@ def require_few_cells(rows: int, columns: int, where: str) -> None:
         )
 
 
-def _check_rows(xml: bytes, where: str) -> _Remarks:
-    """Find what openpyxl does not report: formulas without a value, and hidden rows.
+def _codes(package: zipfile.ZipFile) -> dict[str, int]:
+    """Return the cell styles whose number format shows leading zeros, with its number of digits."""
+    styles = ET.fromstring(package.read("xl/styles.xml"))  # noqa: S314
+    formats = {
+        one.get("numFmtId"): len(code)
+        for one in styles.iterfind("{*}numFmts/{*}numFmt")
+        if _LEADING_ZEROS.fullmatch(code := one.get("formatCode", ""))
+    }
+    used = [one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf")]
+    return {str(style): formats[kind] for style, kind in enumerate(used) if kind in formats}
+
+
+def _check_rows(xml: bytes, codes: Mapping[str, int], where: str) -> _Remarks:
+    """Find what openpyxl does not report, such as formulas without a value and hidden rows.
 
     Reject rows and cells that are not in order, which openpyxl would skip.
     """
-    remarks = _Remarks(list)
-    missing: list[str] = []
+    found: dict[str, list[str]] = defaultdict(list)
     hidden = last = 0
     for _, row in ET.iterparse(io.BytesIO(xml)):  # noqa: S314
+        if row.tag.endswith("}mergeCell"):
+            found[_MERGED].append(row.get("ref", ""))
         if not row.tag.endswith("}row"):
             continue
         number = int(row.get("r", last + 1))
@@ -260,48 +311,23 @@ def _check_rows(xml: bytes, where: str) -> _Remarks:
         last = number
         hidden += row.get("hidden") in {"1", "true"} and any(map(len, row))
         for cell in row:
+            value = cell.findtext("{*}v", "")
             # The text of a formula may be empty.
-            is_text_cell = cell.get("t") == "str"
-            if cell.find("{*}f") is not None and not cell.findtext("{*}v") and not is_text_cell:
-                missing.append(cell.get("r", ""))
+            if not value and cell.find("{*}f") is not None and cell.get("t") != "str":
+                found[_MISSING].append(cell.get("r", ""))
+            if codes and value.isdigit() and len(value) < codes.get(cell.get("s", ""), 0):
+                found[_ZEROS].append(cell.get("r", ""))
         row.clear()
-    first = f" (first in {missing[0]})" if missing and missing[0] else ""
-    remarks[_MISSING] = [f"{len(missing):,}{first}"] if missing else []
+    remarks = _Remarks(list)
+    for sentence, places in found.items():
+        first = f" (first in {places[0]})" if places[0] else ""
+        remarks[sentence] = [f"{len(places):,}{first}"]
     remarks[_HIDDEN] = [f"{hidden:,}"] if hidden else []
     return remarks
 
 
 def _is_filled(cell: object) -> bool:
     return cell is not None and cell != ""
-
-
-def _restored(name: str, cells: list[Any], model: Model | None, tz: str, remarks: _Remarks) -> Any:
-    """Convert cells to the dtype of the model; without a model, infer the dtype from the cells."""
-    cells = [None if cell == "" else cell for cell in cells]
-    kind = pa.string() if model is None else model.schema.field(0).type
-    array, rounded = _typed(cells)
-    if rounded and not pa.types.is_floating(kind):
-        remarks[_ROUNDED].append(f"{rounded:,} in {name!r}")
-    if model is not None and (is_plain_list(kind) or not pa.types.is_nested(kind)):
-        try:
-            return _convert(cells, array, model, tz)
-        except (ValueError, ArithmeticError, LookupError, pa.ArrowException):
-            remarks[_CHANGED].append(f"{name!r} ({dtype_name(model)})")
-    return to_frame(pa.table({"": array}), "numpy_nullable")[""].array
-
-
-def _convert(cells: list[Any], array: pa.Array, model: Model, tz: str) -> Any:
-    stored, kind = stored_type(model), model.schema.field(0).type
-    if is_text(stored) and not is_text(array.type):
-        array = _texts(cells)
-    if pa.types.is_nested(kind):
-        lists = split(array.to_pylist(), kind)
-        return pd.arrays.ArrowExtensionArray(pa.chunked_array([lists]))
-    if pa.types.is_timestamp(stored) and stored.tz and not is_text(array.type):
-        clock = pd.DatetimeIndex(array.to_pandas())
-        is_first = np.full(len(clock), True)
-        array = pa.array(clock.tz_localize(tz, ambiguous=is_first, nonexistent="shift_forward"))
-    return decode(pa.chunked_array([array.cast(stored)]), model)
 
 
 def _typed(cells: list[Any]) -> tuple[pa.Array, int]:
@@ -323,6 +349,16 @@ def _typed(cells: list[Any]) -> tuple[pa.Array, int]:
         return _texts(cells), rounded
     array = pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
     return array.cast(pa.int64()) if is_whole.all() else array, rounded
+
+
+def _zoned_texts(cells: list[Any], array: pa.Array, zone: str) -> pa.Array:
+    """Convert cells to text; times of another zone than UTC are converted to UTC."""
+    if zone == "UTC" or not pa.types.is_timestamp(array.type):
+        return _texts(cells)
+    clock = pd.DatetimeIndex(array.to_pandas())
+    is_first = np.full(len(clock), True)
+    zoned = clock.tz_localize(zone, ambiguous=is_first, nonexistent="shift_forward")
+    return pa.array(zoned.tz_convert("UTC")).cast(pa.string())
 
 
 def _texts(cells: list[Any]) -> pa.Array:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.tables.json_columns import text_buffers
+from outreach_frames.tables.schema import is_text
 
 # Spreadsheets may ignore white space and control characters before a formula.
 # The last four characters are the full-width forms of the first four.
@@ -65,8 +66,3 @@ def unescape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         return texts
     escaped = pc.match_substring_regex(texts, _ESCAPED_FORMULA)
     return pc.if_else(escaped, pc.replace_substring(texts, "'", "", max_replacements=1), texts)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Check whether an Arrow type is text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

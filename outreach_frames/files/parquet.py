@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import check_suffix, replace_file, unreadable
-from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -27,10 +26,8 @@ from outreach_frames.files.provenance import (
     plain_attrs,
     record,
 )
-from outreach_frames.tables.schema import to_frame
+from outreach_frames.tables.pandas_metadata import arrow_table, restore_frame
 
-_ARROW_DTYPE: Final = "[pyarrow]"
-OWN_METADATA: Final = b"outreach_frames"
 # Larger metadata would not be read; the other half is for the columns.
 _MAX_ATTRS: Final = MAX_METADATA_BYTES // 2
 
@@ -103,57 +100,22 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
             "characters."
         )
         plain.attrs = {}
-    return _readable_by_pandas(pa.Table.from_pandas(plain))
+    table = arrow_table(plain)
+    notes = {**table.schema.metadata, VERSION_IN_PARQUET: record({})[VERSION]}
+    return table.replace_schema_metadata(notes)
 
 
 def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:
     """Convert a table to a frame; restore all dtypes, even nested dtypes, from pandas metadata."""
-    attrs = attrs_in_parquet(table.schema.metadata, source)
-    noted = table.schema.pandas_metadata
-    if not noted:
-        return to_frame(table, "numpy_nullable")
-    there = set(table.column_names)
-    # In the metadata, a RangeIndex is a dict instead of a column name.
-    levels = {name for name in noted["index_columns"] if isinstance(name, str)}
-    dtypes = {one["field_name"]: one["numpy_type"] for one in noted["columns"]}
-    arrow = {name for name in there if dtypes.get(name, "").endswith(_ARROW_DTYPE)}
-    arrow.update(json.loads(table.schema.metadata.get(OWN_METADATA, b"[]")))
-    # Arrow makes objects of text for pandas 2.
-    text = {name for name in there if dtypes.get(name) == str(STR)}
-    own = (arrow | text) - levels
-    kept = [column for column in noted["columns"] if column["field_name"] not in own]
-    metadata = {"pandas": json.dumps({**noted, "columns": kept, "attributes": {}})}
-    # Add a column, because to_pandas would lose the number of rows of a table without columns.
-    rows = "".join(table.column_names) + "_rows"
-    rest = table.drop_columns(list(own)).append_column(rows, pa.nulls(len(table)))
-    frame = rest.replace_schema_metadata(metadata).to_pandas()
-    others = {
-        name: (STR.__from_arrow__ if name in text else pd.arrays.ArrowExtensionArray)(
-            table.column(name)
-        )
-        for name in own
-    }
-    names = [name for name in table.column_names if name in others or name in frame.columns]
-    columns = {name: others.get(name, frame.get(name)) for name in names}
-    result = pd.DataFrame(columns, index=frame.index, copy=False)
-    result.columns.name = frame.columns.name
-    result.attrs.update(attrs)
-    return result
-
-
-def _readable_by_pandas(table: pa.Table) -> pa.Table:
-    """Mark nested columns as objects in the metadata: pandas cannot parse nested dtype names."""
-    noted = table.schema.pandas_metadata
-    nested = []
-    for column in noted["columns"]:
-        if column["numpy_type"].endswith(_ARROW_DTYPE) and pa.types.is_nested(
-            table.schema.field(column["field_name"]).type
-        ):
-            column["numpy_type"] = "object"
-            nested.append(column["name"])
-    notes = {b"pandas": json.dumps(noted), OWN_METADATA: json.dumps(nested)}
-    notes[VERSION_IN_PARQUET] = record({})[VERSION]
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
+    metadata = table.schema.metadata
+    attrs: Mapping[Any, Any] = attrs_in_parquet(metadata, source)
+    if len(set(table.column_names)) < table.num_columns:
+        raise ValueError("two columns have the same name")
+    rows, columns = len(table), dict(zip(table.column_names, table.columns, strict=True))
+    del table
+    frame = restore_frame(columns, rows, metadata)
+    frame.attrs = attrs
+    return frame
 
 
 @contextmanager

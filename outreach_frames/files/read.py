@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import SUFFIXES
+from outreach_frames.files.csv_file import SUFFIXES, Separator
 from outreach_frames.files.csv_notes import read_notes
 from outreach_frames.files.csv_read import not_a_table, read_csv
 from outreach_frames.files.excel_read import read_excel, read_workbook_notes
@@ -42,7 +42,11 @@ _RECORDED: Final = {
 
 
 def read_prospects(
-    path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
+    path: str | Path,
+    *,
+    sheet_name: str | int | None = None,
+    encoding: str | None = None,
+    sep: Separator | None = None,
 ) -> pd.DataFrame:
     r"""Read a CSV, Excel or Parquet file of this package or another program.
 
@@ -57,6 +61,9 @@ def read_prospects(
     encoding : str, optional
         The encoding of a CSV file that is not UTF-8, such as "cp1252" (Excel's "CSV") or
         "utf-16" (Excel's "Unicode Text").
+    sep : {",", ";", "\t", "|"}, optional
+        The separator of a CSV file; by default, the separator in the header that splits the first
+        rows into as many cells.
 
     Returns
     -------
@@ -65,14 +72,17 @@ def read_prospects(
         without its metadata file, documented columns have the interface's dtypes, and all other
         columns are text. In a workbook, documented columns have the interface's dtypes, and all
         other columns the type of their cells: Int64, Float64, boolean, datetime64, or str if cells
-        have several types. Blank rows are skipped, and hidden rows are read.
+        have several types. A column with a cell that does not fit its dtype stays text. Times
+        without a zone are in UTC. Blank lines of a CSV file are skipped; rows without cells, and
+        hidden rows, of a workbook are read.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has an unexpected format or encoding, or has
         ambiguous rows: a quotation mark is stray or never closed, or a row has more or fewer cells
-        than the header. A workbook is encrypted, lacks the sheet, has a sheet of more than 20
+        than the header. The header is missing or below other text, or several separators are
+        possible. A workbook is encrypted, lacks the sheet, has a sheet of more than 20
         million cells (blank cells included), or would grow to more than 200 times its size when
         unpacked.
     ConfigurationError
@@ -81,9 +91,9 @@ def read_prospects(
     Warns
     -----
     OutreachWarning
-        A cell of a CSV file looks like several rows, or the file may be cut off. A workbook has
-        several sheets, errors, formulas without a value, numbers that Excel rounded, values of
-        another dtype than the documented column, or hidden rows.
+        A cell does not fit the dtype of its column, or Excel rounded ids. A cell of a CSV file
+        looks like several rows, or the file may be cut off. A workbook has several sheets, errors,
+        formulas without a value, merged cells, codes without their leading zeros, or hidden rows.
 
     Notes
     -----
@@ -97,7 +107,7 @@ def read_prospects(
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    frame = _read(expanded(path), sheet_name, encoding)
+    frame = _read(expanded(path), sheet_name, encoding, sep)
     undocumented = frame.attrs.get("undocumented")
     if isinstance(undocumented, list):
         seen_columns.update(name for name in frame.columns if name in undocumented)
@@ -178,7 +188,7 @@ def _recorded(source: Path) -> tuple[dict[str, Any], Any]:
             metadata = pq.read_schema(part).metadata or {}
             version = metadata.get(VERSION_IN_PARQUET)
             return attrs_in_parquet(metadata, source), version and version.decode()
-    notes = read_notes(source)[1]
+    notes = read_notes(source)
     return recorded_attrs(notes.get(ATTRS, "{}"), source), notes.get(VERSION)
 
 
@@ -217,14 +227,23 @@ def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.Dat
 
 
 def read_as_text(
-    path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
+    path: str | Path,
+    *,
+    sheet_name: str | int | None = None,
+    encoding: str | None = None,
+    sep: Separator | None = None,
 ) -> pd.DataFrame:
     """Read a table; if a CSV file or workbook has no metadata, keep all its cells as text."""
-    return _read(expanded(path), sheet_name, encoding, as_text=True)
+    return _read(expanded(path), sheet_name, encoding, sep, as_text=True)
 
 
 def _read(
-    source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
+    source: Path,
+    sheet_name: str | int | None,
+    encoding: str | None,
+    sep: Separator | None,
+    *,
+    as_text: bool = False,
 ) -> pd.DataFrame:
     """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
     is_book = is_workbook(source)
@@ -234,18 +253,21 @@ def _read(
             f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
             f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit sheet_name."
         )
-    if encoding is not None and (is_book or is_parquet):
-        raise InvalidInputError(
-            f"encoding={encoding!r} is only for text files, but {source} is "
-            f"{'a workbook' if is_book else 'Parquet'}. Omit encoding."
-        )
+    for name, given in (("encoding", encoding), ("sep", sep)):
+        if given is not None and (is_book or is_parquet):
+            raise InvalidInputError(
+                f"{name}={given!r} is only for text files, but {source} is "
+                f"{'a workbook' if is_book else 'Parquet'}. Omit {name}."
+            )
+    if sep is not None and sep not in get_args(Separator):
+        raise InvalidInputError(f"sep={sep!r} is not valid; pass one of {get_args(Separator)}.")
     try:
         _require_table(source, as_text=as_text)
         if is_book:
             return read_excel(source, sheet_name=sheet_name, as_text=as_text)
         if is_parquet:
             return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
-        return read_csv(source, as_text=as_text, encoding=encoding)
+        return read_csv(source, as_text=as_text, encoding=encoding, sep=sep)
     except OSError as error:
         raise unreadable(source, error) from error
 

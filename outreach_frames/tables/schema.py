@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -64,6 +65,17 @@ def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
     return pa.schema([(name, column_type(field)) for name, field in columns.items()]).empty_table()
 
 
+@cache
+def documented_columns() -> Mapping[str, pa.Array]:
+    """Return an empty array per documented column, of all tables, with the column's type."""
+    tables = map(empty_table, (spec.SEQUENCE, spec.MAILBOX, spec.CONTACT, spec.PERSON))
+    return {
+        name: pa.array([], column.type)
+        for table in tables
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
 def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.DataFrame:
     """Build a frame from one array, column or list per field; the fields have no members.
 
@@ -79,12 +91,11 @@ def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.
 
 def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
     """Convert a flat table to a frame with this package's dtypes and a RangeIndex."""
-    mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
     names, rows, columns = table.column_names, len(table), table.columns
     # Free each column after its conversion, so that memory holds little more than one copy.
     del table
     columns.reverse()
-    arrays = [_to_pandas(columns.pop(), mapper) for _ in names]
+    arrays = [to_array(columns.pop(), dtype_backend) for _ in names]
     frame = pd.DataFrame(dict(enumerate(arrays)), index=pd.RangeIndex(rows), copy=False)
     frame.columns = pd.Index(names, dtype=None if names else "object")
     return frame
@@ -99,6 +110,11 @@ def has_nested_nulls(kind: pa.DataType) -> bool:
     return ": null" in str(kind)
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Check whether an Arrow type is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Return whether a type is a list, whose entries Arrow's functions for lists can flatten.
 
@@ -110,13 +126,15 @@ def is_list(kind: pa.DataType) -> bool:
     )
 
 
-def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) -> Any:
+def to_array(column: pa.ChunkedArray, dtype_backend: DtypeBackend) -> Any:
+    """Convert a column to an array with this package's dtypes."""
+    mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if column.num_chunks > 1:
         # Combine the chunks as a table, which does not create a Python object per chunk.
         column = pa.table([column], [""]).combine_chunks().column(0)
-    dtype = mapper(column.type)
+    dtype: Any = mapper(column.type)
     if dtype is None:
         return column.to_pandas().array.copy()  # Arrow's arrays are read-only
     if isinstance(dtype, pd.ArrowDtype):

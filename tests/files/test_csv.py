@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import decimal
 import io
 import json
-import re
 import unicodedata
 import zlib
 from pathlib import Path
@@ -15,12 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from dateutil.tz import tzoffset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import records_frame
@@ -118,9 +115,10 @@ def test_tricky_texts_come_back(tmp_path, dtype):
             for number, text in enumerate(TRICKY)
         }
     )
-    assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
+    expected = frame.astype("str") if dtype == "object" else frame
+    assert_same(round_trip(frame, tmp_path / "t.csv"), expected)
     for name in frame:  # a cell may be a whole line of the file
-        assert_same(round_trip(frame[[name]], tmp_path / "t.csv"), frame[[name]])
+        assert_same(round_trip(frame[[name]], tmp_path / "t.csv"), expected[[name]])
 
 
 def test_formulas_get_an_apostrophe(tmp_path):
@@ -141,8 +139,15 @@ def test_missing_and_empty_are_written_apart(tmp_path):
     assert (tmp_path / "m.csv").read_text() == '"t","n"\n"",1\n,\n"NA",-2\n'
 
 
-# Columns that come back as text: periods and objects that are not all text, dates or decimals.
+# Columns that come back as text: rare dtypes, and objects that are not all text or dates.
 AS_TEXT = {
+    "float16": ["0.0999755859375", "65504", None],
+    "arrow half": ["0.5", None],
+    "durations": ["1 days 02:03:04.500000", None, "-1 days +23:59:59"],
+    "decimals": ["1.10", None, "-100000"],
+    "decimals beyond Arrow": ["2", "1.10", f"1{'0' * 40}", f"0.{'0' * 39}1", "-Infinity"],
+    "arrow decimal": ["1.10", None],
+    "arrow time": ["01:02:03", None],
     "periods": ["2024-01", None, "2024-03"],
     "dicts": ['{"a":[1,null]}', None, "{}"],
     "lists": ['["a",1.5]', "[]", None],
@@ -151,8 +156,8 @@ AS_TEXT = {
 
 
 @pytest.mark.parametrize("kind", AS_TEXT)
-def test_periods_and_objects_come_back_as_text(tmp_path, kind):
-    """Periods and mixed objects are restored as text, lists and objects as JSON."""
+def test_rare_dtypes_and_objects_come_back_as_text(tmp_path, kind):
+    """Rare dtypes and mixed objects are restored as text, lists and objects as JSON."""
     frame = pd.DataFrame({"x": COLUMNS[kind]}).rename_axis(columns="what")
     text = pd.DataFrame({"x": pd.Series(AS_TEXT[kind], dtype="str")}).rename_axis(columns="what")
     assert_same(round_trip(frame, tmp_path / "x.csv"), text)
@@ -187,7 +192,6 @@ def test_dates_are_written_as_iso(tmp_path):
         pd.Series([b"x"], dtype="binary[pyarrow]"),
         pd.Series([[np.inf]], dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
         ["\ud800"],
-        pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=tzoffset(None, 3600))),
     ],
 )
 def test_unsupported_columns_are_an_error(tmp_path, values):
@@ -200,14 +204,24 @@ def test_unsupported_columns_are_an_error(tmp_path, values):
 
 @pytest.mark.parametrize(
     ("column", "before", "after"),
-    [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
+    [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "many")],
 )
-def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
-    """An edited cell that does not fit its dtype is an error, not a missing cell."""
+def test_a_column_with_an_edited_cell_that_does_not_fit_stays_text(
+    tmp_path, column, before, after
+):
+    """An edited cell that does not fit keeps its column as text, with a warning."""
     path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
     path.write_text(path.read_text().replace(f"{before},", f"{after},"))
-    with pytest.raises(InvalidInputError, match="'x'"):
-        read_prospects(path)
+    with pytest.warns(OutreachWarning, match="`x` stays text: line 2 has"):
+        assert read_prospects(path)["x"].tolist() == [after.strip('"')]
+
+
+def test_an_edited_cell_of_integers_may_be_empty(tmp_path):
+    """A column of integers of numpy becomes Int64 if a cell was deleted."""
+    path = write_csv(pd.DataFrame({"x": [1, 2], "y": "n"}), tmp_path / "x.csv")
+    path.write_text(path.read_text().replace("1,", ","))
+    expected = pd.Series([None, 2], dtype="Int64", name="x")
+    pd.testing.assert_series_equal(read_prospects(path)["x"], expected)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +243,10 @@ def test_the_metadata_file_matches_the_content(tmp_path):
     """The metadata file has the dtypes of columns that need them, and the CSV's checksum."""
     path = tmp_path / "x.csv"
     write_csv(pd.DataFrame({"n": [1]}), path)
-    assert "models" in json.loads(metadata_of(path).read_text())
+    assert "schema" in json.loads(metadata_of(path).read_text())
     write_csv(pd.DataFrame({"n": ["1"]}), path)
     noted = json.loads(metadata_of(path).read_text())
-    assert "models" not in noted
+    assert "schema" not in noted
     assert noted["checksums"] == [f"8 {zlib.crc32(path.read_bytes()):08x}"]
     assert read_prospects(path).loc[0, "n"] == "1"
 
@@ -247,20 +261,11 @@ def test_a_csv_of_another_program_is_read(tmp_path):
     assert frame["name"].isna().tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"id,company_followers\n1,many\n",
-        b"id,experiences\n1,nonsense\n",
-        b"id,experiences\n1,5\n",
-        b"a,a\n1,2\n",
-    ],
-)
-def test_an_unreadable_file_is_an_error(tmp_path, content):
-    """A CSV file that cannot be read is an error that names the file."""
+def test_two_columns_of_one_name_are_an_error(tmp_path):
+    """A header with a repeated name is an error that names the file and the name."""
     path = tmp_path / "odd.csv"
-    path.write_bytes(content)
-    with pytest.raises(InvalidInputError, match=re.escape(str(path))):
+    path.write_bytes(b"a,a\n1,2\n")
+    with pytest.raises(InvalidInputError, match=r"odd\.csv has two columns named 'a'"):
         read_prospects(path)
 
 
@@ -281,13 +286,6 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
     pd.testing.assert_frame_equal(
         read_prospects(tmp_path / "y.csv"), numbered, check_index_type=False
     )
-
-
-def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
-    """A decimal NaN is not a missing cell, and the digits of decimals are kept."""
-    cells = [decimal.Decimal("NaN"), None, decimal.Decimal("1.5")]
-    frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
-    assert list(map(str, round_trip(frame, tmp_path / "x.csv")["a"])) == ["NaN", "None", "1.5"]
 
 
 def test_excel_gets_a_byte_order_mark(tmp_path):

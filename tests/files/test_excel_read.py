@@ -141,9 +141,9 @@ def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
         "day": "datetime64[us]", "at": "str", "flag": "boolean", "code": "str",
         "mixed": "str", "2026": "Int64", "company_followers": "Int64",
     }  # fmt: skip
-    assert frame["id"].tolist() == ["7", "8"]
-    assert frame["mixed"].tolist() == ["5", "a"]
-    assert frame["when"].tolist() == [pd.Timestamp(moment), pd.Timestamp("2026-01-03")]
+    assert frame["id"].fillna("").tolist() == ["7", "", "8"]  # a row without cells is a row
+    assert frame["mixed"].dropna().tolist() == ["5", "a"]
+    assert frame["when"].tolist() == [pd.Timestamp(moment), pd.NaT, pd.Timestamp("2026-01-03")]
     text = read_as_text(path)
     assert set(text.dtypes.astype(str)) == {"str"}
     assert text.iloc[0].tolist() == [
@@ -237,7 +237,7 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "message"),
     [(["a", "a"], "two columns named 'a' in row 1"), ([None, None], "without a name in row 2"),
-     (["Export of May"], "without a name in row 1")],
+     (["Export of May"], "seems to be row 2")],
 )  # fmt: skip
 def test_a_header_without_names_is_an_error(
     tmp_path: Path, header: list[Any], message: str
@@ -255,12 +255,13 @@ def test_a_header_without_names_is_an_error(
 
 
 def test_invalid_values_of_a_documented_column_are_a_warning(tmp_path: Path) -> None:
-    """A column keeps its cells; the warning names the column and its dtype, but no value."""
-    path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
+    """A column stays text; the warning names the column and its first misfit, but no address."""
+    path = book(tmp_path / "x.xlsx", ["company_followers", "founded"], [], [5], ["many"])
     frame, said = warned(path)
-    assert "were read as in the sheet: 'company_followers' (Int64)." in said
-    assert "many" not in said
-    assert frame["company_followers"].tolist() == ["many"]
+    assert "`company_followers` stays text: row 4 has 'many'." in said
+    assert frame["company_followers"].fillna("").tolist() == ["", "5", "many"]
+    book(path, ["company_followers"], ["ada@x.example"])
+    assert "`company_followers` stays text: row 2. Correct" in warned(path)[1]
 
 
 def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:

@@ -339,7 +339,7 @@ def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
 
 def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
     """Change bytes or dtypes in the column models of the notes."""
-    content = bytearray(base64.b64decode(notes["models"]))
+    content = bytearray(base64.b64decode(notes["schema"]))
     if data.draw(st.booleans()):
         for _ in range(data.draw(st.integers(1, 3))):
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -353,7 +353,7 @@ def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
         with pa.ipc.new_stream(stream, pa.schema(fields)) as writer:
             writer.write_batch(pa.record_batch(batch.columns, pa.schema(fields)))
         content = stream.getvalue().to_pybytes()
-    notes["models"] = base64.b64encode(content).decode()
+    notes["schema"] = base64.b64encode(content).decode()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -363,7 +363,7 @@ def test_models_of_columns_may_hold_anything(tmp_path, name, data):
     path = write_csv(FRAMES[name], tmp_path / "x.csv")
     notes = metadata_of(path)
     noted = json.loads(notes.read_text()) if notes.is_file() else {}
-    if "models" in noted:
+    if "schema" in noted:
         with_other_models(noted, data)
         notes.write_text(json.dumps(noted))
         read_or_refuse(path)
@@ -393,14 +393,14 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     "content",
     [
         "{", "[]", "5", "null", '""', '{"format": "other"}', "[" * 100_000, "\xff", "{}",
-        '{"format":"outreach_frames CSV 1"}',
-        '{"format":"outreach_frames CSV 2","models":5}',
-        '{"format":"outreach_frames CSV 2","models":""}',
-        '{"format":"outreach_frames CSV 2","models":"AAAA"}',
-        '{"format":"outreach_frames CSV 2","index":{"a":1}}',
-        '{"format":"outreach_frames CSV 2","index":[["n"]]}',
-        '{"format":"outreach_frames CSV 2","index":5}',
-        '{"format":"outreach_frames CSV 2","columns_name":[["a"]]}',
+        '{"format":"outreach_frames CSV 2"}',
+        '{"format":"outreach_frames CSV 3","schema":5}',
+        '{"format":"outreach_frames CSV 3","schema":""}',
+        '{"format":"outreach_frames CSV 3","schema":"AAAA"}',
+        '{"format":"outreach_frames CSV 3","index":{"a":1}}',
+        '{"format":"outreach_frames CSV 3","index":[["n"]]}',
+        '{"format":"outreach_frames CSV 3","index":5}',
+        '{"format":"outreach_frames CSV 3","columns_name":[["a"]]}',
     ],
 )  # fmt: skip
 def test_damaged_metadata_is_an_error(tmp_path, content):
