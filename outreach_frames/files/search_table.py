@@ -22,14 +22,14 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_notes import (
     METADATA_SUFFIX,
     OTHER,
-    models_in,
+    noted_columns,
     notes_path,
     read_notes,
 )
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import require_size
-from outreach_frames.files.formulas import is_text
 from outreach_frames.files.provenance import ATTRS, text_in_properties
+from outreach_frames.tables.schema import is_text
 
 Holds = Callable[[str], bool]
 
@@ -107,11 +107,11 @@ def _search_csv(path: Path, holds: Holds, encoding: str) -> Iterator[bool]:
             if holds(line.replace('""', '"')):
                 yield True
     if notes_path(path).is_file():
-        models, metadata = read_notes(path)
+        metadata = read_notes(path)
         other = metadata.get(OTHER, {})
         texts = [str(metadata.get(ATTRS)), str(other.get(ATTRS))]
-        for each in (models, models_in(other)):
-            texts += _categories([model.column(0) for model in each.values()])
+        for each in (metadata, other):
+            texts += _categories(noted_columns(each).columns)
         yield from _elsewhere(texts, holds)
 
 

@@ -206,9 +206,7 @@ def test_unsupported_columns_are_an_error(tmp_path, values):
     ("column", "before", "after"),
     [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "many")],
 )
-def test_a_column_with_an_edited_cell_that_does_not_fit_stays_text(
-    tmp_path, column, before, after
-):
+def test_a_column_with_an_edited_cell_that_does_not_fit_stays_text(tmp_path, column, before, after):
     """An edited cell that does not fit keeps its column as text, with a warning."""
     path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
     path.write_text(path.read_text().replace(f"{before},", f"{after},"))
