@@ -258,8 +258,20 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, require, overrides, mailbox, clean
-        As for `df.outreach.plan`. Of mailboxes, only the syntax of addresses is checked.
+    email : column name or None
+        The column with the leads' email addresses, as for `df.outreach.plan`.
+    profnet_url : column name or None
+        The column with the leads' profile URLs, as for `df.outreach.plan`.
+    data : list of column names, or dict of field name to column name, optional
+        Columns to check as the lead's data fields; by default none.
+    require : list of str, optional
+        Data fields without which a row is invalid.
+    overrides : dict of override to True or column name, optional
+        The overrides to check, as for `df.outreach.plan`.
+    mailbox : column name, optional
+        The column with each row's mailbox; only the syntax of addresses is checked.
+    clean : bool
+        Repair cells as for `df.outreach.plan`.
 
     Returns
     -------

@@ -379,8 +379,14 @@ class SubmissionReport(Result):
 
         Parameters
         ----------
-        since, all_sequences, client, progress
-            As for `recent_activity`.
+        since : str, date or None
+            The first day of the events to count, as for `recent_activity`.
+        all_sequences : bool
+            Count events of other sequences too.
+        client : Client, optional
+            The connection to use, as for `recent_activity`.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, for long runs.
 
         Returns
         -------
