@@ -101,10 +101,11 @@ def check(
 ) -> pd.DataFrame:
     """Check whether the service can be used and conforms to the interface document.
 
-    The check sends at most 15 requests, which only read, and does not use the cache. The client's
-    `max_wait` limits the waits of the whole check. The result has statuses, counts, documented
-    names, and undocumented names of lower-case letters, digits and underscores. It has no texts of
-    the service, but look at the names before you send the result to others.
+    The check sends at most 15 requests, which only read, repeats those that meet a rate limit, and
+    does not use the cache. The client's `max_wait` limits the waits of the whole check. The result
+    has statuses, counts, documented names, and undocumented names of lower-case letters, digits and
+    underscores. It has no texts of the service, but look at the names before you send the result to
+    others.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ class _Checker:
         self._endpoint = spec.LIST_SEQUENCES
         self._accepted: Finding | None = None  # the clock finding of the first good response
         self._contact_ids: list[str] = []
-        self._budget = WaitBudget(client.max_wait)
+        self._budget = WaitBudget(client.max_wait, is_renewed=False)
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
         """Check all operations that read; stop if the service cannot be used."""

@@ -55,9 +55,9 @@ def test_waits_and_retries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
             of.sequences(client=client, progress=False)
     texts = [text for room, level, text in records(caplog) if (room, level) == ("client", "INFO")]
     assert texts[0] == "GET /sequences: retry 1 of 4"
-    assert texts[2] == "GET /sequences: retry 2 of 4"
+    assert texts[2] == "GET /sequences: retry"
     assert re.fullmatch(r"waiting 0\.\d s before a retry", texts[1])
-    assert texts[3] == "waiting 0.2 s, as the service asks"
+    assert texts[3] == "waiting 0.2 s: the service's rate limit"
 
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")

@@ -280,6 +280,22 @@ def test_max_wait_limits_the_whole_check(sandbox: Sandbox) -> None:
     assert found["detail"].str.contains("longer wait than `max_wait` allows").any()
 
 
+def test_a_check_waits_for_a_rate_limit(sandbox: Sandbox) -> None:
+    """A check repeats requests that meet a rate limit or a busy service."""
+    refused: set[tuple[str, str, bytes]] = set()
+
+    def reply(request: Received) -> Reply:
+        asked = request.method, request.target, request.body
+        if asked in refused:
+            return dated(passed_on(request, sandbox.url).parts[1])
+        refused.add(asked)
+        return json({}, 429 if len(refused) % 2 else 503)
+
+    with deviating(sandbox, reply) as (_, client):
+        found = checked(sandbox, client)
+    assert found["status"].max() == "ok", found.to_string()
+
+
 def test_a_deleted_cache_is_a_warning(sandbox: Sandbox, tmp_path: Path) -> None:
     """A cache whose file was deleted is a warning, not an error."""
     with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "cache") as client:

@@ -18,6 +18,7 @@ from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
     Command,
+    add_rate,
     add_service,
     connected,
     option,
@@ -59,7 +60,11 @@ def _run_approve(options: argparse.Namespace) -> int:
             f"The plan is of {plan.created_at}, which is not in the last 24 hours. Plan again. "
             "Nothing was sent."
         )
-    with of.connect(profile=options.profile) as client, signals_as_ctrl_c():
+    rate = options.requests_per_minute
+    with (
+        of.connect(profile=options.profile, requests_per_minute=rate) as client,
+        signals_as_ctrl_c(),
+    ):
         if plan.account != client.account:
             raise InvalidInputError(
                 f"The plan is for another account or token than that of {client.base_url}. Pass "
@@ -129,6 +134,7 @@ _APPROVE: Final = Command(
     options=[
         option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
         option("--profile", metavar="NAME", help="a stored profile"),
+        add_rate,
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"
         ),

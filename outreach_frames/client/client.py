@@ -27,7 +27,7 @@ from outreach_frames.client import options, request, response
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.response import load_json, load_object
-from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
+from outreach_frames.client.retry import Throttle, WaitBudget
 from outreach_frames.common.cancellation import LinkedTokens, notify
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
@@ -35,8 +35,10 @@ from outreach_frames.errors import (
     InvalidResponseError,
     NotFoundError,
     OutreachError,
+    RateLimitedError,
     ServiceError,
     UnsafeLinkError,
+    WaitTooLongError,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
 NOT_FOUND_LIFETIME: Final = 60
 
 MAX_TRIES = 5
+# After these statuses without Retry-After, all threads wait before a read is repeated.
+_BUSY: Final = (429, 503)
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
@@ -130,8 +134,10 @@ class Client:
         timeout: float = options.TIMEOUT,
         workers: int = options.WORKERS,
         max_wait: float = options.MAX_WAIT,
+        requests_per_minute: float | None = None,
         network_name: str = spec.NETWORK_NAME,
-        backoff: float = 0.5,  # maximum seconds before the first retry; doubles per retry
+        # The maximum seconds before a first retry, and half of the first pause for a rate limit.
+        backoff: float = 0.5,
         proxies: Mapping[str, str] | None = None,
         verify: bool | str | PathLike[str] = True,
     ) -> None:
@@ -147,6 +153,7 @@ class Client:
             )
         self.timeout: Final = options.checked_seconds("timeout", timeout, at_least=0.001)
         self.max_wait: Final = options.checked_seconds("max_wait", max_wait)
+        self.requests_per_minute: Final = requests_per_minute
         self.network_name: Final = network_name
         self.workers: Final = options.checked_workers(workers)
         self.sandbox: Any = None
@@ -158,7 +165,11 @@ class Client:
             "Accept-Encoding": "gzip",
             "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
         }
-        self._throttle = Throttle(self.max_wait, options.checked_seconds("backoff", backoff))
+        self._throttle = Throttle(
+            self.max_wait,
+            options.checked_seconds("backoff", backoff),
+            60 / options.checked_rate(requests_per_minute),
+        )
         self._forgotten: Counter[str] = Counter()
         # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
@@ -264,12 +275,16 @@ class Client:
         body: Mapping[str, Any] | None = None,
         url: str | None = None,
     ) -> Observation:
-        """Send a read once, without retry or cache; `url` is a resolved link to another page."""
+        """Send a read without cache, and repeat it only if the service is busy (429 or 503).
+
+        `url` is a resolved link to another page.
+        """
         call = self._prepare(endpoint, path, query, body, url=url)
-        self._throttle.wait_for_turn(call.label, budget)
         headers = requests.structures.CaseInsensitiveDict[str]()
-        _, content = self._logged_exchange(call, headers)
-        return Observation(call.url, headers, self._names.incoming(content))
+        _, content = self._send(
+            call, bytes, budget, lambda error: error.status_code in _BUSY, headers
+        )
+        return Observation(call.url, headers, content)
 
     def write(
         self,
@@ -391,36 +406,50 @@ class Client:
         parse: Callable[[bytes], T],
         budget: WaitBudget,
         replayable: Callable[[ServiceError], bool],
+        headers: MutableMapping[str, str] | None = None,
     ) -> tuple[bytes, T]:
         """Send a request, retry it if useful and allowed, and return the raw and parsed body."""
-        for attempt in range(1, MAX_TRIES + 1):
-            self._throttle.wait_for_turn(call.label, budget)
+        tries, refusal = 0, None  # the last response that was an error
+        while True:
             try:
-                status, body = self._logged_exchange(call)
+                sent_at = self._throttle.wait_for_turn(call.label, budget)
+                status, body = self._logged_exchange(call, sent_at, headers)
                 value = self._parsed(call, status, body, parse)
-                if attempt > 1:
+                self._throttle.note_success(sent_at)
+                if refusal is not None:
                     notify("")
                 return body, value
-            except ServiceError as error:
-                if attempt == MAX_TRIES or not error.retryable or not replayable(error):
-                    if attempt > 1:
-                        error.add_note(f"Tried {attempt} times.")
+            except WaitTooLongError as error:
+                if refusal is None or refusal.retry_after is not None:
                     raise
-                asked = error.retry_after
+                refusal.add_note(str(error))
+                raise refusal from None
+            except ServiceError as error:
+                # Only `max_wait` limits how often a request is refused because of a rate limit.
+                is_limited = isinstance(error, RateLimitedError)
+                tries += not is_limited
+                if error.status_code is not None and not error.retryable:
+                    self._throttle.note_success(sent_at)
+                if tries == MAX_TRIES or not error.retryable or not replayable(error):
+                    if tries > 1:
+                        error.add_note(f"Tried {tries} times.")
+                    raise
+                refusal = error.with_traceback(None)
                 notify(f"{error} Trying again.")
-                _LOGGER.info("%s: retry %d of %d", call.endpoint.label, attempt, MAX_TRIES - 1)
-            if asked is None:
-                self._throttle.back_off(attempt, budget)
-        raise AssertionError("the last attempt returns or raises")
+                number = "" if is_limited else f" {tries} of {MAX_TRIES - 1}"
+                _LOGGER.info("%s: retry%s", call.endpoint.label, number)
+            # After other refusals, all threads wait.
+            if refusal.retry_after is None and refusal.status_code not in _BUSY:
+                self._throttle.back_off(tries, budget)
 
     def _logged_exchange(
-        self, call: _Call, headers: MutableMapping[str, str] | None = None
+        self, call: _Call, sent_at: float, headers: MutableMapping[str, str] | None
     ) -> tuple[int, bytes]:
         """Send a request once, and log its status, time and size."""
         start = time.perf_counter()
         status, body = None, b""
         try:
-            status, body = self._exchange(call, headers)
+            status, body = self._exchange(call, sent_at, headers)
         except ServiceError as error:
             status = error.status_code
             raise
@@ -432,7 +461,7 @@ class Client:
         return status, body
 
     def _exchange(
-        self, call: _Call, headers: MutableMapping[str, str] | None = None
+        self, call: _Call, sent_at: float, headers: MutableMapping[str, str] | None
     ) -> tuple[int, bytes]:
         """Send a request once; return status and body of a good response, and fill `headers`."""
         reply: requests.Response | None = None
@@ -440,7 +469,8 @@ class Client:
         body, retry_after = b"", None
         # A write uses a new connection: on a reused one, a late response to an earlier request
         # could be mistaken for the write's.
-        adapter = self._adapter if call.endpoint.name in LIFETIMES else _Adapter(pool_maxsize=1)
+        is_read = call.endpoint.name in LIFETIMES
+        adapter = self._adapter if is_read else _Adapter(pool_maxsize=1)
         cancellation = LinkedTokens(self._throttle.cancellation)
         with exchange(self.timeout, cancellation, self._token.signed) as current:
             try:
@@ -453,10 +483,12 @@ class Client:
                 )
                 with closing(reply):
                     if headers is not None:
+                        headers.clear()
                         for name, text in reply.headers.items():
                             headers[name] = self._token.redact(text)
-                    retry_after = parse_retry_after(reply.headers.get(spec.RETRY_AFTER_HEADER))
-                    self._throttle.pause(retry_after or 0)
+                    retry_after = self._throttle.note_headers(
+                        reply.status_code, reply.headers, sent_at, is_read=is_read
+                    )
                     chunks = reply.raw.stream(_CHUNK_BYTES, decode_content=True)
                     body = response.read_body(call.label, reply.status_code, chunks)
                     body = self._token.redact_body(body)

@@ -52,6 +52,7 @@ def connect(
     timeout: float = options.TIMEOUT,
     workers: int = options.WORKERS,
     max_wait: float = options.MAX_WAIT,
+    requests_per_minute: float | None = None,
     network_name: str = spec.NETWORK_NAME,
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
@@ -86,7 +87,11 @@ def connect(
     workers : int
         Maximum number of parallel requests.
     max_wait : float
-        Maximum seconds that one call waits, for retries and Retry-After together.
+        Maximum seconds that a call waits without a useful response to any request of the client in
+        between. Pauses of `requests_per_minute` do not count.
+    requests_per_minute : float, optional
+        Space the requests of all threads evenly, for services whose rate limit allows no bursts; by
+        default requests are not spaced.
     network_name : str
         The word for the professional network in the service's field names: "profnet" if the service
         calls the profile URL `profnet_url`. Frames always have the column `profnet_url`.
@@ -147,7 +152,12 @@ def connect(
             f"The service's address is configured, but its token is missing. {_HOW_TO_CONNECT}"
         )
     used = Profile(base_url, token, stored.options if stored else {}).with_options(
-        {"proxies": proxies, "verify": verify, "network_name": network_name}
+        {
+            "proxies": proxies,
+            "verify": verify,
+            "network_name": network_name,
+            "requests_per_minute": requests_per_minute,
+        }
     )
     try:
         client = Client(
@@ -175,6 +185,7 @@ def login(
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
     network_name: str = spec.NETWORK_NAME,
+    requests_per_minute: float | None = None,
 ) -> Client:
     """Ask for the address and the token, try them, and store them in the system's keyring.
 
@@ -198,6 +209,8 @@ def login(
     network_name : str
         The word for the professional network in the service's field names, as in `connect`; stored
         with the token.
+    requests_per_minute : float, optional
+        The number of requests per minute, as in `connect`; stored with the token.
 
     Returns
     -------
@@ -233,7 +246,9 @@ def login(
         "proxies": None if proxies is None else options.checked_proxies(proxies),
         "verify": options.checked_verify(verify),
         "network_name": network_name,
+        "requests_per_minute": requests_per_minute,
     }
+    options.checked_rate(requests_per_minute)
     stored = profiles.load(profile)
     base_url = None if base_url is None else checked_base_url(base_url)
     if stored is not None and base_url in (None, stored.base_url):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from os import PathLike
 from typing import Final
@@ -30,6 +31,18 @@ def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
         return value
     raise ConfigurationError(
         f"{name} takes seconds from {at_least:g} to {_A_YEAR:,}, not {quoted(value)}."
+    )
+
+
+def checked_rate(value: float | None) -> float:
+    """Return the requests per minute, infinite for None, or raise ConfigurationError."""
+    if value is None:
+        return math.inf
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and 0 < value < math.inf:
+        return value
+    raise ConfigurationError(
+        f"requests_per_minute takes a number above 0, or None, not {quoted(value)}."
     )
 
 

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 DEFAULT_PROFILE: Final = "default"
 # The options that a profile keeps with address and token, and their defaults in `connect`.
 OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
-    {"proxies": None, "verify": True, "network_name": spec.NETWORK_NAME}
+    {
+        "proxies": None,
+        "verify": True,
+        "network_name": spec.NETWORK_NAME,
+        "requests_per_minute": None,
+    }
 )
 _SERVICE: Final = "outreach_frames"
 _ADDRESS: Final = "base_url"

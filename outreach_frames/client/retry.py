@@ -8,9 +8,12 @@ import random
 import re
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import Final
 
+from outreach_frames import spec
 from outreach_frames.client.response import interrupted
 from outreach_frames.common.cancellation import (
     CancellationToken,
@@ -27,86 +30,180 @@ _SLICE = 0.5
 # Shorter waits are not announced.
 _MIN_ANNOUNCED_SECONDS = 1.0
 _TEN_YEARS = 3.2e8
+# Larger numbers are Unix times, and even larger ones are Unix times in milliseconds.
+_UNIX_TIMES, _MILLISECONDS = 1e9, 1e11
+# Widespread headers with the time until the service accepts requests again.
+_RESET_HEADERS: Final = ("RateLimit-Reset", "X-RateLimit-Reset")
+_LONGEST_PAUSE: Final = 60.0
+_SHORTEST_PAUSE: Final = 0.001
+
+_ASKED: Final = "the service asks for it"
+_REASONS: Final = {429: "the service's rate limit", 503: "the service is unavailable"}
 
 
-def parse_retry_after(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, or None if it is invalid.
+def parse_retry_after(value: str | None, date: str | None = None) -> float | None:
+    """Return the seconds of a header with a wait, or None if it is invalid.
+
+    The header may have seconds, a Unix time or an HTTP date. Times are compared with the `date` of
+    the response, if it has one, because the clock of this machine may be wrong.
 
     >>> parse_retry_after("1.5"), parse_retry_after("-5"), parse_retry_after("soon")
     (1.5, 0.0, None)
+    >>> parse_retry_after("1000000060", "Sun, 09 Sep 2001 01:46:40 GMT")
+    60.0
     """
     if value is None:
         return None
+    now = unix_time(date)
+    now = time.time() if now is None else now
     if re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", value, re.ASCII):
         seconds = float(value)
+        if seconds >= _UNIX_TIMES:
+            seconds = (seconds / 1000 if seconds >= _MILLISECONDS else seconds) - now
+    elif (moment := unix_time(value)) is not None:
+        seconds = moment - now
     else:
-        try:
-            moment = parsedate_to_datetime(value)
-            seconds = (
-                moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            ).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
+        return None
     return min(max(seconds, 0.0), _TEN_YEARS)
 
 
-class WaitBudget:
-    """The remaining seconds that one call may wait."""
+def unix_time(date: str | None) -> float | None:
+    """Return an HTTP date as a Unix time, or None if it is missing or invalid."""
+    try:
+        moment = parsedate_to_datetime(date or "")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, LookupError, OverflowError, OSError):
+        return None
 
-    def __init__(self, seconds: float) -> None:
+
+class WaitBudget:
+    """The remaining seconds that one call may wait, renewed by each useful response."""
+
+    def __init__(self, seconds: float, *, is_renewed: bool = True) -> None:
         self.remaining: float = seconds
+        self._seconds = seconds
+        self._is_renewed = is_renewed
+        self._responses = 0
+
+    def renew(self, responses: int) -> None:
+        """Begin anew if the client got a useful response since the last call."""
+        if self._is_renewed and responses != self._responses:
+            self.remaining, self._responses = self._seconds, responses
 
     def wait(self, seconds: float, cancellation: LinkedTokens) -> None:
         """Wait some seconds, or until cancelled."""
-        start = time.monotonic()
-        cancelled = threading.Event()
-        with cancellation.calling(cancelled.set):
-            while (rest := start + seconds - time.monotonic()) > 0:
-                if cancelled.wait(min(rest, _SLICE)):
-                    break
-        self.remaining -= time.monotonic() - start
+        self.remaining -= wait(seconds, cancellation)
+
+
+def wait(seconds: float, cancellation: LinkedTokens) -> float:
+    """Wait some seconds, or until cancelled, and return the time waited."""
+    start = time.monotonic()
+    cancelled = threading.Event()
+    with cancellation.calling(cancelled.set):
+        while (rest := start + seconds - time.monotonic()) > 0:
+            if cancelled.wait(min(rest, _SLICE)):
+                break
+    return time.monotonic() - start
 
 
 class Throttle:
-    """Makes a client wait: all threads for Retry-After, and each call before its retries."""
+    """Makes a client wait: all threads after a refusal, and each call before its retries.
 
-    def __init__(self, max_wait: float, first_backoff: float) -> None:
+    A refusal without a time pauses all threads for a second at first, and for twice as long after
+    each further refusal, up to a minute.
+    """
+
+    def __init__(self, max_wait: float, first_backoff: float, interval: float = 0) -> None:
         self.max_wait = max_wait
         self.cancellation: CancellationToken = CancellationToken()
-        self._first_backoff = first_backoff  # maximum seconds of the first pause
+        self._first_backoff = first_backoff  # maximum seconds of the first pause of one thread
+        self._first_pause = max(2 * first_backoff, _SHORTEST_PAUSE)
+        self._interval = interval  # seconds between the requests of all threads
         self._lock = threading.Lock()
+        self._pause = self._first_pause
         self._not_before = 0.0
+        self._reason = ""
         self._announced_until = 0.0
+        self._due = 0.0  # time of the next request, if requests are spaced
+        self._responses = 0  # number of useful responses
 
-    def pause(self, seconds: float) -> None:
-        """Hold back the requests of all threads for some seconds."""
+    def note_headers(
+        self, status: int, headers: Mapping[str, str], sent_at: float, *, is_read: bool
+    ) -> float | None:
+        """Pause all threads if a response requires it; return its Retry-After, None for 0.
+
+        `sent_at` is the time when its request was sent.
+        """
+        date = headers.get("Date")
+        retry_after = parse_retry_after(headers.get(spec.RETRY_AFTER_HEADER), date) or None
+        reason = _REASONS.get(status, _ASKED)
         with self._lock:
-            self._not_before = max(self._not_before, time.monotonic() + seconds)
+            if retry_after is not None:
+                self._begin_pause(retry_after, reason)
+            elif status == 429 or (status == 503 and is_read):
+                resets = (parse_retry_after(headers.get(name), date) for name in _RESET_HEADERS)
+                seconds = max(reset or 0 for reset in resets)
+                if sent_at >= self._not_before:  # else the refusal belongs to the current pause
+                    seconds = max(seconds, self._pause * random.uniform(1, 1.2))
+                    self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+                self._begin_pause(seconds, reason)
+        return retry_after
 
-    def wait_for_turn(self, label: str, budget: WaitBudget) -> None:
-        """Wait until a request may be sent; raise if the wait is too long or cancelled."""
+    def note_success(self, sent_at: float) -> None:
+        """Renew the waits and pauses of all calls after a useful response."""
+        with self._lock:
+            self._responses += 1
+            if sent_at >= self._not_before:
+                self._pause = self._first_pause
+
+    def _begin_pause(self, seconds: float, reason: str) -> None:
+        end = time.monotonic() + seconds
+        if end > self._not_before:
+            self._not_before = self._due = end
+            self._reason = reason
+
+    def wait_for_turn(self, label: str, budget: WaitBudget) -> float:
+        """Wait until a request may be sent, and return the time; raise if that is too long."""
         cancellation = LinkedTokens(self.cancellation)
         waited = False
-        while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:
-            if seconds > budget.remaining:
-                asked = math.ceil(seconds)
-                raise WaitTooLongError(
-                    f"The service asks to wait {asked} s, but only "
-                    f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
-                    "Nothing was sent. Try again later, or connect with a longer max_wait.",
-                    request=label,
-                    retry_after=asked,
-                    retryable=True,
-                    may_have_acted=False,
-                )
-            _LOGGER.info("waiting %.1f s, as the service asks", seconds)
-            self._announce_wait(f"The service asks to wait {math.ceil(seconds)} s.", seconds)
-            budget.wait(seconds, cancellation)
-            waited = True
-        if cancellation.is_set:
-            raise interrupted(label, may_have_acted=False)
+        while not cancellation.is_set:
+            budget.renew(self._responses)
+            if (seconds := self._not_before - time.monotonic()) > 0:
+                if seconds > budget.remaining:
+                    raise self._too_long(seconds, label, budget)
+                _LOGGER.info("waiting %.1f s: %s", seconds, self._reason)
+                self._announce_wait(f"waiting {math.ceil(seconds)} s: {self._reason}", seconds)
+                budget.wait(seconds, cancellation)
+                waited = True
+            elif self._interval == 0 or self._wait_for_slot(cancellation):
+                break
         if waited:
             notify("")
+            announce("")
+        if cancellation.is_set:
+            raise interrupted(label, may_have_acted=False)
+        return time.monotonic()
+
+    def _wait_for_slot(self, cancellation: LinkedTokens) -> bool:
+        """Wait until the next request is due, and return whether no pause began meanwhile."""
+        with self._lock:
+            now, last_pause = time.monotonic(), self._not_before
+            due = max(now, self._due)
+            self._due = due + self._interval
+        wait(due - now, cancellation)
+        return self._not_before == last_pause
+
+    def _too_long(self, seconds: float, label: str, budget: WaitBudget) -> WaitTooLongError:
+        asked = math.ceil(seconds)
+        return WaitTooLongError(
+            f"The next request must wait {asked} s ({self._reason}), but only "
+            f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
+            "Nothing was sent. Try again later, or connect with a longer max_wait.",
+            request=label,
+            retry_after=asked,
+            retryable=True,
+            may_have_acted=False,
+        )
 
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
         """Pause for a random time after an attempt; the maximum doubles with each attempt."""

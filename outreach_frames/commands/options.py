@@ -58,7 +58,7 @@ def _filter_name(option_name: str) -> str:
 
 
 # Names of values in the help, by type; other values are named after their option's last word.
-_VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N"}
+_VALUE_NAMES: Final = {"Hashable": "COLUMN", "ListOfText": "VALUE", "int": "N", "float": "N"}
 # Settings of `add_argument` for parameters that are written or described differently in a shell.
 _SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "by": {"metavar": "FILTER", "type": _filter_name},
@@ -158,8 +158,9 @@ def _settings(parameter: Parameter, help_text: str, *, is_argument: bool) -> dic
     if not is_argument:
         last_word = parameter.name.rpartition("_")[2].upper()
         settings["metavar"] = _VALUE_NAMES.get(types.partition(" ")[0], last_word)
-    if "int" in re.split(r"\W+", types) and "str" not in types:
-        settings["type"] = int
+    for kind in (int, float):
+        if kind.__name__ in re.split(r"\W+", types) and "str" not in types:
+            settings["type"] = kind
     if types == "Path":
         settings["type"] = Path
     if re.search("Sequence|Iterable|Container|ListOf", types):
@@ -201,7 +202,18 @@ def add_service(parser: argparse.ArgumentParser) -> None:
     services.add_argument(
         "--profile", metavar="NAME", help=f"a stored profile (that of {PROFILE_VARIABLE})"
     )
+    add_rate(parser)
     parser.epilog = _CONNECTION
+
+
+def add_rate(parser: argparse.ArgumentParser) -> None:
+    """Add the option that spaces requests."""
+    parser.add_argument(
+        "--requests-per-minute",
+        type=float,
+        metavar="N",
+        help="space the requests evenly, for a service that allows no bursts",
+    )
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -243,7 +255,11 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
 
 def connected(options: argparse.Namespace) -> Client:
     """Connect to the service or, with --sandbox, to the embedded service."""
-    return of.connect(SANDBOX if options.sandbox else None, profile=options.profile)
+    return of.connect(
+        SANDBOX if options.sandbox else None,
+        profile=options.profile,
+        requests_per_minute=options.requests_per_minute,
+    )
 
 
 def read_table(options: argparse.Namespace) -> pd.DataFrame:

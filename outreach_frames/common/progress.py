@@ -6,11 +6,13 @@ import sys
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 _DELAY_SECONDS = 0.5
+_bars: WeakSet[tqdm[NoReturn]] = WeakSet()
 
 
 def progress_bar(
@@ -35,7 +37,7 @@ def _bar(
     with warnings.catch_warnings(action="ignore"):
         from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
 
-    return tqdm(
+    bar = tqdm(
         total=total,
         initial=done,
         desc=description,
@@ -45,6 +47,8 @@ def _bar(
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
     )
+    _bars.add(bar)
+    return bar
 
 
 class _BestEffortStream:
@@ -67,9 +71,15 @@ class _BestEffortStream:
 
 
 def announce(message: str) -> None:
-    """Print a message above the progress bars, if stderr is a terminal."""
-    with suppress(AttributeError, OSError, ValueError):
-        if sys.stderr.isatty():
+    """Show a message in the progress bars, or print it if there is no bar and a terminal.
+
+    "" removes the message from the bars.
+    """
+    with suppress(Exception):  # a broken bar must not stop the work
+        bars = [bar for bar in list(_bars) if not bar.disable]
+        for bar in bars:
+            bar.set_postfix_str(message)
+        if message and not bars and sys.stderr.isatty():
             from tqdm import tqdm  # noqa: PLC0415 - slow to import, and few calls wait
 
             tqdm.write(message, file=sys.stderr)

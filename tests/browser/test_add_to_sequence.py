@@ -323,7 +323,7 @@ def test_errors_are_shown_without_the_token(notebook: Notebook, sandbox: Sandbox
     with adding(notebook, LEADS, slowly, json({"validation_errors": errors}, 422)) as (_, widget):
         check(widget)
         button(widget, "Add 501 leads").click()
-        expect_text(widget, re.compile(r"The service asks to wait \d s\."))
+        expect_text(widget, re.compile(r"waiting \d s: the service's rate limit"))
         for error in errors:
             expect_text(widget.get_by_role("alert"), f"{error['error_code']}: {error['message']}")
         expect_text(widget.get_by_label("Outcomes by status"), re.compile("rejected.*250"))

@@ -24,7 +24,7 @@ with Client(sys.argv[1], "token", cache=None, backoff=0) as client:
 def test_a_wait_is_announced_on_a_terminal(on_terminal: bool) -> None:
     """A Retry-After is announced on a terminal even without a bar, but not in a pipe."""
     told = told_on(on_terminal, [json({}, 429, {"Retry-After": "1.5"}), json({"sequences": []})])
-    assert (b"The service asks to wait 2 s." in told) == on_terminal
+    assert (b"waiting 2 s: the service's rate limit" in told) == on_terminal
     assert told.count(b"\n") == on_terminal
 
 

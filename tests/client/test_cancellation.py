@@ -52,9 +52,9 @@ def test_a_requested_wait_is_reported() -> None:
             assert len(of.search_people(page_size=10, progress=False, client=c)) == 40
 
         in_its_own_context(read)
-    assert "The service asks to wait 1 s." in heard
+    assert "waiting 1 s: the service's rate limit" in heard
     assert any("500" in words and words.endswith("Trying again.") for words in heard)
-    assert heard[heard.index("The service asks to wait 1 s.") + 1] == ""
+    assert heard[heard.index("waiting 1 s: the service's rate limit") + 1] == ""
     assert heard[-1] == ""
 
 
@@ -100,7 +100,7 @@ def test_a_wait_in_a_submission_is_reported() -> None:
                 leads.outreach.add_to_sequence("s1", client=client, progress=False)
 
         in_its_own_context(add)
-    assert "The service asks to wait 1 s." in heard
+    assert "waiting 1 s: the service's rate limit" in heard
 
 
 def test_warnings_can_be_collected(client: Client) -> None:

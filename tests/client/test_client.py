@@ -251,7 +251,7 @@ def test_error_statuses_become_exceptions(
 ) -> None:
     """Each error status raises its exception, with its facts and the service's own words."""
     with scripted(lambda _: json({"error": "Because."}, status)) as service:
-        with connected(service) as client, pytest.raises(StatusError) as caught:
+        with connected(service, max_wait=0.1) as client, pytest.raises(StatusError) as caught:
             client.read(spec.GET_LEAD_LIST, path={"id": "l1"})
     error = caught.value
     assert type(error) is kind

@@ -99,6 +99,15 @@ def test_login_asks_once(sandbox: Sandbox, person: Person, ring: MemoryKeyring) 
     assert "sandbox-" not in repr(client)
 
 
+def test_login_waits_for_a_rate_limit(person: Person, ring: MemoryKeyring) -> None:
+    """A login that meets a rate limit waits and tries again."""
+    person.answers = [TOKEN]
+    with scripted([json({}, 429, {"Retry-After": "0.1"}), EMPTY]) as service:
+        of.login(service.url).close()
+    assert ring.changes == ["default"]
+    assert len(service.requests) == 2
+
+
 def test_options_are_stored_with_the_token(
     person: Person, ring: MemoryKeyring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +117,7 @@ def test_options_are_stored_with_the_token(
     person.answers = [TOKEN]
     with scripted(lambda _: EMPTY) as proxy:
         options: dict[str, Any] = {"verify": "ca.pem", "network_name": "pronet"}
+        options["requests_per_minute"] = 6000
         with pytest.warns(UserWarning, match="encrypted"):
             of.login("http://x.example", proxies={"http": proxy.url}, **options).close()
         assert proxy.targets[0].startswith("http://x.example/sequences")
@@ -116,6 +126,7 @@ def test_options_are_stored_with_the_token(
             with of.connect(cache=None) as client:
                 of.sequences()
         assert (client.network_name, client._verify) == ("pronet", str(tmp_path / "ca.pem"))
+        assert client.requests_per_minute == 6000
         assert len(proxy.requests) == 2
         # Further arguments are stored too, without a prompt.
         with pytest.warns(UserWarning, match="encrypted"):

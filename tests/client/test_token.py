@@ -43,6 +43,7 @@ TOKENS = {
         *({"timeout": value} for value in (0, -1, None, "30", float("nan"), float("inf"))),
         *({"max_wait": value} for value in (-1, None, float("nan"))),
         *({"workers": value} for value in (0, -1, 1.5, None, True)),
+        *({"requests_per_minute": value} for value in (0, -1, "30", True, float("nan"))),
         *({"network_name": value} for value in ("", "X", "1a", "a-b", None)),
         {"verify": "/no/such/file"},
         {"verify": 5},

@@ -353,7 +353,7 @@ async def test_a_wait_is_shown_at_once() -> None:
     with scripted(lambda _: json({}, 429, {"Retry-After": "30"})) as service:
         with Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client)
-            await until(lambda: "asks to wait 30 s" in builder.count["text"])
+            await until(lambda: "waiting 30 s" in builder.count["text"])
             waiting = builder._counting
             builder.value = {"company_ids": ["x"]}
             assert waiting.is_set
@@ -378,7 +378,7 @@ async def test_a_wait_is_shown_until_it_ends() -> None:
         builder = PeopleSearch(client=client, limit=None)
         builder.search()
         await until(lambda: builder.progress[0] >= 200)
-        assert "asks to wait" in builder.status
+        assert "waiting" in builder.status
         await until(lambda: builder.progress[0] >= 400)
         await until(lambda: not builder.status)
         assert builder.busy
