@@ -171,6 +171,8 @@ class Client:
             60 / options.checked_rate(requests_per_minute),
         )
         self._forgotten: Counter[str] = Counter()
+        # Readers that learn from the service's responses, by endpoint.
+        self.readers: Final[dict[str, Any]] = {}
         # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
         self.cache: ResponseCache | None = None

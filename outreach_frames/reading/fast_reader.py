@@ -1,10 +1,10 @@
-"""Read the documented fields of pages of people with Arrow's JSON reader."""
+"""Read pages of people with Arrow's JSON reader, exactly as the lenient reader reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -14,34 +14,25 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from outreach_frames import spec
+from outreach_frames.reading.learned_types import PEOPLE_COLUMNS, Layout
 from outreach_frames.reading.lenient_reader import (
+    MAX_CELLS,
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
+    as_lists,
     named_columns,
     parse_dates,
+    typed_column,
 )
-from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, parse_json
-from outreach_frames.tables.schema import wire_schema, wire_type
+from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError
 
 BOM: Final = b"\xef\xbb\xbf"
-PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
-_PEOPLE_DEPTH: Final = max(len(path) for path, _ in spec.leaves(spec.PERSON))
-_RESULT: Final = tuple(
-    field for field in spec.PEOPLE_SEARCH_RESULT if field.name != spec.ERRORS_KEY
-)
-# These options raise an error at the first undocumented field.
-_STRICT: Final = arrow_json.ParseOptions(
-    explicit_schema=wire_schema(_RESULT).append(pa.field(spec.ERRORS_KEY, pa.list_(pa.null()))),
-    unexpected_field_behavior="error",
-)
 _BLOCK_BYTES: Final = 8 << 20
-# Arrow's reader recurses into undocumented fields; about 15,000 levels crash the process.
+# Arrow's reader recurses into fields that it skips; about 15,000 levels crash the process.
 MAX_DEPTH: Final = 100
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 _OPENING_BIT: Final = 2  # the bit is set in { and [ but not in } and ]
-
-
-Path = tuple[str, ...]  # the names that lead to a person's field
+_ESCAPED_KEY: Final = r'\\[^"\\]+"\s*:'
 
 
 class PageHead(NamedTuple):
@@ -97,54 +88,172 @@ def list_of_errors(errors: Any) -> list[Any]:
     return errors if isinstance(errors, list) else [errors]
 
 
-def read_documented(bodies: Sequence[bytes]) -> PeoplePage:
-    """Read bodies as one page; raise ValueError or ArrowTypeError for undocumented content."""
-    bodies = [to_one_line(body) for body in bodies]
-    document = _read_documents(bodies, _STRICT)
-    people = _flatten_people(document, bodies)
-    check_exact(people)
-    heads = [
-        page_head(rows, pagination, parse_json(body.decode())[spec.ERRORS_KEY] if errors else None)
-        for body, rows, pagination, errors in zip(
-            bodies,
-            pc.list_value_length(document.column(spec.RESULTS_KEY)).to_pylist(),
-            document.column(spec.PAGINATION_KEY).to_pylist(),
-            pc.list_value_length(document.column(spec.ERRORS_KEY)).to_pylist(),
-            strict=True,
-        )
-    ]
-    return PeoplePage(convert_dates(people), heads)
-
-
-def read_except(bodies: Sequence[bytes], left_out: Set[Path]) -> pa.Table:
-    """Read the documented columns of one-line bodies, with dates as text, except some fields."""
-    if any(_depth(body) > MAX_DEPTH for body in bodies):
+def read_fast(bodies: Sequence[bytes], layout: Layout) -> PeoplePage:
+    """Read bodies as one page; raise ValueError or ArrowTypeError if a value could change."""
+    lines = [to_one_line(body) for body in bodies]
+    if layout.is_partial and any(_depth(line) > MAX_DEPTH for line in lines):
         raise LossyParseError
-    options = _lenient_options(frozenset(left_out))
-    return _flatten_people(_read_documents(bodies, options), bodies)
+    document = _read_documents(lines, layout.options)
+    results = document.column(spec.RESULTS_KEY)
+    errors = document.column(spec.ERRORS_KEY)
+    if document.num_rows != len(lines) or results.null_count or len(pc.list_flatten(errors)):
+        raise LossyParseError
+    rows = pc.list_value_length(results).to_pylist()
+    pagination = document.column(spec.PAGINATION_KEY).to_pylist()
+    heads = [page_head(*each, None) for each in zip(rows, pagination, strict=True)]
+    persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
+    _check_objects(persons, lines, rows, layout)
+    people = pa.Table.from_struct_array(persons)
+    for _ in range(layout.depth - 1):
+        people = people.flatten()
+    columns = dict(zip(layout.columns, people.columns, strict=True))
+    return PeoplePage(pa.table(_convert(columns, lines, layout)), heads)
 
 
-@lru_cache
-def _lenient_options(left_out: frozenset[Path]) -> arrow_json.ParseOptions:
-    """Return options that skip some documented fields and all undocumented fields."""
-    people = pa.list_(_struct_except(spec.PERSON, left_out))
-    schema = pa.schema([pa.field(spec.RESULTS_KEY, people)])
-    return arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+def _check_objects(
+    persons: pa.ChunkedArray, lines: Sequence[bytes], rows: Sequence[int], layout: Layout
+) -> None:
+    """Raise LossyParseError if an undocumented object may be null on a whole page."""
+    for path in layout.objects:
+        found = pc.struct_field(persons, list(path))
+        begin = 0
+        for line, length in zip(lines, rows, strict=True):
+            if found.slice(begin, length).null_count == length and _sent([line], [path[-1]]):
+                raise LossyParseError
+            begin += length
 
 
-def _struct_except(
-    fields: Sequence[spec.Field], left_out: Set[Path], path: Path = ()
-) -> pa.StructType:
-    members = []
-    for field in fields:
-        place = (*path, field.name)
-        if field.type == "object" and field.members:
-            kind = _struct_except(field.members, left_out, place)
+def _convert(
+    people: dict[str, pa.ChunkedArray], lines: Sequence[bytes], layout: Layout
+) -> dict[str, pa.Array]:
+    """Convert columns as Arrow reads them to those of the lenient reader."""
+    learned = {name: people[name].combine_chunks() for name in layout.learned}
+    _check_numbers(people, learned)
+    null_names = {
+        name
+        for column, path in layout.learned.items()
+        for name in _null_members(learned[column], path[-1])
+    }
+    sent = _sent(lines, null_names)
+
+    def was_sent(name: str) -> bool:
+        if name in sent and layout.uses[name] > 1:
+            raise LossyParseError  # the key may be of another object
+        return name in sent
+
+    columns: dict[str, pa.Array] = {}
+    raws: list[tuple[str, pa.Array | None]] = []
+    for name, column in people.items():
+        field = PEOPLE_COLUMNS.get(name)
+        if field is None:
+            array = _narrow(learned[name], was_sent)
+            if not pa.types.is_null(array.type) or was_sent(layout.learned[name][-1]):
+                columns[name] = array
+            continue
+        raw = None
+        if name in learned and field.members:
+            known = [member.name for member in field.members]
+            objects = _narrow_objects(learned[name].flatten(), known, was_sent)
+            columns[name] = as_lists(pc.list_value_length(learned[name]), objects)
+        elif name in learned:
+            columns[name], raw = typed_column(learned[name].to_pylist(), field)
+        elif field.format == "date":
+            columns[name], raw = parse_dates(column, field)
         else:
-            kind = wire_type(field)
-        if place not in left_out:
-            members.append(pa.field(field.name, kind))
-    return pa.struct(members)
+            columns[name] = column
+        raws.append((name + RAW_SUFFIX, raw))
+    return named_columns(columns, [(name, raw) for name, raw in raws if raw is not None])
+
+
+def _check_numbers(people: dict[str, pa.ChunkedArray], learned: dict[str, pa.Array]) -> None:
+    """Raise LossyParseError if a number may have been rounded, such as an integer beyond 2^53."""
+    leaves = [leaf for array in learned.values() for leaf in _leaves(array)]
+    if sum(map(len, leaves)) > MAX_CELLS:
+        raise LossyParseError  # the lenient reader builds text
+    # One check of all columns is faster: a page has hundreds of columns and few rows.
+    documented = (name for name in people.keys() - learned if PEOPLE_COLUMNS[name].type == "number")
+    chunks = [chunk for name in documented for chunk in people[name].chunks]
+    chunks += [leaf for leaf in leaves if pa.types.is_floating(leaf.type)]
+    numbers = pa.chunked_array(chunks, pa.float64())
+    if not pc.all(pc.less(pc.abs(numbers), float(LARGEST_EXACT)), min_count=0).as_py():
+        raise LossyParseError
+
+
+def _leaves(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield an array's values, or those of its elements or members."""
+    if pa.types.is_struct(array.type):
+        for values in array.flatten():
+            yield from _leaves(values)
+    elif pa.types.is_list(array.type):
+        yield from _leaves(array.flatten())
+    else:
+        yield array
+
+
+def _null_members(array: pa.Array, name: str) -> Iterator[str]:
+    """Yield the name if all values are null, else the names of members that are null everywhere."""
+    if array.null_count == len(array):
+        yield name
+    elif pa.types.is_struct(array.type):
+        for member, values in zip(array.type, array.flatten(), strict=True):
+            yield from _null_members(values, member.name)
+    elif pa.types.is_list(array.type):
+        yield from _null_members(array.flatten(), name)
+
+
+def _sent(lines: Sequence[bytes], names: Collection[str]) -> set[str]:
+    """Return the names that are keys; raise LossyParseError if other spellings are possible."""
+    if not names:
+        return set()
+    texts = pa.array(lines, pa.large_binary())
+
+    def has(pattern: str) -> bool:
+        return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
+
+    # Only a key follows one of these characters and precedes a colon.
+    keys = {name: rf'[{{,\s]"{re.escape(name)}"\s*:' for name in names}
+    if not has("|".join([*keys.values(), _ESCAPED_KEY])):
+        return set()
+    if has(_ESCAPED_KEY):
+        raise LossyParseError
+    return {name for name, pattern in keys.items() if has(pattern)}
+
+
+def _narrow(array: pa.Array, was_sent: Callable[[str], bool]) -> pa.Array:
+    """Return an array of the type that the lenient reader infers from its values."""
+    if array.null_count == len(array):
+        return pa.nulls(len(array))
+    if pa.types.is_floating(array.type):
+        numbers = array.drop_null()
+        if pc.all(pc.equal(numbers, pc.trunc(numbers))).as_py():
+            raise LossyParseError  # they may be integers
+    elif pa.types.is_list(array.type):
+        values = array.flatten()
+        narrow = _narrow(values, was_sent)
+        return array if narrow is values else as_lists(pc.list_value_length(array), narrow)
+    elif pa.types.is_struct(array.type):
+        return _narrow_objects(array, (), was_sent)
+    return array
+
+
+def _narrow_objects(
+    objects: pa.StructArray, known: Sequence[str], was_sent: Callable[[str], bool]
+) -> pa.Array:
+    """Narrow the members of objects, except the members `known`."""
+    found = dict(zip((member.name for member in objects.type), objects.flatten(), strict=True))
+    members: dict[str, pa.Array] = {}
+    for name, values in found.items():
+        members[name] = values if name in known else _narrow(values, was_sent)
+        if pa.types.is_null(members[name].type) and not was_sent(name):
+            del members[name]
+    if not known:
+        nulls = [np.asarray(values.is_null()) for values in members.values()]
+        if (np.logical_and.reduce(nulls) & np.asarray(objects.is_valid())).any():
+            raise LossyParseError  # an object may be empty, which the lenient reader makes text
+    if members.keys() == found.keys() and all(members[name] is found[name] for name in found):
+        return objects
+    names = list(members)
+    return pa.StructArray.from_arrays(list(members.values()), names, mask=objects.is_null())
 
 
 def to_one_line(body: bytes) -> bytes:
@@ -183,42 +292,3 @@ def _read_documents(bodies: Sequence[bytes], options: arrow_json.ParseOptions) -
         read_options=arrow_json.ReadOptions(use_threads=False, block_size=block),
         parse_options=options,
     )
-
-
-def _flatten_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.Table:
-    """Flatten the people of the parsed bodies to the interface's column names."""
-    results = document.column(spec.RESULTS_KEY)
-    if document.num_rows != len(bodies) or results.null_count:
-        raise LossyParseError
-    persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
-    people = pa.Table.from_struct_array(persons)
-    for _ in range(_PEOPLE_DEPTH - 1):
-        people = people.flatten()
-    return people.rename_columns([name.replace(".", "_") for name in people.column_names])
-
-
-def check_exact(people: pa.Table) -> None:
-    """Raise LossyParseError if a number may have been rounded, such as an integer beyond 2^53."""
-    columns = zip(people.column_names, people.columns, strict=True)
-    # One check of all columns is faster: a page has hundreds of columns and few rows.
-    chunks = [
-        chunk
-        for name, column in columns
-        if PEOPLE_COLUMNS[name].type == "number"
-        for chunk in column.chunks
-    ]
-    numbers = pa.chunked_array(chunks, pa.float64())
-    if not pc.all(pc.less(pc.abs(numbers), float(LARGEST_EXACT)), min_count=0).as_py():
-        raise LossyParseError
-
-
-def convert_dates(people: pa.Table) -> pa.Table:
-    """Parse the date columns; unreadable dates go to `_raw` columns at the end."""
-    columns = dict(zip(people.column_names, people.columns, strict=True))
-    raws: list[tuple[str, pa.Array]] = []
-    for name, text in zip(people.column_names, people.columns, strict=True):
-        if PEOPLE_COLUMNS[name].format == "date":
-            columns[name], raw = parse_dates(text, PEOPLE_COLUMNS[name])
-            if raw is not None:
-                raws.append((name + RAW_SUFFIX, raw))
-    return pa.table(named_columns(columns, raws))

@@ -6,7 +6,6 @@ from collections.abc import Container, Sequence
 from itertools import chain
 from typing import Any, Final, get_args
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,9 @@ from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
+    as_lists,
     records_table,
+    sort_members,
 )
 from outreach_frames.tables.json_values import parse_json
 from outreach_frames.tables.schema import DtypeBackend, empty_table, has_nested_nulls, to_frame
@@ -28,12 +29,13 @@ __all__ = ["DtypeBackend"]  # exported again
 # Undocumented columns of people that this process has read.
 seen_columns: Final[set[str]] = set()
 _DOCUMENTED: Final = spec.columns(spec.PERSON)
-_LISTS_OF_OBJECTS: Final = frozenset(
-    name
+# The documented members of lists of objects, by column.
+_LISTS_OF_OBJECTS: Final = {
+    name: [member.name for member in field.members]
     for record in (spec.PERSON, spec.CONTACT)
     for name, field in spec.columns(record).items()
     if field.type == "array" and field.members
-)
+}
 
 
 def check_dtype_backend(value: object) -> None:
@@ -184,33 +186,37 @@ def _parse_further_fields(text: Any) -> dict[str, Any]:
 def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     if len({part.type for part in parts}) == 1:
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    documented = _LISTS_OF_OBJECTS.get(name, ())
     try:
-        return concat_promoted(parts)
+        return concat_promoted(parts, documented)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass
-    holds_objects = name in _LISTS_OF_OBJECTS
-    if holds_objects and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
-        return _concat_object_lists([part.combine_chunks() for part in parts])
+    if documented and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
+        return _concat_object_lists([part.combine_chunks() for part in parts], documented)
     return pa.chunked_array([json_texts(part) for part in parts], pa.string())
 
 
-def concat_promoted(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+def concat_promoted(parts: Sequence[pa.ChunkedArray], first: Sequence[str] = ()) -> pa.ChunkedArray:
     """Concatenate columns in a common type; raise an Arrow error if there is no such type.
+
+    The members of listed objects are in alphabetical order, after the members `first`.
 
     >>> parts = [pa.array([[None, None]]), pa.array([[1]])]
     >>> concat_promoted(list(map(pa.chunked_array, zip(parts)))).to_pylist()
     [[None, None], [1]]
     """
-    kind = pa.unify_schemas(
+    schema = pa.unify_schemas(
         [pa.schema([("", part.type)]) for part in parts], promote_options="permissive"
     )
+    kind = sort_members(schema.field(0).type, first)
     parts = [
-        pa.chunked_array([pa.array(part.to_pylist(), kind.field(0).type)])
-        if has_nested_nulls(part.type) and part.type != kind.field(0).type
+        pa.chunked_array([pa.array(part.to_pylist(), kind)])
+        if has_nested_nulls(part.type) and part.type != kind
         else part
         for part in parts
     ]
-    tables = [pa.table({"": part}) for part in parts]
+    # Arrow keeps the order of the first table's members.
+    tables = [pa.table({"": part}) for part in (pa.chunked_array([], kind), *parts)]
     return pa.concat_tables(tables, promote_options="permissive").column(0)
 
 
@@ -218,12 +224,13 @@ def _is_object_list(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.ListType) and isinstance(kind.value_type, pa.StructType)
 
 
-def _concat_object_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
+def _concat_object_lists(parts: Sequence[pa.Array], first: Sequence[str]) -> pa.ChunkedArray:
     """Concatenate lists of objects; only members whose types differ become text."""
     objects = [part.flatten() for part in parts if _is_object_list(part.type)]
     members = concat_tables(
         [pa.table(one.flatten(), names=[field.name for field in one.type]) for one in objects]
     ).combine_chunks()
+    members = members.select([*first, *sorted({*members.column_names}.difference(first))])
     values = pa.StructArray.from_arrays(
         [column.combine_chunks() for column in members.columns],
         names=members.column_names,
@@ -235,6 +242,4 @@ def _concat_object_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
             for part in parts
         ]
     )
-    offsets = np.concatenate([[0], np.cumsum(lengths.fill_null(0))]).astype(np.int32)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), values, mask=lengths.is_null())
-    return pa.chunked_array([lists])
+    return pa.chunked_array([as_lists(lengths, values)])

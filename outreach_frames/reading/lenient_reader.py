@@ -2,7 +2,7 @@
 
 This is slower than `fast_reader`, with the same columns, types and values. If a value does not fit
 its column's type, the cell is missing, and the column `<column>_raw` at the end has the value as
-text.
+text. Further members of listed objects follow the documented members in alphabetical order.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,8 +24,6 @@ from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.json_values import (
     LARGEST_EXACT,
     LARGEST_INT64,
-    LossyParseError,
-    is_exact,
     without_lone_surrogates,
 )
 from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
@@ -35,7 +34,7 @@ VALUE_COLUMN: Final = "value"
 FURTHER_FIELDS: Final = "further_fields"
 # Fields beyond this number of columns go to FURTHER_FIELDS as JSON.
 MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
-_MAX_CELLS: Final = 10_000_000
+MAX_CELLS: Final = 10_000_000
 # An object with a longer name is not flattened, as each of its columns would repeat the name.
 _MAX_PREFIX_LENGTH: Final = 100
 _FIRST_DATE: Final = datetime(1, 1, 1)
@@ -44,6 +43,15 @@ _DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
 _DATE_TIME: Final = (
     r"(?a)(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?"
 )
+
+
+SCALAR_TYPES: Final[Mapping[type, pa.DataType]] = {
+    str: pa.string(),
+    int: pa.int64(),
+    bool: pa.bool_(),
+}
+# The names that lead to a field.
+Path = tuple[str, ...]
 
 
 class _TypeMismatchError(ValueError):
@@ -55,22 +63,30 @@ def records_table(
     fields: tuple[spec.Field, ...],
     *,
     drop: frozenset[str] = frozenset(),
-    parsed: Mapping[str, pa.ChunkedArray | None] | None = None,
 ) -> pa.Table:
-    """Flatten parsed records: documented columns in order, then undocumented fields."""
-    # `drop`: names of top-level fields. `parsed`: columns that another reader has read; the result
-    # has only those that are given, as text, to parse dates. With `parsed`, raise LossyParseError
-    # if a number may have been rounded.
+    """Flatten parsed records without the top-level fields `drop`: documented columns first."""
+    table, _ = flatten_records(records, fields, drop=drop)
+    return table
+
+
+def flatten_records(
+    records: Sequence[Any],
+    fields: tuple[spec.Field, ...],
+    *,
+    drop: frozenset[str] = frozenset(),
+) -> tuple[pa.Table, dict[Path, pa.DataType]]:
+    """Flatten parsed records, and return the types with which Arrow can read their fields."""
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
         for record in records
     ]
     try:
-        found = _Columns(drop, parsed or {}, [{} for _ in rows])
-        return _flatten(rows, fields, found)
+        found = _Columns(drop, [{} for _ in rows])
+        return _flatten(rows, fields, found), found.types
     except UnicodeEncodeError:
-        found = _Columns(drop, {}, [{} for _ in rows])
-        return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
+        found = _Columns(drop, [{} for _ in rows])
+        rows = [without_lone_surrogates(row) for row in rows]
+        return _flatten(rows, fields, found), found.types
     except RecursionError as error:
         raise InvalidResponseError(
             "The response is nested too deeply to build a table from it."
@@ -93,8 +109,8 @@ def parse_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array |
 
 
 def named_columns(
-    known: Mapping[str, pa.Array | None], extras: Iterable[tuple[str, pa.Array]]
-) -> dict[str, pa.Array | None]:
+    known: Mapping[str, pa.Array], extras: Iterable[tuple[str, pa.Array]]
+) -> dict[str, pa.Array]:
     """Append extra columns to the known columns; add a number to duplicate names."""
     columns = dict(known)
     for name, array in extras:
@@ -107,10 +123,9 @@ class _Columns:
     """The columns found so far."""
 
     drop: frozenset[str]  # names of top-level fields
-    parsed: Mapping[str, pa.ChunkedArray | None]  # columns that another reader has read
     overflow: list[dict[str, Any]]  # each row's fields beyond MAX_UNDOCUMENTED_COLUMNS
-    python_values: list[Any] = field(default_factory=list)  # values that no other reader has read
-    documented: dict[str, pa.Array | None] = field(default_factory=dict)
+    types: dict[Path, pa.DataType] = field(default_factory=dict)  # of values, by path
+    documented: dict[str, pa.Array] = field(default_factory=dict)
     undocumented: list[tuple[str, pa.Array]] = field(default_factory=list)
     raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # values that do not fit
 
@@ -118,14 +133,11 @@ class _Columns:
 def _flatten(
     rows: list[dict[str, Any]], fields: tuple[spec.Field, ...], found: _Columns
 ) -> pa.Table:
-    _flatten_object(rows, fields, "", found)
-    if found.parsed and not is_exact([found.python_values, found.overflow]):
-        raise LossyParseError
+    _flatten_object(rows, fields, (), found)
     if any(found.overflow):
         texts = [json_text(values) if values else None for values in found.overflow]
         found.undocumented.append((FURTHER_FIELDS, pa.array(texts, pa.string())))
-    named = named_columns(found.documented, [*found.undocumented, *found.raws])
-    columns = {name: column for name, column in named.items() if column is not None}
+    columns = named_columns(found.documented, [*found.undocumented, *found.raws])
     if not columns:
         return pa.table({"": pa.nulls(len(rows))}).select([])
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))
@@ -134,41 +146,51 @@ def _flatten(
 def _flatten_object(
     parents: Sequence[Mapping[str, Any] | None],
     fields: tuple[spec.Field, ...],
-    prefix: str,
+    path: Path,
     found: _Columns,
 ) -> None:
     """Flatten the objects that the records have at one path."""
     documented = [member for member in fields if member.name not in found.drop]
     for member in documented:
-        name = prefix + member.name
+        place = (*path, member.name)
+        name = "_".join(place)
+        values = _members(parents, member.name)
         if member.type == "object" and member.members:
-            objects, others = _split_objects(_members(parents, member.name))
-            _flatten_object(objects, member.members, f"{name}_", found)
+            objects, others = _split_objects(values)
+            _flatten_object(objects, member.members, place, found)
             raw = _raw_column(others)
         else:
-            found.documented[name], raw = _documented_column(parents, member, name, found)
+            found.documented[name], raw = typed_column(values, member)
+            kind = _sent_type(values, member, found.documented[name])
+            if kind is not None:
+                found.types[place] = kind
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
     known_names = found.drop.union(member.name for member in documented)
-    _flatten_undocumented(parents, _keys(parents, known_names), prefix, found)
+    _flatten_undocumented(parents, _keys(parents, known_names), path, found)
 
 
-def _documented_column(
-    parents: Sequence[Mapping[str, Any] | None], member: spec.Field, name: str, found: _Columns
-) -> tuple[pa.Array | None, pa.Array | None]:
-    """Return a documented field's column, and the raw text of values that do not fit its type."""
-    if name in found.parsed:
-        text = found.parsed[name]
-        return (None, None) if text is None else parse_dates(text, member)
-    values = _members(parents, member.name)
-    found.python_values.append(values)
-    return _typed_column(values, member)
+def _sent_type(values: Sequence[Any], field: spec.Field, column: pa.Array) -> pa.DataType | None:
+    """Return the type with which Arrow can read a documented field's values exactly, if any."""
+    if field.type == "array" and field.items == "object":
+        return column.type
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {list}:
+        kind = infer_column(values).type
+        is_text = field.type == "array" and field.items is None  # JSON text, without nulls
+        is_exact = is_text or not re.search("double|struct", str(kind))
+        return kind if is_exact and not str(kind).endswith("null>") else None
+    if float in kinds and kinds <= {int, float}:
+        return pa.float64() if field.type in {"integer", "number"} else None
+    if kinds == {int} and field.type == "number":
+        return pa.float64()
+    return SCALAR_TYPES.get(kinds.pop()) if len(kinds) == 1 else None
 
 
 def _flatten_undocumented(
     parents: Sequence[Mapping[str, Any] | None],
     keys: Sequence[str],
-    prefix: str,
+    path: Path,
     found: _Columns,
 ) -> None:
     """Flatten undocumented fields up to the maximum number of columns."""
@@ -178,24 +200,31 @@ def _flatten_undocumented(
             for parent, values in zip(parents, found.overflow, strict=True):
                 for name, value in (parent or {}).items():
                     if name in excess and value is not None:
-                        values[prefix + name] = value
+                        values["_".join((*path, name))] = value
             return
-        _flatten_undocumented_field(_members(parents, key), prefix + key, found)
+        _flatten_undocumented_field(_members(parents, key), (*path, key), found)
 
 
-def _flatten_undocumented_field(values: list[Any], name: str, found: _Columns) -> None:
+def _flatten_undocumented_field(values: list[Any], path: Path, found: _Columns) -> None:
     """Flatten the values of one undocumented field."""
+    name = "_".join(path)
     objects, others = _split_objects(values)
     has_objects = any(value is not None for value in objects)
-    if not has_objects or any(value is not None for value in others):
-        found.python_values.append(others)
-        found.undocumented.append((name, infer_column(others)))
+    has_others = any(value is not None for value in others)
+    if has_others or not has_objects:
+        column = infer_column(others)
+        found.undocumented.append((name, column))
+        if not has_objects:
+            found.types[path] = column.type
     if has_objects and len(name) > _MAX_PREFIX_LENGTH:
         for value, overflow in zip(objects, found.overflow, strict=True):
             if value is not None:
                 overflow[name] = value
     elif has_objects:
-        _flatten_undocumented(objects, _keys(objects), f"{name}_", found)
+        keys = _keys(objects)
+        if not keys and not has_others:
+            found.types[path] = pa.struct([])
+        _flatten_undocumented(objects, keys, path, found)
 
 
 def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
@@ -209,7 +238,7 @@ def _split_objects(values: list[Any]) -> tuple[list[dict[str, Any] | None], list
     return objects, [None if isinstance(value, dict) else value for value in values]
 
 
-def _typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
+def typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
     """Build a documented field's column, and the raw text of values that do not fit its type."""
     fitting: list[Any] = []
     mismatches: list[Any] = []
@@ -293,7 +322,7 @@ def _object_list_column(
         )
         for member in field.members
     }
-    undocumented = _keys(elements, members.keys())
+    undocumented = sorted(_keys(elements, members.keys()))
     if _are_too_many(undocumented, len(elements)):
         # A generator saves memory: the dicts take far more than their text.
         excess = (
@@ -310,22 +339,45 @@ def _object_list_column(
         names=list(members),
         mask=pa.array([element is None for element in elements], pa.bool_()),
     )
-    offsets: list[int | None] = []
-    end = 0
-    for cell in lists:
-        offsets.append(None if cell is None else end)
-        end += len(cell or ())
-    return pa.ListArray.from_arrays(pa.array([*offsets, end], pa.int32()), structs)
+    lengths = [None if cell is None else len(cell) for cell in lists]
+    return as_lists(pa.array(lengths, pa.int32()), structs)
+
+
+def as_lists(lengths: pa.Int32Array, values: pa.Array) -> pa.ListArray:
+    """Build lists of these lengths from consecutive values; a null length makes a null.
+
+    >>> as_lists(pa.array([2, None], pa.int32()), pa.array(["a", "b"])).to_pylist()
+    [['a', 'b'], None]
+    """
+    offsets = np.concatenate([[0], np.cumsum(lengths.fill_null(0))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=lengths.is_null())
 
 
 def infer_column(values: Sequence[Any]) -> pa.Array:
     """Build an undocumented field's column: typed if all values have one type, else text."""
-    if _count_cells(values, len(values)) <= _MAX_CELLS:
+    if _count_cells(values, len(values)) <= MAX_CELLS:
         try:
-            return pa.array(values)
+            column = pa.array(values)
+            kind = sort_members(column.type)
+            return column if kind == column.type else pa.array(values, kind)
         except (pa.ArrowInvalid, OverflowError):
             pass  # integers beyond 64 bits, or too large to be exact in a float column
     return pa.array([json_text(value) for value in values], pa.string())
+
+
+def sort_members(kind: pa.DataType, first: Sequence[str] = ()) -> pa.DataType:
+    """Sort the members of listed objects by name, after the members `first`.
+
+    >>> sort_members(pa.list_(pa.struct([("b", pa.int64()), ("a", pa.string())])))
+    ListType(list<item: struct<a: string, b: int64>>)
+    """
+    if pa.types.is_list(kind):
+        return pa.list_(sort_members(kind.value_type, first))
+    if not pa.types.is_struct(kind):
+        return kind
+    order = {name: place for place, name in enumerate(first)}
+    members = sorted(kind, key=lambda member: (order.get(member.name, len(order)), member.name))
+    return pa.struct([(member.name, sort_members(member.type)) for member in members])
 
 
 def _count_cells(values: Iterable[Any], rows: int) -> float:
@@ -348,7 +400,7 @@ def _count_cells(values: Iterable[Any], rows: int) -> float:
 
 
 def _are_too_many(members: Collection[str], rows: int) -> bool:
-    return len(members) > MAX_UNDOCUMENTED_COLUMNS or len(members) * rows > _MAX_CELLS
+    return len(members) > MAX_UNDOCUMENTED_COLUMNS or len(members) * rows > MAX_CELLS
 
 
 def _raw_column(mismatches: Sequence[Any]) -> pa.Array | None:

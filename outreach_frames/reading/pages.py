@@ -1,8 +1,8 @@
 """Read pages of people from responses of people search, and pack them for the cache; no I/O.
 
-Arrow's JSON reader parses pages with the interface's types. If Arrow's reader fails or could change
-a value, the slower `lenient_reader` parses the page, with the same columns, types and values, and
-later pages with the same undocumented fields are read by the `learned_reader`.
+Arrow's JSON reader parses pages with the types that the fields have, as documented or as learned
+from earlier pages. If it fails or could change a value, the slower `lenient_reader` parses the
+page, with the same columns, types and values, and the types of the page's fields are learned.
 
 A packed page is a schema and a compressed Arrow record batch: a fifth of the size of its JSON, and
 read much faster. The batch is compressed as a whole, because its 262 columns are small. Nearly all
@@ -17,7 +17,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,20 +26,19 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import (
     BOM,
-    PEOPLE_COLUMNS,
     PageHead,
-    Path,
     PeoplePage,
     page_head,
-    read_documented,
+    read_fast,
 )
 from outreach_frames.reading.flatten import concat_people
-from outreach_frames.reading.lenient_reader import records_table
+from outreach_frames.reading.learned_types import DOCUMENTED, PEOPLE_COLUMNS, Types, lay_out, learn
+from outreach_frames.reading.lenient_reader import SCALAR_TYPES, Path, flatten_records, infer_column
 from outreach_frames.tables.json_values import parse_json
 from outreach_frames.tables.schema import empty_table
 
 _EXCERPT_LENGTH: Final = 120
-_MAX_LEARNED: Final = 100
+_CACHED_LAYOUTS: Final = 8
 
 # JSON never starts with a null byte.
 _MARK: Final = b"\0people-"
@@ -60,10 +59,6 @@ _DAMAGED: Final = (
     *(struct.error, zlib.error),
 )
 
-# What this process has learned from unusual pages, for all threads. It changes the speed only.
-_learned: frozenset[Path] = frozenset()  # paths of fields that Arrow cannot read
-_expects_learned = False  # whether the last page had any of these fields
-
 
 # In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
 # other elements become JSON with sorted names and without nulls. If a value does not fit its
@@ -77,30 +72,46 @@ def read_people_page(body: bytes) -> PeoplePage:
     >>> page.people.num_rows, page.pagination
     (1, {'total': 1})
     """
-    (page,) = read_people_pages([body])
+    (page,) = PeopleReader().read([body])
     return page
 
 
-def read_people_pages(
-    bodies: Sequence[bytes], columns: Sequence[str] | None = None
-) -> list[PeoplePage]:
-    """Read responses in order; join consecutive pages if possible.
+class PeopleReader:
+    """Reads responses of people search, and learns the types of their fields, for all threads."""
 
-    `columns` limits the documented columns that are read, except of unusual pages.
+    def __init__(self) -> None:
+        self._learn(DOCUMENTED)
 
-    >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
-    >>> [page.people.num_rows for page in read_people_pages([body, body])]
-    [2]
-    """
-    global _expects_learned
-    for learned in dict.fromkeys([_learned] if _expects_learned else [frozenset(), _learned]):
+    def _learn(self, response: pa.StructType) -> None:
+        # One assignment, which needs no lock.
+        self._layout = lru_cache(_CACHED_LAYOUTS)(partial(lay_out, response))
+
+    def read(
+        self, bodies: Sequence[bytes], columns: Sequence[str] | None = None
+    ) -> list[PeoplePage]:
+        """Read responses in order, as one page if possible.
+
+        `columns` are the documented columns that the caller needs; the pages may have more.
+
+        >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
+        >>> [page.people.num_rows for page in PeopleReader().read([body, body])]
+        [2]
+        """
+        # In lists of objects, undocumented members are read, too, which needs the whole page.
+        is_plain = columns is not None and not any(PEOPLE_COLUMNS[one].members for one in columns)
+        layout = self._layout(tuple(columns) if columns is not None and is_plain else None)
         # Do not read again in an `except` block, which would keep the failed read in memory.
         with suppress(ValueError, pa.ArrowTypeError):
-            pages, _expects_learned = _read_fast(bodies, learned, columns)
-            return pages
-    if len(bodies) == 1:
-        return [_read_leniently(bodies[0])]
-    return [page for body in bodies for page in read_people_pages([body], columns)]
+            page = read_fast(bodies, layout)
+            heads = page.heads
+            if is_plain:  # the cache stores the other columns, too
+                heads = [one._replace(body=body) for one, body in zip(heads, bodies, strict=True)]
+            return [PeoplePage(concat_people([page.people]), heads)]
+        if len(bodies) != 1:
+            return [page for body in bodies for page in self.read([body], columns)]
+        page, *types = _read_leniently(bodies[0])
+        self._learn(learn(layout.response, *types))
+        return [page]
 
 
 def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
@@ -116,32 +127,8 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     return PeoplePage(people, [head for page in pages for head in page.heads])
 
 
-def _read_fast(
-    bodies: Sequence[bytes], learned: frozenset[Path], columns: Sequence[str] | None
-) -> tuple[list[PeoplePage], bool]:
-    """Read bodies, and return whether any has a learned field."""
-    if columns is None and not learned:
-        page = read_documented(bodies)
-        return [PeoplePage(concat_people([page.people]), page.heads)], False
-    from outreach_frames.reading import learned_reader  # noqa: PLC0415 - imports msgspec
-
-    return learned_reader.read_learned(bodies, learned, columns)
-
-
-def _learn(response: Mapping[str, Any]) -> None:
-    """Learn the fields of a parsed response that Arrow cannot read, for all threads."""
-    from outreach_frames.reading import learned_reader  # noqa: PLC0415 - imports msgspec
-
-    global _learned  # noqa: PLW0603 - replaced as a whole, which needs no lock
-    found = frozenset(learned_reader.unread_paths(response))
-    if len(_learned | found) <= _MAX_LEARNED:
-        _learned |= found
-    elif len(found) <= _MAX_LEARNED:
-        _learned = found
-
-
-def _read_leniently(body: bytes) -> PeoplePage:
-    """Read one body with Python's JSON parser."""
+def _read_leniently(body: bytes) -> tuple[PeoplePage, Types, Types]:
+    """Read one body with Python's JSON parser; return the types of people's and other fields."""
     try:
         result = parse_json(body.removeprefix(BOM).decode())
     except UnicodeDecodeError as error:
@@ -157,9 +144,22 @@ def _read_leniently(body: bytes) -> PeoplePage:
         raise _invalid(body, f"lacks the list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"lacks the object `{spec.PAGINATION_KEY}`")
-    _learn(result)
     head = page_head(len(people), pagination, result.get(spec.ERRORS_KEY))
-    return PeoplePage(concat_people([records_table(people, spec.PERSON)]), [head])
+    table, types = flatten_records(people, spec.PERSON)
+    return PeoplePage(concat_people([table]), [head]), types, _other_types(result)
+
+
+def _other_types(response: Mapping[str, Any]) -> Types:
+    """Return the types of a response's fields other than people."""
+    documented = {field.name for field in spec.PEOPLE_SEARCH_RESULT}
+    types: dict[Path, pa.DataType] = {
+        (name,): pa.struct([]) if response[name] == {} else infer_column([response[name]]).type
+        for name in response.keys() - documented
+    }
+    for name, value in response[spec.PAGINATION_KEY].items():
+        if type(value) in SCALAR_TYPES:
+            types[spec.PAGINATION_KEY, name] = SCALAR_TYPES[type(value)]
+    return types
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:
@@ -248,7 +248,7 @@ def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePag
     except _DAMAGED:
         return None
     with suppress(InvalidResponseError):
-        return read_people_pages([body], columns=columns)[0]
+        return PeopleReader().read([body], columns)[0]
     return None
 
 

@@ -16,9 +16,9 @@ from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.pages import (
     FORMAT,
+    PeopleReader,
     as_one_page,
     pack_page,
-    read_people_pages,
     unpack_page,
 )
 from outreach_frames.resources.paging import moment, now
@@ -136,7 +136,7 @@ class SearchPages:
     def _parse_all(self, numbers: Sequence[int], bodies: Sequence[bytes]) -> Iterable[PeoplePage]:
         """Parse responses together if possible, else one by one."""
         with suppress(InvalidResponseError):
-            return read_people_pages(bodies, self.columns)
+            return self._reader.read(bodies, self.columns)
         return map(self._parse_or_request, numbers, bodies)
 
     def _parse_or_request(self, number: int, body: bytes) -> PeoplePage:
@@ -146,8 +146,15 @@ class SearchPages:
         return self._request(number, self._parse)
 
     def _parse(self, body: bytes) -> PeoplePage:
-        (page,) = read_people_pages([body], self.columns)
+        (page,) = self._reader.read([body], self.columns)
         return page
+
+    @property
+    def _reader(self) -> PeopleReader:
+        reader: PeopleReader = self.client.readers.setdefault(
+            spec.SEARCH_PEOPLE.name, PeopleReader()
+        )
+        return reader
 
     @property
     def _cache(self) -> ResponseCache:

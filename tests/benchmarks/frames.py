@@ -18,7 +18,7 @@ from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.pages import read_people_pages
+from outreach_frames.reading.pages import PeopleReader
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.odd_pages import changed, with_one_unknown_field
@@ -45,13 +45,13 @@ def compare() -> Iterator[Comparison]:
     """Measure the parsing of 100 pages of 100 people."""
     bodies = people_pages(PAGES)
     people = f"{PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people"
-    ours = seconds(lambda: people_frame(read_people_pages(bodies)))
+    ours = seconds(lambda: people_frame(PeopleReader().read(bodies)))
     reader = seconds(lambda: read_by_arrow(bodies))
     undocumented = [changed(body, with_one_unknown_field) for body in bodies]
     yield Comparison(
         f"processor time to parse pages with an undocumented field, {people}",
         'json.loads + json_normalize(sep="_")',
-        seconds(lambda: people_frame(read_people_pages(undocumented)), clock=process_time),
+        seconds(lambda: people_frame(PeopleReader().read(undocumented)), clock=process_time),
         seconds(lambda: json_normalize(undocumented), runs=2, clock=process_time),
         goal=2.5,
     )
@@ -77,7 +77,7 @@ def compare() -> Iterator[Comparison]:
 
 def compare_files() -> Iterator[Comparison]:
     """Measure writing and reading a CSV file of 10,000 people."""
-    frame = people_frame(read_people_pages(people_pages(PAGES)))
+    frame = people_frame(PeopleReader().read(people_pages(PAGES)))
     with tempfile.TemporaryDirectory() as folder:
         yield from _files(frame, Path(folder), f"{len(frame):,} people")
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.pages import read_people_pages
+from outreach_frames.reading.pages import PeopleReader
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds
@@ -44,7 +44,7 @@ def compare() -> Iterator[Comparison]:
 def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
     """Read pages in the order and groups of a search with one worker."""
     groups = [bodies[:1], *(bodies[i : i + _AT_ONCE] for i in range(1, len(bodies), _AT_ONCE))]
-    return people_frame([page for group in groups for page in read_people_pages(group)])
+    return people_frame([page for group in groups for page in PeopleReader().read(group)])
 
 
 def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes:

@@ -21,7 +21,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
-from outreach_frames.reading.pages import as_one_page, read_people_pages
+from outreach_frames.reading.pages import PeopleReader, as_one_page
 from outreach_frames.tables.schema import to_frame
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
@@ -91,7 +91,7 @@ def compare_cached() -> Iterator[Comparison]:
             sizes.append(path.stat().st_size)
         fetched = fetch_only(service, PEOPLE)
     people = f"{PEOPLE:,} people"
-    pages = as_one_page(read_people_pages(people_pages(PEOPLE // _SIZE))).people
+    pages = as_one_page(PeopleReader().read(people_pages(PEOPLE // _SIZE))).people
     yield Comparison(
         f"a second, cached search of {people}",
         "the first search",

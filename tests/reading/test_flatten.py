@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.fast_reader import read_documented
 from outreach_frames.reading.flatten import (
     people_frame,
     records_frame,
     undocumented_frame,
 )
 from outreach_frames.reading.lenient_reader import records_table
-from outreach_frames.reading.pages import read_people_page, read_people_pages
+from outreach_frames.reading.pages import PeopleReader, read_people_page
 from tests import forked
 from tests.examples import share_of_examples
 from tests.reading.pages import body
@@ -82,7 +81,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
     """Both readers return the names and values of pandas' json_normalize."""
     before = copy.deepcopy(persons)
     usual = pd.json_normalize(persons, sep="_")
-    for table in (read_documented([body(*persons)]).people, records_table(persons, spec.PERSON)):
+    for table in (read_people_page(body(*persons)).people, records_table(persons, spec.PERSON)):
         frame = people_frame([table])
         assert len(frame) == len(persons)
         # Unlike json_normalize, the readers add no column for a null object.
@@ -100,7 +99,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
 )
 def test_any_pages_make_one_frame(pages, backend):
     """Pages with any content make one frame with all rows and the interface's columns first."""
-    together = read_people_pages([body(*persons) for persons in pages])
+    together = PeopleReader().read([body(*persons) for persons in pages])
     frame = people_frame(together, backend)
     assert len(frame) == sum(map(len, pages))
     assert list(frame.columns[: len(COLUMNS)]) == list(COLUMNS)
@@ -310,7 +309,7 @@ def test_the_last_of_a_repeated_key_counts():
 def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
     """A byte order mark and whitespace around or inside the JSON are ignored."""
     text = json.dumps({"results": [{"id": "1"}], "_pagination": {"total": 1}}, indent=1)
-    page = read_documented([wrap % text.replace("\n", "\r\n").encode()])
+    page = read_people_page(wrap % text.replace("\n", "\r\n").encode())
     assert page.people["id"].to_pylist() == ["1"]
     assert page.pagination == {"total": 1}
 
@@ -341,7 +340,7 @@ def test_other_responses_are_rejected(sent):
         read_people_page(sent)
     assert len(str(caught.value)) < 500
     with pytest.raises(InvalidResponseError):
-        read_people_pages([body(), sent, body()])
+        PeopleReader().read([body(), sent, body()])
 
 
 @pytest.mark.long

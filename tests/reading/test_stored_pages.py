@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.pages import (
     FORMAT,
+    PeopleReader,
     as_one_page,
     pack_page,
     read_people_page,
-    read_people_pages,
     unpack_page,
 )
 from tests.reading.pages import body
@@ -31,7 +31,7 @@ def test_stored_pages_are_read_back_unchanged(pages: list[list[Any]]) -> None:
     bodies = [
         body(*persons, _errors=ERRORS[number % len(ERRORS)]) for number, persons in enumerate(pages)
     ]
-    together = as_one_page(read_people_pages(bodies))
+    together = as_one_page(PeopleReader().read(bodies))
     split = list(together.split())
     kept = [unpack_page(pack_page(page)) for page in split]
     assert kept == split

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.pages import PeopleReader, as_one_page, read_people_page
 from tests.examples import share_of_examples
 from tests.reading.pages import body, read_leniently
 from tests.reading.people_strategies import odd_people
@@ -80,7 +80,7 @@ def test_both_readers_return_the_same_columns(persons: list[Any]) -> None:
 def test_columns_do_not_depend_on_batches(pages: list[list[Any]]) -> None:
     """Pages read together have the same columns, in the same order, as pages read one by one."""
     bodies = [body(*persons) for persons in pages]
-    together = as_one_page(read_people_pages(bodies))
+    together = as_one_page(PeopleReader().read(bodies))
     alone = as_one_page([read_people_page(one) for one in bodies])
     assert together.people.equals(alone.people)
     assert together.heads == alone.heads
