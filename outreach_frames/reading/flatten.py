@@ -98,7 +98,16 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     [{'a': '1', 'b': None}, {'a': 'x', 'b': True}]
     """
     try:
-        joined = pa.concat_tables(tables, promote_options="default")
+        schema = pa.unify_schemas([table.schema for table in tables])
+        ordered = pa.schema(
+            [
+                one.with_type(sort_members(one.type, _LISTS_OF_OBJECTS.get(one.name, ())))
+                for one in schema
+            ]
+        )
+        # Arrow keeps the order of the first table's members.
+        first = [] if ordered == schema else [ordered.empty_table()]
+        joined = pa.concat_tables([*first, *tables], promote_options="default")
         joined.validate()  # Arrow casts nested nulls to columns that are too short
         return joined
     except (pa.ArrowInvalid, pa.ArrowTypeError):

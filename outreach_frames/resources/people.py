@@ -111,8 +111,8 @@ def search_people(
         experiences, educations and languages are Arrow lists. The column of `split_by` is an
         ordered category, and the last column unless it is in `columns`. `.attrs` has filters,
         limit, total, errors, fetched_at (the time of the service's first response, up to an hour
-        ago if cached) and undocumented (the columns of undocumented fields that were read; with `columns` of
-        documented fields, the others are skipped).
+        ago if cached) and undocumented (the columns of undocumented fields that were read; if all
+        `columns` are documented, these fields are skipped).
 
     Raises
     ------
