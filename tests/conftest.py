@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import itertools
 import os
 import signal
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +20,6 @@ from outreach_frames.resources.search import named_before
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
     from outreach_frames.sandbox import Sandbox
-
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # A worker has reported and closed everything by then; Python takes seconds to free its memory.
-    # Registered early, so that it comes after what the tests and libraries do at the end.
-    atexit.register(os._exit, 0)
-
-# An optional part of jsonschema, which Altair imports; it takes a second to build its grammar.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # The tests are written with the text columns of pandas 3, which pandas 2 makes on request.
 if pd.__version__ < "3":
@@ -68,25 +57,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
         if not {mark.name for mark in item.iter_markers()} & OUTER_MARKS:
             item.add_marker(pytest.mark.inner)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Look for garbage once the tests are collected, not at what is left then, and less often."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.collect()
-        gc.freeze()
-        # A look at all takes 60 ms, and with Python's own thresholds a tenth of the tests has one.
-        gc.set_threshold(7_000, 10, 20)
-        gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    """Let all be collected in the end, so that no library complains of what is left."""
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
