@@ -88,6 +88,8 @@ class ServiceError(OutreachError):
     may_have_acted : bool
         Whether the service may have carried out the request. False means that the request was
         certainly never sent, or that the service refused it.
+    reason : str
+        The service's own words, or the cause of a failed connection.
 
     Notes
     -----
@@ -109,6 +111,7 @@ class ServiceError(OutreachError):
             message = f"{message} ({request}: {ending})" if ending else f"{message} ({request})"
         super().__init__(message, status_code=status_code, **facts)
         self.may_have_acted = may_have_acted
+        self.reason = reason
 
 
 class ConnectionFailedError(ServiceError):
@@ -151,7 +154,7 @@ class BadRequestError(StatusError):
 
 
 class AuthenticationError(StatusError):
-    """Status 401 or 403: the token is not accepted."""
+    """Status 401: the token is not accepted; 403: it may not do this."""
 
 
 class NotFoundError(StatusError):

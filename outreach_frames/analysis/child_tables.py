@@ -16,6 +16,8 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.pandas_versions import STR
+from outreach_frames.common.text import plural
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import records_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
@@ -114,6 +116,8 @@ def _child_table(
             frame = companies(frame)
         require_columns(frame, ["id", name], f"columns of {name}", owner.source)
         rows, entries = list_entries(frame[name])
+        if name == "recent_activity":
+            _warn_of_unread_activity(frame)
         keys = {
             owner.key.name: frame["id"].iloc[rows].astype(STR).array,
             POSITION: pd.array(np.arange(len(rows)) - np.searchsorted(rows, rows), dtype="Int64"),
@@ -133,6 +137,18 @@ def _child_table(
         shown=[field.name for field in CHILD_TABLES[name][:3]],
     )
     return child_table
+
+
+def _warn_of_unread_activity(contacts: pd.DataFrame) -> None:
+    """Warn of contacts read by id, whose activity the service does not send."""
+    unread = contacts["recent_activity"].isna()
+    if "found" in contacts.columns:
+        unread &= contacts["found"].astype("boolean").fillna(False)
+    if count := int(unread.sum()):
+        warn(
+            f"{plural(count, 'contact has', 'contacts have')} no recent_activity, which the "
+            "service sends only for contacts read by address: of.contacts(emails=...)."
+        )
 
 
 def _dtype_in_words(field: spec.Field) -> str:

@@ -19,6 +19,7 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import readable
 from outreach_frames.tables.result_columns import (
     ASKED,
+    CONTACT_DETAIL,
     DETAIL,
     FOUND,
     OUTCOME,
@@ -37,7 +38,7 @@ _RESOURCES: Final = {
 # Maps a table to the columns that the package appends.
 _ADDED: Final[Mapping[str, tuple[spec.Field, ...]]] = {
     "companies": (PEOPLE_IN_FRAME,),
-    "contacts": (ASKED, FOUND),
+    "contacts": (ASKED, FOUND, CONTACT_DETAIL),
     "set_daily_email_limit": (OUTCOME, DETAIL),
 }
 _OTHERS: Final = {

@@ -53,12 +53,17 @@ _NOT_ACCEPTED = (
 _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
-    403: (AuthenticationError, _NOT_ACCEPTED),
+    402: (StatusError, "The account lacks credits, or its plan does not include this."),
+    403: (
+        AuthenticationError,
+        "The service refuses this: check what the account and the token may do.",
+    ),
     404: (NotFoundError, ""),
     405: (StatusError, "The service does not support this request: check base_url."),
     413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
     425: (StatusError, "The service is not ready: try again later."),
+    451: (StatusError, "The service may not process this for legal reasons."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
 _OTHER = (StatusError, "The service reports an error: check the arguments and base_url.")

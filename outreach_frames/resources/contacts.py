@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -16,18 +16,25 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError, InvalidResponseError, NotFoundError
+from outreach_frames.errors import InvalidInputError, InvalidResponseError, StatusError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import keeping_partial, now, page_items
-from outreach_frames.tables.result_columns import ASKED, FOUND
+from outreach_frames.tables.result_columns import ASKED, CONTACT_DETAIL, FOUND
 
-_FIELDS = (*spec.CONTACT, ASKED, FOUND)
+_FIELDS = (*spec.CONTACT, ASKED, FOUND, CONTACT_DETAIL)
 
 _ID, _EMAIL = "id", "email"
+_NAMES: Final = {_ID: "id", _EMAIL: "address"}
+# Statuses that concern one contact; other statuses concern all, and end the call.
+_BAD_REQUEST: Final = 400
+_NOT_FOUND: Final = 404
+_NO_CONTACT: Final = (_NOT_FOUND, 410)
+_REFUSED: Final = (_BAD_REQUEST, *_NO_CONTACT, 451)
 
 Record = dict[str, Any]
-# Contacts by requested id or address; None if the contact is not found.
-Found = dict[tuple[str, str], Record | None]
+# Contacts by requested id or address; None if the response lacks the contact, or the error with
+# which the service refuses it.
+Found = dict[tuple[str, str], Record | StatusError | None]
 
 
 class _Entry(NamedTuple):
@@ -71,9 +78,10 @@ def contacts(
     DataFrame
         One row per id or address in the given order, ids first. Columns: the contact's fields (str;
         last_contacted_at is datetime64, UTC; phone_numbers and recent_activity are lists), `asked`
-        (str, the id or address as given) and `found` (boolean). If a contact is not found, its row
-        has only the id or address. A Series keeps its index, unless both `ids` and `emails` are
-        given.
+        (str, the id or address as given), `found` (boolean; missing if the service refuses the id
+        or address, so that it is not known whether it has the contact) and `detail` (str, why there
+        is no contact). Without a contact, a row has only the id or address. A Series keeps its
+        index, unless both `ids` and `emails` are given.
 
     Raises
     ------
@@ -81,12 +89,13 @@ def contacts(
         Neither `ids` nor `emails` is given, an entry is not text, or an id is an email address;
         nothing was sent.
     ServiceError
-        The service failed or could not be reached.
+        The service failed, could not be reached, or refuses all ids and addresses with status 400.
 
     Warns
     -----
     OutreachWarning
-        Entries were not requested because they are missing, blank or placeholders.
+        Entries were not requested because they are missing, blank or placeholders, or the service
+        refuses some of them (status 400, 410 or 451).
 
     Notes
     -----
@@ -140,26 +149,39 @@ def contacts(
         for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
             found.update(part)
             bar.update(len(part))
+        _raise_if_all_are_bad(list(found.values()))
+    _warn_of_refused(found)
     frame = frame_so_far()
     frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
     return frame
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
-    response: Any = client.read(
-        spec.GET_CONTACTS,
-        query={spec.CONTACT_IDS.name: ids},
-        refresh=refresh,
-        is_complete=lambda body: len(page_items(body, spec.GET_CONTACTS)) >= len(ids),
-    )
+    try:
+        response: Any = client.read(
+            spec.GET_CONTACTS,
+            query={spec.CONTACT_IDS.name: ids},
+            refresh=refresh,
+            is_complete=lambda body: len(page_items(body, spec.GET_CONTACTS)) >= len(ids),
+        )
+    except StatusError as error:
+        if error.status_code not in _REFUSED:
+            raise
+        if len(ids) == 1:
+            return {(_ID, ids[0]): error}
+        middle = len(ids) // 2
+        halves = (_read_by_ids(client, half, refresh) for half in (ids[:middle], ids[middle:]))
+        found = {key: contact for half in halves for key, contact in half.items()}
+        _raise_if_all_are_bad(list(found.values()))
+        return found
     items = page_items(response, spec.GET_CONTACTS)
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
         raise InvalidResponseError(
             "A contact in the response has no id.", request=spec.GET_CONTACTS.label
         )
-    found = {item[_ID].casefold(): item for item in known}
-    return {(_ID, requested): found.get(requested.casefold()) for requested in ids}
+    by_id = {item[_ID].casefold(): item for item in known}
+    return {(_ID, requested): by_id.get(requested.casefold()) for requested in ids}
 
 
 def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
@@ -167,8 +189,10 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
         response: Any = client.read(
             spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh
         )
-    except NotFoundError:
-        return {(_EMAIL, email): None}
+    except StatusError as error:
+        if error.status_code not in _REFUSED:
+            raise
+        return {(_EMAIL, email): error}
     if not isinstance(response, dict) or _ID not in response:
         raise InvalidResponseError(
             "The response is not a contact.", request=spec.GET_CONTACT_BY_EMAIL.label
@@ -176,12 +200,45 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
     return {(_EMAIL, email): response}
 
 
+def _raise_if_all_are_bad(contacts: Sequence[Record | StatusError | None]) -> None:
+    """Raise the first error if each request is a bad one, which is not the contacts' fault."""
+    bad = [
+        one for one in contacts if isinstance(one, StatusError) and one.status_code == _BAD_REQUEST
+    ]
+    if bad and len(bad) == len(contacts):
+        raise bad[0]
+
+
+def _warn_of_refused(found: Found) -> None:
+    refused = [
+        one
+        for one in found.values()
+        if isinstance(one, StatusError) and one.status_code != _NOT_FOUND
+    ]
+    if refused:
+        warn(
+            f"The service refuses {len(refused):,} of {plural(len(found), 'contact')}. `detail` "
+            f"has the reasons; the first is: {refused[0]}"
+        )
+
+
 def _row(entry: _Entry, found: Found) -> Record:
     contact = None if entry.requested is None else found[entry.field, entry.requested]
+    is_found: bool | None = isinstance(contact, dict)
+    detail = None
+    name = _NAMES[entry.field]
+    if entry.requested is None:
+        detail = f"The {name} is missing, blank or a placeholder, and was not requested."
+    elif isinstance(contact, StatusError) and contact.status_code not in _NO_CONTACT:
+        is_found, detail = None, f"The service refuses this {name}: {contact}"
+    elif not is_found:
+        reason = contact.reason if isinstance(contact, StatusError) else ""
+        detail = f"The service has no contact with this {name}{reason and f': {reason}'}."
     return {
-        **(contact or {entry.field: entry.requested}),
+        **(contact if isinstance(contact, dict) else {entry.field: entry.requested}),
         ASKED.name: entry.given,
-        FOUND.name: contact is not None,
+        FOUND.name: is_found,
+        CONTACT_DETAIL.name: detail,
     }
 
 

@@ -9,7 +9,10 @@ from typing import Final
 from outreach_frames.spec import ACTIVITY, Field
 
 ASKED: Final = Field("asked", note="the id or address as you passed it")
-FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
+FOUND: Final = Field(
+    "found", "boolean", note="whether the service has the contact; missing if it refuses to say"
+)
+CONTACT_DETAIL: Final = Field("detail", note="why there is no contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
 DETAIL: Final = Field("detail", note="why the limit did not change, or the replaced limit")
 PEOPLE_IN_FRAME: Final = Field(

@@ -228,6 +228,7 @@ def test_redirects_are_an_error(status: int, where: str) -> None:
 ERRORS = [
     (400, BadRequestError, False, False),
     (401, AuthenticationError, False, False),
+    (402, StatusError, False, False),
     (403, AuthenticationError, False, False),
     (404, NotFoundError, False, False),
     (405, StatusError, False, False),
@@ -238,6 +239,7 @@ ERRORS = [
     (422, ValidationFailedError, False, False),
     (425, StatusError, False, False),
     (429, RateLimitedError, True, False),
+    (451, StatusError, False, False),
     (499, StatusError, False, True),
     (500, ServerError, True, True),
     (503, ServerError, True, True),

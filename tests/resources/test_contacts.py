@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pandas as pd
 import pytest
@@ -12,7 +13,12 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import AuthenticationError, InvalidResponseError, OutreachWarning
+from outreach_frames.errors import (
+    AuthenticationError,
+    BadRequestError,
+    InvalidResponseError,
+    OutreachWarning,
+)
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import Received, Reply, json, scripted
 
@@ -28,8 +34,8 @@ def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) 
     assert list(frame["id"]) == wanted
     assert frame["found"].tolist() == [True] * 45 + [False, True]
     assert list(frame["asked"]) == wanted
-    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "asked", "found"]
-    missing = frame.loc[frame["id"] == unknown].drop(columns=["id", "asked", "found"])
+    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "asked", "found", "detail"]
+    missing = frame.loc[frame["id"] == unknown].drop(columns=["id", "asked", "found", "detail"])
     assert missing.isna().all(axis=None)
 
 
@@ -132,7 +138,7 @@ def test_a_blank_entry_is_not_found(
     assert frame["id"].tolist()[2:] == known["id"].tolist()[1:]
     told = frame["asked"].iloc[1]
     assert told == blank if isinstance(blank, str) else pd.isna(told)
-    assert frame.drop(columns=["asked", "found"]).iloc[1].isna().all()
+    assert frame.drop(columns=["asked", "found", "detail"]).iloc[1].isna().all()
 
 
 def test_blanks_send_no_request() -> None:
@@ -162,3 +168,52 @@ def test_a_column_keeps_its_index(client: Client, sandbox: Sandbox) -> None:
     pd.testing.assert_index_equal(of.contacts(emails=emails).index, index)
     assert of.contacts(ids, emails=emails).index.equals(pd.RangeIndex(6))
     assert of.contacts(list(ids)).index.equals(pd.RangeIndex(3))
+
+
+def refusing(statuses: dict[str, int]) -> Callable[[Received], Reply]:
+    """Return a service that refuses some contacts, and a request of ids with one of them."""
+
+    def reply(request: Received) -> Reply:
+        target = urlsplit(request.target)
+        asked = parse_qs(target.query).get("ids[]") or [unquote(target.path.rpartition("/")[2])]
+        status = max((statuses.get(one, 200) for one in asked), default=200)
+        if status != 200:
+            return json({"errors": [{"detail": "On legal hold."}]}, status)
+        found = [{"id": one, "email": f"{one}@x.example"} for one in asked]
+        return json({"contacts": found} if target.query else found[0])
+
+    return reply
+
+
+REFUSED = {"b": 404, "c": 451, "d": 400, "e": 410}
+
+
+@pytest.mark.parametrize("kind", ["ids", "emails"])
+def test_a_refused_contact_costs_only_its_row(kind: str) -> None:
+    """A status that concerns one contact is in its row, and one warning counts the refusals."""
+    with scripted(refusing(REFUSED)) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="refuses 3 of 6 contacts.*On legal hold") as told:
+            frame = of.contacts(**{kind: list("abcdef")})
+        assert len(told) == 1
+    assert frame["found"].tolist() == [True, False, pd.NA, pd.NA, False, True]
+    details = frame["detail"].fillna("").tolist()
+    assert [details[0], details[5]] == ["", ""]
+    assert details[1].startswith("The service has no contact with this")
+    assert details[2].startswith("The service refuses this")
+    assert all("On legal hold" in detail for detail in details[1:5])
+
+
+@pytest.mark.parametrize("kind", ["ids", "emails"])
+def test_a_request_that_is_always_bad_is_an_error(kind: str) -> None:
+    """If the service answers 400 for each contact, the request is at fault, and the call fails."""
+    bad = refusing(dict.fromkeys("abc", 400))
+    with scripted(bad) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(BadRequestError, match="On legal hold"):
+            of.contacts(**{kind: list("abc")})
+
+
+def test_activity_of_contacts_read_by_id_is_missing(client: Client, sandbox: Sandbox) -> None:
+    """A warning counts the contacts without activity because they were read by id."""
+    contacts = of.contacts([*sandbox.contact_ids[:3], str(uuid.UUID(int=1))])
+    with pytest.warns(OutreachWarning, match=r"3 contacts have no recent_activity.*emails="):
+        assert contacts.outreach.recent_activity().empty

@@ -104,8 +104,9 @@ def read_activity(
         if (partial := getattr(error, "partial", None)) is not None:
             error.partial = build(partial)  # type: ignore[union-attr]
         raise
-    if len(read) and not read["found"].any():
-        addresses = plural(len(read), "address", "addresses")
+    known = read["found"].dropna()  # missing where the service refuses an address
+    if len(known) and not known.any():
+        addresses = plural(len(known), "address", "addresses")
         warn(f"None of {addresses} belongs to a contact. Check which account is connected.")
     return build(read)
 

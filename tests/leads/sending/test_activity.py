@@ -55,7 +55,7 @@ class Contacts:
     def __init__(self) -> None:
         self.events: dict[str, Any] = {}
         self.asked: list[str] = []
-        self.refused = ""
+        self.refused, self.refusal = "", 401
         self.sequences: Reply = NAMED
 
     def __call__(self, received: Received) -> Reply:
@@ -67,7 +67,7 @@ class Contacts:
         email = unquote(received.target.rpartition("/")[2])
         self.asked.append(email)
         if email == self.refused:
-            return script.json({}, 401)
+            return script.json({}, self.refusal)
         if email.lower() not in self.events:
             return script.json({}, 404)
         contact = {"id": f"id of {email.lower()}", "email": email.lower()}
@@ -99,7 +99,7 @@ def connection(
 @pytest.fixture
 def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> SubmissionReport:
     """Reset the service and the report's statuses and times; return the report."""
-    service.events, service.asked, service.refused = {}, [], ""
+    service.events, service.asked, service.refused, service.refusal = {}, [], "", 401
     service.sequences = NAMED
     of.clear_cache(client=connection[0])
     made = connection[1]
@@ -304,6 +304,18 @@ def test_an_error_has_the_partial_result(service: Contacts, report: SubmissionRe
     assert set(np.flatnonzero(is_read)) == set(partial["row"])
     assert counts["events_opened"].where(is_read, 1).eq(1).all()
     assert counts["events_opened"].isna().equals(~is_read)
+
+
+def test_counts_of_a_refused_address_are_missing(
+    service: Contacts, report: SubmissionReport
+) -> None:
+    """An address that the service refuses has no counts, and the others keep theirs."""
+    service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
+    service.refused, service.refusal = "b@example.com", 451
+    with pytest.warns(OutreachWarning, match="refuses 1 of 4 contacts"):
+        counts = report.activity_counts()
+    assert counts["contact_found"].tolist()[:3] == [True, pd.NA, True]
+    assert counts["events_opened"].tolist()[:3] == [1, pd.NA, 1]
 
 
 def test_no_rows_to_read(service: Contacts, report: SubmissionReport) -> None:
