@@ -16,7 +16,6 @@ from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
     EXIT_USAGE,
-    CommandParser,
 )
 from outreach_frames.commands.public import COMMANDS
 from outreach_frames.commands.terminal import flush_output, message_in_shell_terms, print_text
@@ -78,9 +77,7 @@ def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentPar
         epilog=f"Start with: outreach-frames demo. Exit codes: {codes}.",
     )
     parser.add_argument("--version", action="version", version=version("outreach-frames"))
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
-    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (*COMMANDS, *AGENT_COMMANDS):
         parser_of_command = commands.add_parser(command.name, help=command.help)
         if arguments is None or command.name in arguments:

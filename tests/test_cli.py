@@ -66,7 +66,7 @@ def test_wrong_usage_is_exit_code_2(
         (["sequences", "--status", "draft"], "draft"),
         (["mailboxes", "--email-provider", "google"], "google"),
         (["search", "--limit", "5"], "5 rows, 262 columns"),
-        (["search", "--count"], str(PEOPLE)),
+        (["count"], str(PEOPLE)),
         (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "263 col"),
         (["search", "--person-seniorities", "vp", "director", "--all"], "rows, 262 columns"),
     ],

@@ -22,6 +22,7 @@ from outreach_frames.commands.options import (
     add_service,
     connected,
     option,
+    reject_repeats,
 )
 from outreach_frames.commands.terminal import fit_lines, print_result, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
@@ -132,6 +133,7 @@ _APPROVE: Final = Command(
     "show a plan that an agent made, and send it",
     _run_approve,
     options=[
+        reject_repeats,
         option("plan", type=Path, metavar="PLAN", help="the plan's .json file"),
         option("--profile", metavar="NAME", help="a stored profile"),
         add_rate,

@@ -17,6 +17,7 @@ from outreach_frames.commands.options import (
     connected,
     option,
     read_table,
+    reject_repeats,
 )
 from outreach_frames.commands.terminal import print_result, print_text, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
@@ -100,6 +101,7 @@ ADD_LEADS: Final = Command(
     arguments=["path"],
     without=["overrides"],
     options=[
+        reject_repeats,
         option(
             "--sequence", dest="sequence_id", required=True, metavar="ID", help="the sequence's id"
         ),

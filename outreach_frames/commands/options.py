@@ -282,9 +282,6 @@ class _StoreOnce(argparse.Action):
         setattr(options, self.dest, values)
 
 
-class CommandParser(argparse.ArgumentParser):
-    """A parser that rejects repeated options, except options that collect values."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.register("action", None, _StoreOnce)
+def reject_repeats(parser: argparse.ArgumentParser) -> None:
+    """Reject repeated options of a parser, except options that collect values."""
+    parser.register("action", None, _StoreOnce)

@@ -56,9 +56,6 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _run_search(options: argparse.Namespace) -> None:
-    if options.count:
-        print_text(f"{call(of.count_people, options):,}")
-        return
     frame = call(of.search_people, options)
     _print_or_save(options, frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])])
 
@@ -209,11 +206,7 @@ COMMANDS: Final = (
         "search people and export the table",
         _run_search,
         [":search_people"],
-        options=[
-            ALL,
-            option("--count", action="store_true", help="only print the number of matches"),
-            _OUT,
-        ],
+        options=[ALL, _OUT],
     ),
     Command(
         "count",

@@ -356,6 +356,6 @@ def test_a_mailbox_per_row(notebook: Notebook) -> None:
         notebook.screenshot("add_mailbox_light")
         button(widget, "Add 334 leads").click()
         expect_text(widget, "334 of 501 rows are in the sequence now.")
-        assert 'mailbox="Owner"' in notebook.ask("print(adding.code)")
+        assert "mailbox='Owner'" in notebook.ask("print(adding.code)")
         settings = [body.get("settings", {}).get("mailboxes") for body in posts(service)]
         assert settings == [["active@example.org"], None]

@@ -199,7 +199,9 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
     rows = "['VP, Sales', 'VP, Sales', 'Vet']"
     notebook.run(
         connect_to(sandbox),
-        f"builder = of.widgets.PeopleSearch(suggest_from={{'person_titles': {rows}}})\nbuilder",
+        "import pandas as pd\n"
+        f"titles = pd.DataFrame({{'title': {rows}}})\n"
+        "builder = of.widgets.PeopleSearch(suggest_from=titles)\nbuilder",
     )
     functions = field(notebook, "Job functions")
     keyboard = notebook.page.keyboard

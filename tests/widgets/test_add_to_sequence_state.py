@@ -109,7 +109,7 @@ def test_unchosen_default_columns_are_disabled() -> None:
     """The code disables an unchosen default column by name; without a sequence it is empty."""
     value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
     assert code_for(value, ["email", "profnet_url"]) == (
-        'report = df.outreach.add_to_sequence("s", email=None)'
+        "report = df.outreach.add_to_sequence('s', email=None)"
     )
     assert code_for(read_value({}), []) == ""
 

@@ -298,7 +298,7 @@ async def test_a_limit_and_headcount_columns(client: Client) -> None:
     assert "Read 5 people" in texts(builder)
     assert f"5 of {PEOPLE} people were read" in texts(builder)
     assert builder.results.shape == (5, 54)
-    assert 'headcount="none"' in builder.code
+    assert "headcount='none'" in builder.code
 
 
 @in_a_kernel

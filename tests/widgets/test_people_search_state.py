@@ -225,7 +225,8 @@ def test_code_is_formatted() -> None:
         search_code(filters)
         for filters in ({}, {"person_titles": ["CEO"]}, short, {"person_titles": TEXTS[:3]})
     )
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=88", "-"]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=88"]
+    command += ["--config=format.quote-style='preserve'", "-"]
     formatted = subprocess.run(
         command, input=f"{code}\n", capture_output=True, check=True, text=True
     )
@@ -237,9 +238,9 @@ def test_defaults_are_left_out_of_code() -> None:
     assert search_code({}) == "people = of.search_people()"
     assert search_code({"person_titles": ["CEO"]}, None, "none").splitlines() == [
         "people = of.search_people(",
-        '    person_titles=["CEO"],',
+        "    person_titles=['CEO'],",
         "    limit=None,",
-        '    headcount="none",',
+        "    headcount='none',",
         ")",
     ]
 
@@ -282,23 +283,15 @@ def test_schools_are_suggested() -> None:
 
 
 def test_suggestions_add_up() -> None:
-    """Suggestions of a dict and a frame are counted together, and None gives none."""
-    by_hand = {"person_titles": ["VP", "VP"], "person_seniorities": pd.Series(["vp"])}
-    found = suggest(by_hand, None, pd.DataFrame({"title": ["CEO"], "other": [1]}))
+    """Earlier suggestions and those of a frame are counted together, and None gives none."""
+    known = {"person_titles": ["VP"], "person_seniorities": ["vp"]}
+    found = suggest(pd.DataFrame({"title": ["CEO", "VP"], "other": [1, 2]}), known)
     assert found == {"person_titles": ["VP", "CEO"], "person_seniorities": ["vp"]}
     assert suggest(None) == {}
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["CEO"], "takes a frame .* of people"),
-        ({"person_title": ["CEO"]}, "Did you mean 'person_titles'"),
-        ({"person_titles": "CEO"}, "list of text"),
-        ({"person_titles": 5}, "list of text"),
-    ],
-)
-def test_invalid_suggestions_are_an_error(given: Any, words: str) -> None:
-    """An invalid source of suggestions is an error."""
-    with pytest.raises(InvalidInputError, match=words):
+@pytest.mark.parametrize("given", [["CEO"], {"person_titles": ["CEO"]}], ids=str)
+def test_invalid_suggestions_are_an_error(given: Any) -> None:
+    """A source of suggestions that is not a frame is an error."""
+    with pytest.raises(InvalidInputError, match=r"takes a frame .* of people"):
         suggest(given)

@@ -22,7 +22,7 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.tables.columns import columns_like
-from outreach_frames.widgets.python_code import literal, one_line_call
+from outreach_frames.widgets.python_code import one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "sequence_id": None,
@@ -103,15 +103,15 @@ def code_for(
     if value["sequence_id"] is None:
         return ""
     arguments = plan_arguments(value)
-    code = [literal(arguments.pop("sequence_id"))]
+    code = [repr(arguments.pop("sequence_id"))]
     for name in (EMAIL, PROFNET_URL):
         chosen = arguments.pop(name)
         # By default, `add_to_sequence` uses the column of the same name, if the frame has it.
         if chosen != (name if name in columns else None):
-            code.append(f"{name}={literal(chosen)}")
-    code += [f"{name}={literal(chosen)}" for name, chosen in arguments.items() if chosen]
+            code.append(f"{name}={chosen!r}")
+    code += [f"{name}={chosen!r}" for name, chosen in arguments.items() if chosen]
     if journal is not None:
-        code.append(f"journal={literal(str(journal))}")
+        code.append(f"journal={str(journal)!r}")
     code += ["client=client"] * with_client
     accessor = "df.outreach" if is_pandas else "of.outreach(df)"
     return one_line_call(f"report = {accessor}.add_to_sequence", code)

@@ -10,7 +10,7 @@ from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import check_filters
-from outreach_frames.widgets.python_code import call, literal
+from outreach_frames.widgets.python_code import call
 
 DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
@@ -135,5 +135,5 @@ def search_code(
         arguments["limit"] = limit
     if headcount != DEFAULT_HEADCOUNT:
         arguments["headcount"] = headcount
-    named = [f"{name}={literal(value)}" for name, value in arguments.items()]
+    named = [f"{name}={value!r}" for name, value in arguments.items()]
     return call("people = of.search_people", [*named, *["client=client"] * with_client])

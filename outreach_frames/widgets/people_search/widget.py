@@ -64,9 +64,9 @@ class PeopleSearch(Panel):
         By default the client of the last `connect`.
     limit : int or None
         Maximum number of people to fetch; None fetches all. You can change this attribute later.
-    suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
-        The source of suggested filter values: a frame of people or contacts, or a dict of filter
-        names and lists of texts. Values from search results are suggested, too.
+    suggest_from : DataFrame, also of Polars, DuckDB or Arrow, optional
+        The source of suggested filter values: a frame of people or contacts. Values from search
+        results are suggested, too.
     headcount : {"all", "department", "none"}
         The company's headcount columns in the results, as in `search_people`.
 
@@ -137,7 +137,7 @@ class PeopleSearch(Panel):
         client: Client | None = None,
         *,
         limit: int | None = DEFAULT_LIMIT,
-        suggest_from: FrameLike | Mapping[str, Iterable[Any]] | None = None,
+        suggest_from: FrameLike | None = None,
         headcount: Headcount = DEFAULT_HEADCOUNT,
     ) -> None:
         check_one_of("headcount", headcount, HEADCOUNTS)
@@ -290,7 +290,7 @@ class PeopleSearch(Panel):
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
-        return frame, suggest(self._suggest_from, frame), error
+        return frame, suggest(frame, self._suggest_from), error
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
