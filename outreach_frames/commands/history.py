@@ -26,7 +26,8 @@ def _run_compare(options: argparse.Namespace) -> None:
     people = {
         name: call(of.read_prospects, options, path=path)
         for name in ("before", "after")
-        if (options.encoding or options.sheet_name) and (path := getattr(options, name)) is not None
+        if (options.encoding or options.sheet_name or options.sep)
+        and (path := getattr(options, name)) is not None
     }
     comparison = call(of.compare_people, options, **people)
     if options.out is None:

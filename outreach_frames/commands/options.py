@@ -69,6 +69,10 @@ _SETTINGS: Final[dict[str, dict[str, Any]]] = {
     },
     "mailboxes": {"metavar": "EMAIL"},
     "require": {"metavar": "FIELD"},
+    "sep": {
+        "type": lambda text: "\t" if text in {"tab", r"\t"} else text,
+        "help": "the separator of a CSV file, by default as detected (, ; | or tab)",
+    },
     "split_by": {"metavar": "FILTER", "type": _filter_name},
 }
 

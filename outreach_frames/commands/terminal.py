@@ -27,7 +27,7 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|mailbox|mailboxes"
     "|chunk_size|clean|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|attrs|headcount|date|folder|sequence|lead_list_id|by|max_requests|email_days|start|freq|profile|sheet_name"
+    "|attrs|headcount|date|folder|sequence|lead_list_id|by|max_requests|email_days|start|freq|profile|sheet_name|sep"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
@@ -45,6 +45,7 @@ _PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
 _CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
 # Phrases of Python and their replacements.
 _PHRASES: Final = (
+    (r"\bof\.read_prospects\(path, (sep=[^)]*)\)", r"\1"),
     (r"; of\.keys\.\w+ repairs a column", ""),
     (r"^(max_requests=.*), or None for all\b", r"\1"),
     (r"\bNone for all\b", "limit=None"),

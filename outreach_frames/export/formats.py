@@ -33,7 +33,7 @@ from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, read_part
 from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
-from outreach_frames.files.parquet import parquet_table
+from outreach_frames.files.parquet import WRITE_OPTIONS, parquet_table
 from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
 from outreach_frames.resources.people import undocumented_columns
 from outreach_frames.tables.schema import to_frame
@@ -133,7 +133,7 @@ def _finish_parquet(
     schema = _parquet_schema(empty, attrs, split, parts.count)
 
     def write(file: BinaryIO) -> None:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(file, schema, **WRITE_OPTIONS) as writer:
             for people in _batches(parts, empty, PEOPLE_PER_PART):
                 writer.write_table(_cast_to(schema, people, split))
 
@@ -164,7 +164,7 @@ def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
     with path.open("xb") as file:
         if old_part:
             copy_mode(old_part, path)
-        pq.write_table(table, file, compression="zstd")
+        pq.write_table(table, file, **WRITE_OPTIONS)
         file.flush()
         os.fsync(file.fileno())
 

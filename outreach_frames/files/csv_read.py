@@ -178,7 +178,7 @@ def _parse(source: _Source, sep: str | None, block_bytes: int) -> _Cells | None:
             raise InvalidInputError(
                 f"{path} cannot be read as a table: {problem}. Correct the cell."
             ) from error
-    for remark in (*problems, *remarks):
+    for remark in (*problems, *remarks) if len(table) else ():
         warn(remark)
     return _Cells(dict(zip(names, table.columns, strict=True)), len(table), lines)
 

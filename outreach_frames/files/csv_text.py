@@ -150,9 +150,6 @@ def find_separator(
     if len(start) == START_BYTES:
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
     samples = {mark: _first_rows(text, mark) for mark in ([sep] if sep else get_args(Separator))}
-    if not is_ours:
-        for mark, rows in samples.items():
-            _require_no_title(rows, mark, path)
     columns = {mark: len(rows[0][1]) for mark, rows in samples.items() if rows}
     # The share of the first rows that have as many cells as the header.
     shares = {
@@ -160,6 +157,9 @@ def find_separator(
         for mark, number in columns.items()
         if number > 1
     }
+    if not is_ours:
+        for mark in shares or samples:
+            _require_no_title(samples[mark], mark, path)
     if sep or not shares:
         return sep or ","
     best = max(shares.values())
@@ -168,8 +168,8 @@ def find_separator(
         is_equal = share == best and columns[mark] == most and mark != chosen
         if is_equal or (columns[mark] > most and share > 1 / 2):
             raise InvalidInputError(
-                f"{path} may be separated by {mark!r} or by {chosen!r}. Name the separator: "
-                f"of.read_prospects(path, sep={mark!r}), or --sep in a shell."
+                f"{path} may be separated by {mark!r} or by {chosen!r}. Name the separator, such "
+                f"as of.read_prospects(path, sep={mark!r})."
             )
     return chosen
 

@@ -224,19 +224,20 @@ def _check_size(frame: pd.DataFrame) -> None:
 
 
 def _sheet_names(names: Iterable[str]) -> list[str]:
-    """Convert names to valid sheet names: short, unique, and without special characters.
+    """Convert names to valid sheet names: short, unique, printable, without special characters.
 
     >>> _sheet_names(["a/b", "A/B", "history"])
     ['a_b', 'A_B 2', 'history_']
     """
     taken: dict[str, str] = {}
     for name in names:
-        base = name.translate(_NOT_IN_SHEET_NAMES)[:_MAX_SHEET_NAME].strip("'") or "Sheet"
+        printable = "".join(filter(str.isprintable, name.translate(_NOT_IN_SHEET_NAMES)))
+        base = _cut(printable, _MAX_SHEET_NAME).strip("' ") or "Sheet"
         base = f"{base}_" if base.lower() == "history" else base
         free, number = base, 1
         while free.lower() in taken:
             number += 1
-            free = f"{base[: _MAX_SHEET_NAME - len(str(number)) - 1]} {number}"
+            free = f"{_cut(base, _MAX_SHEET_NAME - len(str(number)) - 1)} {number}"
         taken[free.lower()] = free
     return list(taken.values())
 
@@ -405,10 +406,10 @@ def _number(value: Any) -> Any:
     return str(value)
 
 
-def _cut(text: str) -> str:
-    """Cut a text to the maximum length of a cell, counted in UTF-16 units."""
+def _cut(text: str, length: int = EXCEL_MAX_CELL) -> str:
+    """Cut a text to a length, by default the maximum of a cell, in UTF-16 units."""
     content = text.encode("utf-16-le", "replace")  # of a lone surrogate
-    return content[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
+    return content[: 2 * length].decode("utf-16-le", "ignore")
 
 
 def _width(title: str, cells: list[Any], number_format: str) -> float:

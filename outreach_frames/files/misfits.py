@@ -10,7 +10,7 @@ from outreach_frames.common.text import quoted, shorten
 from outreach_frames.tables.schema import documented_columns, is_list
 
 # Text with an address or URL, which no warning may show.
-_PERSONAL: Final = re.compile(r"[@\uff20\ufe6b]|%40|/\w+/|\w\.\w{2,}/|://|www\.", re.IGNORECASE)
+_PERSONAL: Final = re.compile(r"[@\uff20\ufe6b]|%40|\w\.\w{2,}/|://|www\.", re.IGNORECASE)
 
 
 def misfit(name: str, cell: str, place: str) -> str:

@@ -28,6 +28,7 @@ from outreach_frames.files.provenance import (
 )
 from outreach_frames.tables.pandas_metadata import arrow_table, restore_frame
 
+WRITE_OPTIONS: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
 # Larger metadata would not be read; the other half is for the columns.
 _MAX_ATTRS: Final = MAX_METADATA_BYTES // 2
 
@@ -75,7 +76,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     check_columns(frame)
     try:
         table = parquet_table(frame, attrs=attrs)
-        return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
+        return replace_file(path, lambda file: pq.write_table(table, file, **WRITE_OPTIONS))
     except InvalidInputError:
         raise
     except UnicodeEncodeError as error:
@@ -103,6 +104,13 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     table = arrow_table(plain)
     notes = {**table.schema.metadata, VERSION_IN_PARQUET: record({})[VERSION]}
     return table.replace_schema_metadata(notes)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet file; a damaged page raises an error."""
+    # Open the file once, because another program may replace it meanwhile.
+    with path.open("rb") as file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+        return parquet.read()
 
 
 def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:

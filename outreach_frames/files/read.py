@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 import pandas as pd
 import pyarrow.parquet as pq
 
+from outreach_frames import spec
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -16,7 +17,8 @@ from outreach_frames.files.csv_file import SUFFIXES, Separator
 from outreach_frames.files.csv_notes import read_notes
 from outreach_frames.files.csv_read import not_a_table, read_csv
 from outreach_frames.files.excel_read import read_excel, read_workbook_notes
-from outreach_frames.files.parquet import frame_of_parquet, reading
+from outreach_frames.files.header import is_identifier, require_names
+from outreach_frames.files.parquet import frame_of_parquet, read_table, reading
 from outreach_frames.files.provenance import (
     ATTRS,
     VERSION,
@@ -25,6 +27,7 @@ from outreach_frames.files.provenance import (
     recorded_attrs,
 )
 from outreach_frames.reading.flatten import concat_tables, seen_columns
+from outreach_frames.tables.columns import columns_like
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
@@ -214,7 +217,11 @@ def is_table_path(path: str | Path) -> bool:
 def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.DataFrame:
     """Convert a frame of any library, or read a file as text; messages contain `who`."""
     if not isinstance(given, str | Path):
-        return as_frame(given, who, takes)
+        frame = as_frame(given, who, takes)
+        names = [name for name in frame.columns if not is_identifier(str(name))]
+        if not any(columns_like(kind, names) for kind in spec.LEAD_IDENTIFIERS):
+            require_names(frame.columns, f"{who} cannot use the frame: it")
+        return frame
     if not is_table_path(given):
         raise InvalidInputError(f"{who} takes {takes}, but {given} is neither.")
     try:
@@ -315,6 +322,6 @@ def parts_of(folder: Path) -> list[Path]:
 
 def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
     with reading(source):
-        tables = [pq.read_table(part, partitioning=None) for part in parts]
+        tables = [read_table(part) for part in parts]
         people = concat_tables(tables) if len(tables) > 1 else tables[0]
         return frame_of_parquet(people, source)

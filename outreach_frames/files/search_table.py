@@ -116,7 +116,7 @@ def _search_csv(path: Path, holds: Holds, encoding: str) -> Iterator[bool]:
 
 
 def _search_parquet(path: Path, holds: Holds) -> Iterator[bool]:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         for batch in file.iter_batches(_ROWS_AT_ONCE):
             yield from (True for text in row_texts(batch) if holds(text))
             yield from _elsewhere(_categories(batch.columns), holds)

@@ -31,6 +31,11 @@ from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
 # Files stay open, up to this number: opening a file takes longer than reading a column.
 _MAX_OPEN_FILES: Final = 200
+_CHECKED: Final = dataset.ParquetFileFormat(
+    default_fragment_scan_options=dataset.ParquetFragmentScanOptions(
+        page_checksum_verification=True
+    )
+)
 
 
 class FrameSource:
@@ -94,7 +99,7 @@ class ParquetSource:
                 first, last = np.searchsorted(rows, [start, start + metadata.num_rows])
                 if first < last:
                     rows_of_part = pa.array(rows[first:last] - start)
-                    tables.append(dataset.dataset(part, format="parquet").take(rows_of_part))
+                    tables.append(dataset.dataset(part, format=_CHECKED).take(rows_of_part))
                 start += metadata.num_rows
             taken = concat_tables(tables or [self._schemas[0].empty_table()])
             frame = frame_of_parquet(taken, Path(self.name)).reset_index(drop=True)
@@ -103,7 +108,9 @@ class ParquetSource:
 
     def _open(self, number: int) -> pq.ParquetFile:
         part = self._opened.get(number) or pq.ParquetFile(
-            self._parts[number], metadata=self._metadata[number]
+            self._parts[number],
+            metadata=self._metadata[number],
+            page_checksum_verification=True,
         )
         if len(self._opened) < _MAX_OPEN_FILES:
             self._opened[number] = part

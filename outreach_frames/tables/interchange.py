@@ -90,6 +90,8 @@ def _type_name(given: object) -> str:
 
 
 def _conversion_advice(given: object) -> str:
+    if isinstance(given, list | tuple | set):
+        return ' Pass a frame, such as pd.DataFrame({"email": [...]}).'
     method = next((name for name in _FRAME_METHODS if callable(getattr(given, name, None))), None)
     return "" if method is None else f" Pass the result of its .{method}()."
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
+from outreach_frames.tables.schema import is_list
+
 _BLOCK_BYTES = 4 << 20
 # Matches the characters that JSON escapes.
 _ESCAPED = r'["\\\x00-\x1f]'
@@ -109,10 +111,25 @@ def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     values = [None if text is None else json.loads(text) for text in texts.to_pylist()]
+    for value in values:
+        _require_known(value, kind)
     try:
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise ValueError(str(error)) from error
+
+
+def _require_known(value: Any, kind: pa.DataType) -> None:
+    """Raise for members of an object that the type lacks, which Arrow would drop."""
+    if isinstance(value, list) and is_list(kind):
+        for element in value:
+            _require_known(element, kind.value_type)
+    if isinstance(value, dict) and pa.types.is_struct(kind):
+        types = {field.name: field.type for field in kind}
+        for name, member in value.items():
+            if name not in types:
+                raise ValueError("an object has unknown members")
+            _require_known(member, types[name])
 
 
 def _escape(texts: pa.Array) -> pa.Array:

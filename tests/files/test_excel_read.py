@@ -183,6 +183,31 @@ def test_cells_without_their_value_are_a_warning(tmp_path: Path) -> None:
     assert "missing: 1 (first in B3)" in warned(path)[1]
 
 
+def test_merged_cells_and_codes_are_a_warning(tmp_path: Path) -> None:
+    """A warning counts merged cells, and numbers that are shown with leading zeros."""
+    path = book(tmp_path / "x.xlsx", ["zip", "city"], [2494, "x"], [12345, None], [7, "y"])
+
+    def change(made: Any) -> None:
+        for cell in made.active["A"]:
+            cell.number_format = "00000"
+        made.active.merge_cells("B2:B3")
+
+    frame, said = warned(changed(path, change))
+    assert "leading zeros were read without these zeros: 2 (first in A2)" in said
+    assert "Merged cells have their value only in the first cell: 1 (first in B2:B3)" in said
+    assert frame["zip"].tolist() == [2494, 12345, 7]
+
+
+def test_a_row_without_cells_is_a_row(tmp_path: Path) -> None:
+    """A row without any cell between rows is kept, as in a CSV file; rows at the end are not."""
+    path = book(
+        tmp_path / "x.xlsx", ["a", "company_followers"], ["x", 1], [], [], ["y", 2], [], [None]
+    )
+    frame = read_prospects(path)
+    assert frame["a"].fillna("").tolist() == ["x", "", "", "y"]
+    assert frame["company_followers"].tolist() == [1, pd.NA, pd.NA, 2]
+
+
 def test_rows_deleted_by_another_program_are_not_read(tmp_path: Path) -> None:
     """A filter's unchanged range and blank rows do not add rows."""
     frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
@@ -320,6 +345,15 @@ def test_sheets_are_named_after_their_rows(
         (pd.DataFrame({"a": [1]}), "Q3 _leads_"),
     ):  # fmt: skip
         assert openpyxl.load_workbook(frame.outreach.to_excel(path)).sheetnames == [name]
+    for stem, name in (
+        ("😀" * 16, "😀" * 15),
+        ("a\x01b", "ab"),
+        ("\udcff", "Sheet"),
+        ("'", "Sheet"),
+    ):
+        path = pd.DataFrame({"a": [1]}).outreach.to_excel(tmp_path / f"{stem}.xlsx")
+        assert openpyxl.load_workbook(path).sheetnames == [name]
+        assert read_prospects(path)["a"].tolist() == [1]
 
 
 _FAR = "<row r='1048576'><c r='XFD1048576'><v>1</v></c></row>"

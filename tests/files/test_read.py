@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import errno
 import io
@@ -421,6 +422,48 @@ def test_pandas_own_parquet_can_be_read(tmp_path, backend):
     assert_same(read_prospects(path), frame)
     found = pd.read_parquet(path, dtype_backend="pyarrow")["experiences"]
     assert found.tolist() == frame["experiences"].tolist()
+
+
+def test_integers_with_gaps_come_back_exactly(tmp_path):
+    """Integers of numpy are Int64 if a part of a folder lacks the column; no digit is lost."""
+    pd.DataFrame({"n": [2**53 + 1], "b": [True]}).to_parquet(tmp_path / "a.parquet")
+    pd.DataFrame({"x": ["a"]}).to_parquet(tmp_path / "b.parquet")
+    frame = read_prospects(tmp_path)
+    assert frame.dtypes.astype(str).to_dict() == {"n": "Int64", "b": "boolean", "x": "str"}
+    assert frame["n"].tolist() == [2**53 + 1, pd.NA]
+
+
+COLUMN_NAMES = {
+    "numbers": [2024, 2025],
+    "fractions": [0.5, 1.5],
+    "booleans": [True, False],
+    "times": pd.to_datetime(["2026-01-01", "2026-02-01"]),
+    "levels": pd.MultiIndex.from_tuples([("a", "x"), ("b", "y")]),
+    "a name": pd.Index(["a", "b"], name="month"),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMN_NAMES)
+def test_column_names_that_are_no_text_are_read_as_text(tmp_path, kind):
+    """Parquet of pandas may have any column names; they are read as text, with index and rows."""
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=COLUMN_NAMES[kind], index=pd.Index(["x", "y"]))
+    frame.to_parquet(tmp_path / "x.parquet")
+    expected = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    expected.columns.name = frame.columns.name
+    assert_same(read_prospects(tmp_path / "x.parquet"), expected)
+
+
+def test_a_damaged_page_is_an_error(tmp_path):
+    """A flipped bit in any page of a Parquet file is an error, never another value."""
+    frame = prospects(60)
+    content = write_parquet(frame, tmp_path / "x.parquet").read_bytes()
+    pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for place in np.random.default_rng(1).integers(4, pages, 40):
+        damaged = bytearray(content)
+        damaged[place] ^= 16
+        (tmp_path / "y.parquet").write_bytes(damaged)
+        with contextlib.suppress(InvalidInputError):  # some bytes have no meaning
+            assert_same(read_prospects(tmp_path / "y.parquet"), frame)
 
 
 def test_parquet_is_compressed_with_zstd(tmp_path):
