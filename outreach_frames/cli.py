@@ -7,7 +7,7 @@ import contextlib
 import io
 import sys
 import warnings
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib.metadata import version
 
 from outreach_frames.agents.commands import AGENT_COMMANDS
@@ -16,9 +16,10 @@ from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
     EXIT_USAGE,
+    CommandParser,
 )
 from outreach_frames.commands.public import COMMANDS
-from outreach_frames.commands.terminal import flush_output, message_in_shell_terms, print_text
+from outreach_frames.commands.terminal import flush_output, in_shell_terms, print_text
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 
 EXIT_CODES = {
@@ -42,29 +43,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     options = make_parser(arguments).parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = options.run
-    has_all = "all" in options
     try:
         with contextlib.ExitStack() as stack:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
             warnings.formatwarning = lambda message, *_: (
-                f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
+                f"outreach-frames: {in_shell_terms(str(message), options.names)}\n"
             )
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
-        _print_error(error, str(error), has_all)
+        _print_error(error, str(error), options.names)
         return EXIT_USAGE
     except (OutreachError, KeyboardInterrupt) as error:
         words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        _print_error(error, words, has_all)
+        _print_error(error, words, options.names)
         return EXIT_FAILURE
 
 
-def _print_error(error: BaseException, words: str, has_all: bool) -> None:
+def _print_error(error: BaseException, words: str, names: Mapping[str, str]) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
-        shown = message_in_shell_terms(line, has_all=has_all)
+        shown = in_shell_terms(line, names)
         print_text(f"outreach-frames: {shown}", sys.stderr)
 
 
@@ -77,7 +77,9 @@ def make_parser(arguments: Container[str] | None = None) -> argparse.ArgumentPar
         epilog=f"Start with: outreach-frames demo. Exit codes: {codes}.",
     )
     parser.add_argument("--version", action="version", version=version("outreach-frames"))
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
     for command in (*COMMANDS, *AGENT_COMMANDS):
         parser_of_command = commands.add_parser(command.name, help=command.help)
         if arguments is None or command.name in arguments:

@@ -70,7 +70,7 @@ _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may b
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
 _JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
 _CHECK_ARGUMENTS: Final = (
-    "Check base_url, the token (log in again with of.login()), the network, and passed ids."
+    "Check the address, the token (log in again with of.login()), the network, and passed ids."
 )
 _TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
 # The advice by class of error.

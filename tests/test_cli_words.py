@@ -17,10 +17,14 @@ import pytest
 import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.client.client import Client
-from outreach_frames.commands.terminal import message_in_shell_terms
+from outreach_frames.commands.terminal import in_shell_terms
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
+
+
+OPTIONS = {name: f"--{name}" for name in ("resume", "refresh", "overrides", "limit", "email")}
+OPTIONS |= {"no_email": "--no-email", "leads": "LEADS"}
 
 
 @pytest.mark.parametrize(
@@ -29,24 +33,27 @@ pytestmark = pytest.mark.long
         ("resume=False starts anew", "--no-resume starts anew"),
         ("Pass refresh=True to read it again.", "Pass --refresh to read it again."),
         ("overrides={'ignore_x': True} skips", "--overrides ignore_x skips"),
-        ("https://x.example/a?limit=1&status='b'", "https://x.example/a?limit=1&status='b'"),
-        ("the field 'person_name' is long", "the field 'person_name' is long"),
-        ("my_limit=5", "my_limit=5"),
-        ("The frame has no index. Call df.reset_index().", "The table has no index."),
+        ("https://x.example/a?limit=1&email='b'", "https://x.example/a?limit=1&email='b'"),
+        ("the field 'email' is long", "the field 'email' is long"),
+        ("my_limit=5 other=None", "my_limit=5 other=None"),
+        ("leads=-5 is negative", "LEADS -5 is negative"),
+        ("The table has no index. Call df.reset_index().", "The table has no index."),
         ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
         ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
-        ("0 reads nothing. Pass None for all.", "0 reads nothing. Pass no --limit."),
+        ("Pass email=None to omit it.", "Pass --no-email to omit it."),
+        ("Pass limit=None to read all.", "Pass no --limit to read all."),
+        ("of.sequences() lists all", "outreach-frames sequences lists all"),
     ],
 )  # fmt: skip
 def test_messages_are_translated(message: str, shown: str) -> None:
-    """Python arguments become options, data stay, and later advice for Python is dropped."""
-    assert message_in_shell_terms(message, has_all=False) == shown
+    """Own arguments become options, data stay, and later advice for Python is dropped."""
+    assert in_shell_terms(message, OPTIONS) == shown
 
 
 # Each command with words of its message; SEQUENCE and ARCHIVED are replaced by ids.
 FAULTS = [
     ("search --limit 3", "Pass --all to read all"),
-    ("search --limit 0", "Pass 1 or more, or --all"),
+    ("search --limit 0", "Pass 1 or more, or --all to read all"),
     ("search --person-seniorities vp directr", "Run outreach-frames search --help"),
     ("search --company-ids 5", "--company-ids takes ids"),
     ("search --filters unknown.json", "search --help to list all filters"),
@@ -68,14 +75,15 @@ FAULTS = [
     ("count --by company_size", "--by 'company_size' is not a filter that includes people"),
     ("count --by person_titles", "Pass --person-titles VALUE VALUE too"),
     ("count --by company-sizes --max-requests 3", "more than --max-requests 3"),
-    ("count --by company-sizes --max-requests 0", "reads nothing. Pass 1 or more.\n"),
+    ("count --by company-sizes --max-requests 0", "Pass 1 or more, or --no-max-requests to"),
     ("count --out people.csv", "Pass --by FILTER too"),
     ("contacts", "contacts needs ids, --emails or both"),
     ("contacts a@x.example", "Pass addresses as --emails"),
+    ("contacts leads.csv", "is a file, not an id"),
     ("lead-list none", "There is no lead list 'none'"),
     ("capacity 10 --start 1.2.2026", "Pass it as YYYY-MM-DD, such as '2026-03-02'."),
     ("capacity -5", "LEADS -5 is negative"),
-    ("capacity 999999999", "raise limits in the web app"),
+    ("capacity 999999999", "raise daily limits"),
     ("capacity 10 --email-days 1 3", "is not an ascending list from 0"),
     ("compare folder", "Run outreach-frames snapshot on two days"),
     ("compare accounts.csv accounts.csv", "files of outreach-frames search"),
@@ -201,3 +209,14 @@ def test_advice_for_error_statuses_names_options(
             told = capsys.readouterr().err
             assert_is_of_a_shell(told)
             assert "token-of-tests" not in told
+
+
+@pytest.mark.usefixtures("environment")
+def test_unknown_options_suggest_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown option is an error with the usage of its command and the nearest option."""
+    with pytest.raises(SystemExit) as exit_:
+        main(["search", "--person-seniority", "vp"])
+    assert exit_.value.code == 2
+    told = capsys.readouterr().err
+    assert "Did you mean '--person-seniorities'?" in told
+    assert told.startswith("usage: outreach-frames search")

@@ -158,7 +158,7 @@ def identifier_columns(
     arguments = ", ".join(f"{argument}=" for argument in _USUAL_NAMES)
     raise InvalidInputError(
         f"No column identifies the companies. Pass at least one of {arguments}. "
-        f"The frame has the columns {listed(frame.columns)}."
+        f"The table has the columns {listed(frame.columns)}."
     )
 
 

@@ -113,7 +113,7 @@ def find_people(
         Columns of the table to add to `.people`, such as the owner of the account. A name that
         people already have gets the prefix `account_`.
     per_company : int or None
-        The maximum number of people per company, or None for all.
+        The maximum number of people per company. None finds all.
     split_by : str, optional
         A filter with several values, such as "person_departments": each company's people are
         ordered by these values instead of by `person_seniorities`. Without either, people are in
@@ -250,9 +250,9 @@ def find_people(
             # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
             setattr(error, "partial", partial)  # noqa: B010
             count = plural(len(partial.people), "person", "people")
-            error.add_note(f"{count} had been found; the exception's .partial holds them.")
+            error.add_note(f"{count} had been found. The exception's .partial has them.")
             raise
-    report_errors(finder.errors, in_frame=False)
+    report_errors(finder.errors)
     return result()
 
 

@@ -24,7 +24,7 @@ from outreach_frames.commands.options import (
     option,
     reject_repeats,
 )
-from outreach_frames.commands.terminal import fit_lines, print_result, print_text, signals_as_ctrl_c
+from outreach_frames.commands.terminal import fit_lines, print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -86,7 +86,7 @@ def _run_approve(options: argparse.Namespace) -> int:
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
         if journal.exists():
             print_text("An earlier approval of this plan has sent leads:")
-            print_result(prepared.submit(journal=journal, dry_run=True))
+            print_card(prepared.submit(journal=journal, dry_run=True)._card(), options)
         sequence = Fact("Sequence", f"{name}, {status} ({plan.sequence_id})")
         _show(plan, prepared, [Fact("Service", client.base_url), sequence])
         typed = ""
@@ -95,7 +95,7 @@ def _run_approve(options: argparse.Namespace) -> int:
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
         report = prepared.submit(journal=journal)
-        print_result(report)
+        print_card(report._card(), options)
         if options.results is not None:
             report.to_csv(options.results)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED

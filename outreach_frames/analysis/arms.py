@@ -246,7 +246,7 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> Identifiers:
         column, source = by, "by" if by.name is None else f"by, {quoted(by.name)}"
     elif by is None or not pd.api.types.is_hashable(by):
         raise InvalidInputError(
-            f"Pass a column, a Series with the frame's index, or {_PERSON!r} as by, not a "
+            f"Pass a column, a Series with the table's index, or {_PERSON!r} as by, not a "
             f"{type(by).__name__}. Convert values in the order of the rows with "
             "pd.Series(values, index=df.index)."
         )
@@ -277,11 +277,11 @@ def _keys_in(column: pd.Series[Any]) -> tuple[Identifiers, Mapping[int, str]]:
     return Identifiers(keys, none, none), read.unreadable
 
 
-def _person_keys(frame: pd.DataFrame, table: str = "The frame") -> Identifiers:
+def _person_keys(frame: pd.DataFrame, table: str = "The table") -> Identifiers:
     """Return each row's email and profile URL; raise if the table has neither column."""
-    if table == "The frame" and _PERSON in frame.columns:
+    if table == "The table" and _PERSON in frame.columns:
         raise InvalidInputError(
-            f"by={_PERSON!r} is ambiguous, because the frame has a column {_PERSON!r}. Pass "
+            f"by={_PERSON!r} is ambiguous, because the table has a column {_PERSON!r}. Pass "
             f"by=df[{_PERSON!r}] to use the column, or drop the column to use the person."
         )
     columns = [near_column(frame, field, table) for field in spec.LEAD_IDENTIFIERS]

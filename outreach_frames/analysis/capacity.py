@@ -153,8 +153,7 @@ def sending_capacity(
     if not sends.any():
         raise InvalidInputError(
             f"No mailbox can send: {_describe(mailboxes, limits) or 'there are no mailboxes'}. "
-            "Reconnect or activate a mailbox in the web app, or set a limit with "
-            "set_daily_email_limit()."
+            "Reconnect or activate a mailbox in the web app, or raise its daily limit."
         )
     if emails and not sends.all():
         idle = plural(int((~sends).sum()), "mailbox", "mailboxes")
@@ -166,7 +165,7 @@ def sending_capacity(
         raise InvalidInputError(
             f"Sending {emails:,} emails would take more than {_MAX_DAYS:,} days at "
             f"{limits.sum():,} a day{' or the limits in ramp' if ramps else ''}. Add "
-            "mailboxes, raise limits with set_daily_email_limit(), or pass fewer leads."
+            "mailboxes, raise daily limits, or pass fewer leads."
         )
     day, mailbox = np.nonzero(plan.emails)
     senders = senders.iloc[mailbox]

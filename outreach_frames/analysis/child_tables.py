@@ -168,7 +168,7 @@ def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array
         lists = pa.nulls(len(column), pa.list_(pa.null()))
     if lists is None:
         raise InvalidInputError(
-            f"The column {column.name!r} does not contain lists. If the frame is from a CSV file, "
+            f"The column {column.name!r} does not contain lists. If the table is from a CSV file, "
             "read the file with of.read_prospects(), which restores lists."
         )
     return pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)

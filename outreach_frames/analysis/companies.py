@@ -215,7 +215,7 @@ def require_columns(
     if missing:
         close = suggestion(missing[0], [str(name) for name in frame.columns])
         raise InvalidInputError(
-            f"The frame lacks {what}: {missing[0]!r} is missing"
+            f"The table lacks {what}: {missing[0]!r} is missing"
             f"{f', and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
             f"Pass {source}."
         )
@@ -236,7 +236,7 @@ def to_numbers(
         ) from error
 
 
-def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> Hashable:
+def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> Hashable:
     """Return `name` if the column exists, else the only similar column name, else `name`.
 
     >>> near_column(pd.DataFrame(columns=["E-Mail", "Name"]), "email")
@@ -253,7 +253,7 @@ def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -
     return near[0] if near else name
 
 
-def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> pd.Series[Any]:
+def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> pd.Series[Any]:
     """Return a column; raise InvalidInputError if it is missing or not unique."""
     if name not in frame.columns:
         close = suggestion(str(name), map(str, frame.columns))

@@ -205,8 +205,8 @@ class ResponseCache:
                 self._close()
                 warn(
                     f"Responses are not cached any more: the file {self.path} cannot be used "
-                    f"({fault}). Results stay correct, but reads are slower. Delete the file, "
-                    "or connect with cache=path for another file, or cache=None for no cache."
+                    f"({fault}). Results stay correct, but reads are slower. Delete the file. "
+                    "Or connect with of.connect(cache=path) for another file, or cache=None."
                 )
 
 

@@ -30,10 +30,10 @@ PROFILE_VARIABLE = "OUTREACH_PROFILE"
 SANDBOX = "sandbox"
 
 _HOW_TO_CONNECT = (
-    'Call of.connect("https://api.your-service.example", api_key), '
-    f"or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, "
-    "or store an address and a token with of.login(), "
-    'or try everything without an account: of.connect("sandbox").'
+    f"Set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, or store an address and a token with "
+    'of.login(). Or call of.connect("https://api.your-service.example", api_key). To try '
+    'everything without an account, call of.connect("sandbox"). In a shell, --sandbox needs no '
+    "account."
 )
 
 T = TypeVar("T")

@@ -55,7 +55,8 @@ class Token:
         """Raise ConfigurationError if the token is invalid."""
         if self._problem:
             raise ConfigurationError(
-                f"The token {self._problem}. Check api_key or OUTREACH_API_KEY; nothing was sent."
+                f"The token {self._problem}. It was passed or set in OUTREACH_API_KEY. Nothing was "
+                "sent."
             )
 
     def signed(self, head: bytes) -> memoryview:

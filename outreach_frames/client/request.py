@@ -111,7 +111,7 @@ def checked_base_url(base_url: str) -> str:
         raise ConfigurationError(
             "The service's address is invalid: it must look like https://api.example.com or "
             "https://api.example.com/api/v1, without user name, password, query or blanks, or be "
-            "'sandbox'. Check base_url or OUTREACH_BASE_URL."
+            "'sandbox'. It was passed or set in OUTREACH_BASE_URL."
         )
     return text
 

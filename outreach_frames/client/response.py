@@ -42,10 +42,10 @@ MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
 
-_CHECK_ADDRESS = "Check that base_url is the address of the service's interface."
+_CHECK_ADDRESS = "Check the service's address, which was passed or set in OUTREACH_BASE_URL."
 _NOT_ACCEPTED = (
-    "The service does not accept the token: check api_key or OUTREACH_API_KEY, or log in again "
-    "with of.login()."
+    "The service does not accept the token, which was passed or set in OUTREACH_API_KEY. Log in "
+    "again with of.login()."
 )
 
 # Statuses that prove that the service did not act, with their exceptions and advice. Other statuses
@@ -59,14 +59,20 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
         "The service refuses this: check what the account and the token may do.",
     ),
     404: (NotFoundError, ""),
-    405: (StatusError, "The service does not support this request: check base_url."),
+    405: (
+        StatusError,
+        "The service does not support this request: check the service's address.",
+    ),
     413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service rejected the request: check the values."),
     425: (StatusError, "The service is not ready: try again later."),
     451: (StatusError, "The service may not process this for legal reasons."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
-_OTHER = (StatusError, "The service reports an error: check the arguments and base_url.")
+_OTHER = (
+    StatusError,
+    "The service reports an error: check the arguments and the service's address.",
+)
 _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
@@ -178,8 +184,11 @@ def _not_found(endpoint: spec.Endpoint, label: str) -> str:
         if name.startswith("{"):
             parameter = name.strip("{}")
             which = f"with this {parameter}" if shown == name else quoted(unquote(shown))
-            return f"There is no {endpoint.identifies} {which}: check the {parameter} and base_url."
-    return "The service has nothing at this address: check base_url."
+            return (
+                f"There is no {endpoint.identifies} {which}: check the {parameter} and the "
+                "service's address."
+            )
+    return "The service has nothing at this address: check the service's address."
 
 
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:

@@ -197,8 +197,8 @@ class Throttle:
         asked = math.ceil(seconds)
         return WaitTooLongError(
             f"The next request must wait {asked} s ({self._reason}), but only "
-            f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
-            "Nothing was sent. Try again later, or connect with a longer max_wait.",
+            f"{max(budget.remaining, 0):.3g} of {self.max_wait:g} s of waiting remain. Nothing was "
+            "sent. Try again later. of.connect(max_wait=...) sets the limit.",
             request=label,
             retry_after=asked,
             retryable=True,

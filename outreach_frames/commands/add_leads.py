@@ -19,7 +19,7 @@ from outreach_frames.commands.options import (
     read_table,
     reject_repeats,
 )
-from outreach_frames.commands.terminal import print_result, print_text, signals_as_ctrl_c
+from outreach_frames.commands.terminal import print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -51,11 +51,13 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            print_result(report)
+            print_card(report._card(), options)
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
         print_text(f"Each row with its outcome: {options.results}")
+    else:
+        print_text("--results FOLDER writes each row with its outcome to a file.")
     good = [ADDED, PRESENT, *([WOULD_SEND, INVALID] if options.dry_run else [])]
     return EXIT_OK if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import outreach_frames as of
 from outreach_frames.commands.options import Command, call, option, output_path
-from outreach_frames.commands.terminal import print_result, print_text
+from outreach_frames.commands.terminal import print_card, print_text
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 
@@ -31,7 +31,8 @@ def _run_compare(options: argparse.Namespace) -> None:
     }
     comparison = call(of.compare_people, options, **people)
     if options.out is None:
-        print_result(comparison)
+        print_card(comparison._card(), options)
+        print_text("--out FILE writes the tables to a file.")
         return
     write = comparison.to_excel if options.out.suffix else comparison.to_csv
     path = write(options.out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from inspect import Parameter, getdoc, signature
@@ -21,7 +21,8 @@ from outreach_frames.client.connect import (
     PROFILE_VARIABLE,
     SANDBOX,
 )
-from outreach_frames.commands.terminal import SENTENCE_END, in_shell_terms, message_in_shell_terms
+from outreach_frames.commands.terminal import READS_ALL, SENTENCE_END, in_shell_terms
+from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
 
@@ -50,6 +51,10 @@ _NO_OPTIONS: Final = frozenset(
     {"client", "dtype_backend", "faults", "filters", "network_name", "progress", "proxies", "ramp"}
     | {"verify"} | spec.FILTERS_BY_NAME.keys()
 )  # fmt: skip
+
+
+# The value of --no-email and the like, which pass None.
+_OFF: Final = object()
 
 
 def _filter_name(option_name: str) -> str:
@@ -102,16 +107,19 @@ class Command(NamedTuple):
         functions = [resolve_name(f"outreach_frames{name}") for name in self.functions]
         for function in functions:
             self._add_parameters(parser, function)
-        parser.set_defaults(run=self.run or partial(call, functions[0]))
+        names = _names(parser)
+        parser.description = _in_help(parser.description, names)
+        for action in parser._actions:
+            action.help = action.help and _in_help(action.help, names)
+        parser.set_defaults(run=self.run or partial(call, functions[0]), names=names)
 
     def _add_parameters(
         self, parser: argparse.ArgumentParser, function: Callable[..., object]
     ) -> None:
         parameters = signature(function).parameters
         description, documented = _sections(str(getdoc(function)))
-        text = " ".join(description.replace("``", "").split())
-        parser.description = parser.description or message_in_shell_terms(text)
-        help_texts = _help_texts(documented, parameters, has_all=ALL in self.options)
+        parser.description = parser.description or " ".join(description.split())
+        help_texts = _help_texts(documented)
         for name, parameter in parameters.items():
             if name in self.without or name in _NO_OPTIONS:
                 continue
@@ -120,6 +128,13 @@ class Command(NamedTuple):
             if is_argument or parameter.default is not Parameter.empty:
                 settings = _settings(parameter, help_texts.get(name, ""), is_argument=is_argument)
                 parser.add_argument(name if is_argument else _option_name(name), **settings)
+            is_set = parameter.default not in {None, Parameter.empty}
+            has_all = name in READS_ALL and ALL in self.options
+            if is_set and parameter.annotation.endswith("| None") and not has_all:
+                off, help_text = _option_name(f"no_{name}"), f"switch off {_option_name(name)}"
+                parser.add_argument(
+                    off, dest=name, action="store_const", const=_OFF, help=help_text
+                )
         if "client" in parameters and "client" not in self.without:
             add_service(parser)
         if "fields" in parameters:
@@ -132,21 +147,34 @@ def _sections(docstring: str) -> tuple[str, str]:
     return description, dict(zip(sections[::2], sections[1::2], strict=True)).get("Parameters", "")
 
 
-def _help_texts(documented: str, parameters: Collection[str], *, has_all: bool) -> dict[str, str]:
+def _help_texts(documented: str) -> dict[str, str]:
     """Return the help of each parameter: the first sentence of its description."""
-    names = "|".join(parameters)
     texts: dict[str, str] = {}
     for entry in filter(None, re.split(r"\n+(?=\S)", documented)):
         head, _, description = entry.partition("\n")
         name, _, types = head.partition(" : ")
         first, *_ = SENTENCE_END.split(" ".join(description.split()))
-        text = re.sub(rf"`({names})`", lambda found: _option_name(found[1]), first.rstrip("."))
-        text = in_shell_terms(text, has_all=has_all).replace("``", "").replace("%", "%%")
-        text = text[0].lower() + text[1:]
+        text = first[0].lower() + first[1:].rstrip(".").replace("%", "%%")
         if types.startswith("{"):
             text += f" ({', '.join(re.findall(r'[a-z_]+', types))})"
         texts[name] = text
     return texts
+
+
+def _names(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the parser's options and positional arguments by their names in Python."""
+    names: dict[str, str] = {}
+    for action in parser._actions:
+        long = [text for text in action.option_strings if text.startswith("--")]
+        names |= {text[2:].replace("-", "_"): text for text in long}
+        names.setdefault(action.dest, long[0] if long else action.dest.upper())
+    return names
+
+
+def _in_help(text: str, names: Mapping[str, str]) -> str:
+    """Return a description or help text in the terms of the command line."""
+    shown = re.sub(r"`(\w+)`", lambda name: names.get(name[1], name[0]), text.replace("``", ""))
+    return in_shell_terms(shown, names)
 
 
 def _settings(parameter: Parameter, help_text: str, *, is_argument: bool) -> dict[str, Any]:
@@ -247,6 +275,7 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
     """Return the arguments of a function that the options give."""
     names = signature(function).parameters
     given = {name: value for name, value in vars(options).items() if value not in (None, [])}
+    given = {name: None if value is _OFF else value for name, value in given.items()}
     if "columns" in given:
         given["columns"] = [*filter(None, ",".join(given["columns"]).split(","))]
     if given.get("quiet"):
@@ -289,3 +318,17 @@ class _StoreOnce(argparse.Action):
 def reject_repeats(parser: argparse.ArgumentParser) -> None:
     """Reject repeated options of a parser, except options that collect values."""
     parser.register("action", None, _StoreOnce)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser of one command that suggests the nearest option for an unknown one."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse arguments; exit if an option is unknown."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            close = suggestion(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}.{close}")
+        return options, unknown

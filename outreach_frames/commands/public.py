@@ -25,7 +25,13 @@ from outreach_frames.commands.options import (
     read_table,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
-from outreach_frames.commands.terminal import fit_lines, format_table, print_result, print_text
+from outreach_frames.commands.terminal import (
+    fit_lines,
+    format_table,
+    print_card,
+    print_message,
+    print_text,
+)
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 
@@ -34,7 +40,7 @@ _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 
 def _run_login(options: argparse.Namespace) -> None:
     with call(of.login, options) as client:
-        print_result(
+        print_text(
             f"The service at {client.base_url} accepts the token. Address and token are stored in "
             f"the system's keyring as the profile {options.profile}."
         )
@@ -46,9 +52,9 @@ def _run_check(options: argparse.Namespace) -> int:
 
     found = call(of.check, options)
     for row in found.to_dict("records"):
-        print_result(f"{row['status']:8} {row['check']}: {row['detail']}")
+        print_message(f"{row['status']:8} {row['check']}: {row['detail']}", options)
         if row["advice"]:
-            print_result(f"{'':8} {row['advice']}")
+            print_message(f"{'':8} {row['advice']}", options)
     if options.out is not None:
         print_text(save_table(found, options.out))
     unwanted = WARNING if options.strict else FAILED
@@ -82,9 +88,12 @@ def _run_capacity(options: argparse.Namespace) -> None:
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_table(options).outreach
     found = call(accounts.find_people, options)
-    print_result(f"{found}\n")
+    print_card(found._card(), options)
+    print_text("")
     _print_or_save(options, found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS])
-    if options.accounts is not None:
+    if options.accounts is None:
+        print_text("--accounts FILE writes the companies with their status to a file.")
+    else:
         print_text(save_table(found.accounts, options.accounts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -11,24 +12,19 @@ import sys
 import textwrap
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final, NoReturn, TextIO
 
 import pandas as pd
 
-from outreach_frames import spec
+from outreach_frames.common.card import Card, as_text
 from outreach_frames.common.text import printable
 from outreach_frames.errors import OutreachError
 from outreach_frames.tables.value_text import column_texts
 
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
-    "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
-    "|page_size|email|emails|profnet_url|overrides|data|mailbox|mailboxes"
-    "|chunk_size|clean|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|attrs|headcount|date|folder|sequence|lead_list_id|by|max_requests|email_days|start|freq|profile|sheet_name|sep"
-)
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
     **{name: name for name in ("sequences", "mailboxes", "contacts", "check", "forget")},
@@ -36,46 +32,19 @@ _COMMANDS: Final = {
     **{"find_people": "find-people", "lead_list": "lead-list", "filters": "search --help"},
     **{"count_people": "count", "explain_search": "explain", "sending_capacity": "capacity"},
 }
-# An argument whose value is written differently in a shell.
 _ARGUMENT: Final = re.compile(
-    rf"(?<![\w.?&/-])({_OPTIONS})=(None|True|False|\[[^\]]*\]|\{{[^}}]*\}}|(?=[\s,;.]|$))?"
+    r"(?<![\w.?&/-])(\w+)=(None|True|False|\[[^\]]*\]|\{[^}]*\}|(?=[\s,;.]|$))?"
 )
-_SUBJECT: Final = rf"^({_OPTIONS})(?= (?:takes|is blank|is an empty|has no effect)\b)"
+# An argument that is a message's subject.
+_SUBJECT: Final = re.compile(r"^(\w+)(?= (?:takes|is blank|is an empty|has no effect)\b)")
 _PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
 _CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
-# Phrases of Python and their replacements.
-_PHRASES: Final = (
-    (r"\bof\.read_prospects\(path, (sep=[^)]*)\)", r"\1"),
-    (r"; of\.keys\.\w+ repairs a column", ""),
-    (r"^(max_requests=.*), or None for all\b", r"\1"),
-    (r"\bNone for all\b", "limit=None"),
-    (r"^leads=", "LEADS "),
-    (r"; the exception's \.partial holds them", ""),
-    (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
-    (r'\bof\.connect\("sandbox"\)', "--sandbox"),
-    (r"\b(?:api_key|base_url) or (?=OUTREACH_)", ""),
-    (r"\bbase_url\b", "OUTREACH_BASE_URL"),
-    (r"\bsequence_id=", "sequence="),
-    (r"\bwithout dry_run\b", "without --dry-run"),
-    (r", or as a date object\b", ""),
-    (r" with set_daily_email_limit\(\)", " in the web app"),
-    (r"\bTo resume, correct the errors and repeat the call in this Python session\.",
-        "Correct the rows, and pass --journal FILE to record what is sent."),
-    (r"\b(the|this|that|every|same) call\b", r"\1 command"),
-    (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
-        "run outreach-frames search --all --out FILE.xlsx"),
-    (r"\bRows with outcomes: report\..*",
-        "--results FOLDER writes each row with its outcome to a file."),
-    (r"\bSee the people in \..*", "As files: --out FILE, and --accounts FILE for the companies."),
-    (r"\bThe tables: \..*", "As files: --out FILE."),
-    (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
-    (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),
-    (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
-    (r" of max_wait=\S+ remain\b", " of waiting remain"),
-)  # fmt: skip
+# The parameters for which --all passes None.
+READS_ALL: Final = ("limit", "per_company")
 # Unquoted Python that has no meaning in a shell.
 _PYTHON_ONLY: Final = re.compile(
-    r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\b(?:df|frame|report)\.\w"
+    r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\bexception's "
+    r"|\b(?:df|frame|report)\.\w"
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _MAX_ROWS: Final = 40
@@ -123,9 +92,15 @@ def _discard_output(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def print_result(result: object) -> None:
-    """Print a result in the terms of the command line, with lines that fit the terminal."""
-    print_text(fit_lines(in_shell_terms(str(result))))
+def print_card(card: Card, options: argparse.Namespace) -> None:
+    """Print a card without advice, which is for Python, with lines that fit the terminal."""
+    facts = [replace(fact, advice="") for fact in card.facts]
+    print_message(as_text(replace(card, facts=facts, advice="")), options)
+
+
+def print_message(text: str, options: argparse.Namespace) -> None:
+    """Print a text in the terms of the command line, with lines that fit the terminal."""
+    print_text(fit_lines(in_shell_terms(text, options.names)))
 
 
 def print_text(text: str, stream: TextIO | None = None) -> None:
@@ -215,55 +190,46 @@ def _terminal_width() -> int:
     return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
 
 
-def in_shell_terms(text: str, *, has_all: bool = True) -> str:
-    """Replace Python arguments and calls in a message with command-line options and commands.
+def in_shell_terms(text: str, options: Mapping[str, str]) -> str:
+    """Replace a command's arguments in a message by its options, and calls by commands.
 
-    >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.")
+    `options` has the command's options by their names in Python. Sentences with other Python are
+    dropped, but never a line's first sentence.
+
+    >>> options = {"limit": "--limit", "all": "--all", "status": "--status"}
+    >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.", options)
     '20 of 400 people were read. Pass --all to read all.'
-    >>> in_shell_terms("status='activ' is unknown.")
+    >>> in_shell_terms("status='activ' is unknown. Call df.reset_index().", options)
     "--status 'activ' is unknown."
     """
-    for pattern, words in _PHRASES:
-        text = re.sub(pattern, words, text)
-    text = _ARGUMENT.sub(_option_text, re.sub(_SUBJECT, r"\1=", text))
-    if has_all:
-        text = text.replace("no --limit", "--all")
-    return _CALL.sub(_command_text, text)
-
-
-def _option_text(argument: re.Match[str]) -> str:
-    """Return an option and its value, such as --data first_name='First Name'."""
-    name, value = argument[1].replace("_", "-"), argument[2]
-    if value is None:
-        return f"--{name} "
-    if value == "None":
-        return f"no --{name}"
-    if value == "False":
-        return f"--no-{name}"
-    words = value.removeprefix("True").strip("[]'\"").replace("...", "VALUE VALUE")
-    if value.startswith("{"):
-        pairs = _PAIR.findall(value)
-        words = " ".join(key if text == "True" else f"{key}={text}" for key, text in pairs)
-    return f"--{name} {words}".rstrip()
-
-
-def _command_text(call: re.Match[str]) -> str:
-    return f"{'Run ' if call[1] else ''}outreach-frames {_COMMANDS[call[2]]}"
-
-
-def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
-    """Return an error or warning in the terms of the command line.
-
-    Sentences with advice that applies only to Python are dropped, but never the first sentence.
-    Set `has_all` if the command has the option --all.
-
-    >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")
-    'The table has no index.'
-    """
-    shown = re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text, has_all=has_all))
+    text = _SUBJECT.sub(lambda name: options.get(name[1], name[1]), text)
+    text = _ARGUMENT.sub(lambda argument: _option_text(argument, options), text)
+    text = _CALL.sub(
+        lambda call: f"{'Run ' if call[1] else ''}outreach-frames {_COMMANDS[call[2]]}", text
+    )
     lines = []
-    for line in shown.split("\n"):
+    for line in text.split("\n"):
         first, *others = SENTENCE_END.split(line)
         kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
         lines.append(" ".join([first, *kept]))
     return "\n".join(lines)
+
+
+def _option_text(argument: re.Match[str], options: Mapping[str, str]) -> str:
+    """Return an option and its value, such as --data first_name='First Name'."""
+    name, value = argument.groups()
+    option = options.get(name)
+    if option is None:
+        return argument[0]
+    if value is None:
+        return f"{option} "
+    if value == "None":
+        every = options.get("all") if name in READS_ALL else None
+        return every or options.get(f"no_{name}", f"no {option}")
+    if value == "False":
+        return f"--no-{option.removeprefix('--')}"
+    words = value.removeprefix("True").strip("[]'\"").replace("...", "VALUE VALUE")
+    if value.startswith("{"):
+        pairs = _PAIR.findall(value)
+        words = " ".join(key if text == "True" else f"{key}={text}" for key, text in pairs)
+    return f"{option} {words}".rstrip()

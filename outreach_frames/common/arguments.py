@@ -152,8 +152,7 @@ def check_day(name: str, value: object) -> pd.Timestamp:
         is_date &= np.datetime_data(value)[0] not in {"Y", "M", "W"}
     if not (is_day(value) if isinstance(value, str) else is_date):
         raise InvalidInputError(
-            f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02', "
-            "or as a date object."
+            f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02'."
         )
     day = pd.Timestamp(cast("Any", value))
     return day.tz_localize(None).normalize()

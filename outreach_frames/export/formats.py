@@ -60,7 +60,7 @@ def format_of(path: str | Path) -> str:
         return FOLDER
     if suffix not in FORMATS:
         is_excel = suffix in {".xlsx", ".xls"}
-        excel = " For Excel, use search_people(...).outreach.to_excel(path)." * is_excel
+        excel = " For Excel, search the people and write the table to a workbook." * is_excel
         raise InvalidInputError(
             f"{path} ends in {suffix}. Pass a path that ends in .csv or .parquet, or a "
             f"folder (no suffix) for Parquet parts.{excel}"

@@ -47,7 +47,7 @@ def export_people(
     """Search people, and write them to a file without holding them all in memory.
 
     A folder ``.<name>.partial`` next to the file stores the progress until the export is complete.
-    After a failure, Ctrl-C, or the end of the process, the same call resumes. The file is created,
+    After a failure, Ctrl-C, or the end of the process, a repetition resumes. The file is created,
     or replaces an earlier file, only when the export is complete.
 
     Parameters
@@ -144,7 +144,7 @@ def export_people(
             _note_progress(error, parts)
             raise
         parts.remove()
-    search.report(search.rows, in_frame=False)
+    search.report(search.rows)
     return expanded(path)
 
 

@@ -116,7 +116,7 @@ def write_csv(
     table, metadata = _csv_table(frame, index=has_index, attrs=attrs)
     if table.num_columns > MAX_COLUMNS:
         raise InvalidInputError(
-            f"The frame has {table.num_columns:,} columns, but CSV files have at most "
+            f"The table has {table.num_columns:,} columns, but CSV files have at most "
             f"{MAX_COLUMNS:,}. Drop columns, or use to_parquet."
         )
     if formulas == "keep":
@@ -198,12 +198,12 @@ def check_columns(frame: pd.DataFrame) -> None:
     """Raise if a frame has no columns, or if a file cannot hold the columns' names."""
     if not len(frame.columns):
         raise InvalidInputError(
-            "The frame has no columns to write. Add a column, or call frame.reset_index() to write "
+            "The table has no columns to write. Add a column, or call frame.reset_index() to write "
             "the index."
         )
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
-            "The frame's columns have several levels; join them, for example with "
+            "The table's columns have several levels; join them, for example with "
             'frame.columns = ["_".join(map(str, names)) for names in frame.columns].'
         )
     if others := [name for name in frame.columns if not isinstance(name, str)]:

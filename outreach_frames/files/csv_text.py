@@ -169,7 +169,7 @@ def find_separator(
         if is_equal or (columns[mark] > most and share > 1 / 2):
             raise InvalidInputError(
                 f"{path} may be separated by {mark!r} or by {chosen!r}. Name the separator, such "
-                f"as of.read_prospects(path, sep={mark!r})."
+                f"as sep={mark!r}."
             )
     return chosen
 

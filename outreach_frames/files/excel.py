@@ -212,13 +212,13 @@ def _check_zone(tz: str) -> None:
 def _check_size(frame: pd.DataFrame) -> None:
     if len(frame) >= EXCEL_MAX_ROWS:
         raise InvalidInputError(
-            f"The frame has {len(frame):,} rows, but a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
+            f"The table has {len(frame):,} rows, but a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
             "the header. Write fewer rows, or write CSV or Parquet."
         )
     columns = frame.shape[1] + frame.index.nlevels
     if columns > EXCEL_MAX_COLUMNS:
         raise InvalidInputError(
-            f"The frame has {columns:,} columns including the index, but a sheet holds "
+            f"The table has {columns:,} columns including the index, but a sheet holds "
             f"{EXCEL_MAX_COLUMNS:,}. Write fewer columns."
         )
 

@@ -81,12 +81,12 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
         raise
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            "The frame has text with a lone surrogate, which no file can hold. Remove it."
+            "The table has text with a lone surrogate, which no file can hold. Remove it."
         ) from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         problem = "; ".join(map(str, error.args))
         raise InvalidInputError(
-            f"The frame cannot be written as Parquet: {problem}. "
+            f"The table cannot be written as Parquet: {problem}. "
             "Convert the column to one type, or drop it."
         ) from error
 

@@ -53,8 +53,8 @@ def snapshot_people(
 ) -> Path:
     """Search people, and store all matching people as the snapshot of a day.
 
-    The cache is never used, and the number of people is not limited. After an interruption, the
-    same call for the same day resumes. An existing snapshot of that day is replaced when the new
+    The cache is never used, and the number of people is not limited. After an interruption, a
+    repetition on the same day resumes. An existing snapshot of that day is replaced when the new
     snapshot is complete.
 
     Parameters

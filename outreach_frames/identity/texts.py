@@ -56,7 +56,7 @@ class People(NamedTuple):
 def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> People:
     """Return the people with these emails and profile URLs."""
     if email is None and profnet_url is None:
-        raise InvalidInputError("forget() needs people. Pass email=, profnet_url= or both.")
+        raise InvalidInputError("No people were passed. Pass email=, profnet_url= or both.")
     emails = _keys("email", email, email_key, "an email address")
     urls = _keys("profnet_url", profnet_url, profnet_url_key, "a profile URL")
     # Use one row per identifier, since a weak URL identifies only rows without other identifiers.

@@ -139,11 +139,11 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email : column name or None
-        The column with the leads' email addresses. A frame needs only one of the default columns.
-        If a default column is missing and another column has nearly its name, such as E-Mail, an
-        error asks for the name to use.
+        The column with the leads' email addresses. None omits the field, and a missing default
+        column is ignored, unless another column has nearly its name, such as E-Mail: then an error
+        asks for the name to use.
     profnet_url : column name or None
-        The column with the leads' profile URLs, as for `email`.
+        The column with the leads' profile URLs, as for `email`. One of the two is needed.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     require : list of str, optional
@@ -340,11 +340,11 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email : str or None
-        The column with the leads' email addresses. A frame needs only one of the default columns.
-        If a default column is missing and another column has nearly its name, such as E-Mail, an
-        error asks for the name to use.
+        The column with the leads' email addresses. None omits the field, and a missing default
+        column is ignored, unless another column has nearly its name, such as E-Mail: then an error
+        asks for the name to use.
     profnet_url : str or None
-        The column with the leads' profile URLs, as for `email`.
+        The column with the leads' profile URLs, as for `email`. One of the two is needed.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}. Columns
         that no argument names are not sent. `of.field_name` converts a column's name to a valid

@@ -23,6 +23,7 @@ from outreach_frames.tables.result_columns import ASKED, CONTACT_DETAIL, FOUND
 
 _FIELDS = (*spec.CONTACT, ASKED, FOUND, CONTACT_DETAIL)
 
+_TABLE_FILES: Final = (".csv", ".tsv", ".txt", ".xlsx", ".parquet")
 _ID, _EMAIL = "id", "email"
 _NAMES: Final = {_ID: "id", _EMAIL: "address"}
 # Statuses that concern one contact; other statuses concern all, and end the call.
@@ -113,7 +114,7 @@ def contacts(
     """
     check_dtype_backend(dtype_backend)
     if ids is None and emails is None:
-        raise InvalidInputError("contacts() needs ids, emails= or both.")
+        raise InvalidInputError("The search for contacts needs ids, emails= or both.")
     entries = [] if ids is None else _parse_entries("ids", _ID, ids)
     entries += [] if emails is None else _parse_entries("emails", _EMAIL, emails)
     index = next((values.index for values in (ids, emails) if isinstance(values, pd.Series)), None)
@@ -260,12 +261,17 @@ def _parse_entries(name: str, field: str, values: object) -> list[_Entry]:
 
 
 def _check_ids(entries: Sequence[_Entry]) -> None:
-    """Raise InvalidInputError if ids contain email addresses, which the service would not find."""
-    addresses = [one for one in entries if one.field == _ID and "@" in (one.requested or "")]
-    if addresses:
+    """Raise InvalidInputError if ids contain email addresses or names of files."""
+    texts = [one.requested for one in entries if one.field == _ID and one.requested]
+    if files := [text for text in texts if text.lower().endswith(_TABLE_FILES)]:
+        raise InvalidInputError(
+            f"{quoted(files[0])} is a file, not an id. Pass the file's ids, or its email addresses "
+            "as emails=."
+        )
+    if addresses := [text for text in texts if "@" in text]:
         raise InvalidInputError(
             f"ids has {plural(len(addresses), 'email address', 'email addresses')}, such as "
-            f"{quoted(addresses[0].requested)}. Pass addresses as emails=."
+            f"{quoted(addresses[0])}. Pass addresses as emails=."
         )
 
 

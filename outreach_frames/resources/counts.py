@@ -53,7 +53,7 @@ def count_searches(
             counts.append(total)
             errors += reported
             bar.update(1)
-    report_errors(errors, in_frame=False)
+    report_errors(errors)
     return framed(counts)
 
 

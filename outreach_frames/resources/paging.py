@@ -104,7 +104,7 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
     if not isinstance(items, list):
         raise InvalidResponseError(
             f"The response lacks the list {key!r}. "
-            "Check that base_url is the address of the service's interface.",
+            "Check the service's address, which was passed or set in OUTREACH_BASE_URL.",
             request=endpoint.label,
         )
     return items
@@ -142,7 +142,7 @@ def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
         error.partial = frame  # type: ignore[union-attr]
         if len(frame):
             error.add_note(
-                f"{plural(len(frame), 'row')} had been read; the exception's .partial holds them."
+                f"{plural(len(frame), 'row')} had been read. The exception's .partial has them."
             )
         raise
 
@@ -161,13 +161,10 @@ def moment(unix: float) -> str:
     return datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 
 
-def report_errors(
-    errors: list[Any], filters: Mapping[str, Any] = MappingProxyType({}), *, in_frame: bool = True
-) -> None:
+def report_errors(errors: list[Any], filters: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Warn once of the errors that the service reported with its results."""
     if errors:
-        where = '; all are in the frame\'s .attrs["errors"]' if in_frame else ""
         warn(
-            f"The service reported {plural(len(errors), 'error')} with its results{where}: "
+            f"The service reported {plural(len(errors), 'error')} with its results: "
             f"{describe_errors(read_errors(errors), filters)}"
         )

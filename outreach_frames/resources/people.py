@@ -79,7 +79,7 @@ def search_people(
         If nobody has an undocumented field, its column has only missing values. All other columns
         are not built, which saves time and memory; cached responses keep all columns.
     limit : int or None
-        Maximum number of people to read, or None for all. If more people match, a warning says so.
+        Maximum number of people to read. None reads all.
     headcount : {"all", "department", "none"}
         Headcount columns of the company to keep: 14 by department and 194 by job function, only
         the 14, or none. `columns` must not have a column that `headcount` excludes.
@@ -339,6 +339,6 @@ def count_people(
             connected, body, values, max_requests=most, refresh=refresh, progress=progress
         )
     total, errors = count_matches(connected, body, refresh=refresh)
-    report_errors(errors, body, in_frame=False)
+    report_errors(errors, body)
     report_unknown_values(connected, body, is_empty=total == 0)
     return total

@@ -262,10 +262,10 @@ class Search:
         values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
         return frame.rename(columns=names).assign(**{self.split_by: values})
 
-    def report(self, rows: int, *, in_frame: bool = True) -> None:
+    def report(self, rows: int) -> None:
         """Warn of duplicates, errors, unknown filter values and missing people."""
         report_repeats(self._repeats, "people")
-        report_errors(self.errors, self.filters, in_frame=in_frame)
+        report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.others)
         is_empty = not rows and not self.total
         report_unknown_values(self.client, self.filters, is_empty=is_empty)

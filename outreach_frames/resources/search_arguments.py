@@ -246,7 +246,9 @@ def check_limit(value: object, name: str = "limit") -> int | None:
         return None
     limit = check_integer(name, value)
     if limit < 1:
-        raise InvalidInputError(f"{name}={limit} reads nothing. Pass 1 or more, or None for all.")
+        raise InvalidInputError(
+            f"{name}={limit} reads nothing. Pass 1 or more, or {name}=None to read all."
+        )
     return limit
 
 

@@ -263,10 +263,18 @@ def test_error_statuses_become_exceptions(
 
 
 NOT_FOUND: list[tuple[spec.Endpoint, dict[str, str], str]] = [
-    (spec.GET_LEAD_LIST, {"id": "a b"}, "There is no lead list 'a b': check the id and base_url."),
+    (
+        spec.GET_LEAD_LIST,
+        {"id": "a b"},
+        "There is no lead list 'a b': check the id and the service's address.",
+    ),
     (spec.GET_LEAD_LIST, {"id": "ada@x.example"}, "There is no lead list with this id: "),
     (spec.GET_CONTACT_BY_EMAIL, {"email": "ada@x.example"}, "There is no contact with this email"),
-    (spec.LIST_SEQUENCES, {}, "The service has nothing at this address: check base_url."),
+    (
+        spec.LIST_SEQUENCES,
+        {},
+        "The service has nothing at this address: check the service's address.",
+    ),
 ]
 
 

@@ -153,7 +153,7 @@ def test_the_separator_fits_the_first_rows(
     if isinstance(expected, list):
         assert list(read_prospects(path)) == expected
         return
-    with pytest.raises(InvalidInputError, match=rf"{expected}.*of\.read_prospects\(path, sep="):
+    with pytest.raises(InvalidInputError, match=rf"{expected}.* as sep="):
         read_prospects(path)
     assert read_prospects(path, sep=",").columns[0] == text.partition(",")[0]
 

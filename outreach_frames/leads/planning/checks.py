@@ -242,9 +242,7 @@ def _identifier(column: _Column) -> pa.Array:
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     for row, message, repaired in _invalid_texts(texts, column.field):
-        advice = (
-            f"Pass clean=True to send {quoted(repaired)}; of.keys.{column.field} repairs a column."
-        )
+        advice = f"Pass clean=True to send {quoted(repaired)}."
         found = message if repaired is None else f"{message} {advice}"
         column.report(row, f"invalid_{column.field}", found)
     return texts

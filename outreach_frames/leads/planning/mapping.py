@@ -66,7 +66,7 @@ def read_mapping(
     """Check the arguments that name columns against a frame."""
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
-            "The frame's columns have several levels. Flatten their names first: "
+            "The table's columns have several levels. Flatten their names first: "
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
@@ -124,7 +124,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
         absent = isinstance(column, DefaultColumn) and column not in frame.columns
         if absent and (near := near_names(column, frame.columns)):
             raise InvalidInputError(
-                f"The frame has no column {field!r}, but it has {' and '.join(map(quoted, near))}. "
+                f"The table has no column {field!r}, but it has {' and '.join(map(quoted, near))}. "
                 f"Pass {field}={quoted(near[0])} to send this column, or {field}=None to omit the "
                 "field."
             )
@@ -243,5 +243,5 @@ def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
     """Check that a column occurs exactly once in the frame, and return its name."""
     if not isinstance(column, Hashable):
         raise InvalidInputError(f"{argument}: takes the name of a column, not {quoted(column)}.")
-    column_of(frame, column, f"{argument}: the frame")
+    column_of(frame, column, f"{argument}: the table")
     return column

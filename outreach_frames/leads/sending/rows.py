@@ -76,7 +76,7 @@ def warn_of_own_columns(frame: pd.DataFrame) -> None:
     clashing = clashing_names(own_columns(frame), [*OUTCOME_COLUMNS, *REQUEST_COLUMNS])
     if clashing:
         warn(
-            f"The frame has its own {'column' if len(clashing) == 1 else 'columns'} "
+            f"The table has its own {'column' if len(clashing) == 1 else 'columns'} "
             f"{', '.join(clashing)}: report.frame and the files name the outcome "
             f"{', '.join(clashing.values())}."
         )

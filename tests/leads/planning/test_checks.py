@@ -36,7 +36,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"sequence_id": " "}, "sequence_id"),
     ({"sequence_id": ".."}, "sequence_id"),
     ({"client": "https://x.example"}, "client"),
-    ({"email": "E-Mail"}, "email: the frame has no column 'E-Mail'"),
+    ({"email": "E-Mail"}, "email: the table has no column 'E-Mail'"),
     ({"email": "emial"}, "Did you mean 'email'"),
     ({"email": ["email"]}, "the name of a column"),
     ({"email": None, "profnet_url": None}, 'was found or passed. Pass a column: email="?'),
@@ -48,11 +48,11 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": {"n": None}}, "no column None"),
     (
         {"data": {"First Name": "first_name"}},
-        r"\{field: column\}, First Name: the frame",
+        r"\{field: column\}, First Name: the table",
     ),
     (
         {"data": {"n": "posts"}},
-        r"\{field: column\}, n: the frame has no column 'posts'",
+        r"\{field: column\}, n: the table has no column 'posts'",
     ),
     ({"data": {"First Name": "First Name"}}, re.escape("data={'first_name': 'First Name'}")),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
@@ -584,7 +584,7 @@ def test_clean_sends_the_only_identifier_of_a_cell(dtype: Any) -> None:
         assert f"{len(cells)} cells of '{column}'" in repr(plan)
         pd.testing.assert_frame_equal(labelled, before)
         problems = frame.outreach.validate()
-        advice = f"Pass clean=True to send {expected!r}; of.keys.{column} repairs a column."
+        advice = f"Pass clean=True to send {expected!r}."
         assert problems["message"].str.endswith(advice).tolist() == [True] * len(cells)
         with pytest.warns(OutreachWarning, match="repaired"):
             assert frame.outreach.validate(clean=True).empty
