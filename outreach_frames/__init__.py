@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from outreach_frames.analysis.capacity import sending_capacity
     from outreach_frames.analysis.interface_columns import columns
     from outreach_frames.export.people import export_people
-    from outreach_frames.files.read import file_info, read_prospects
+    from outreach_frames.files.read import read_prospects
     from outreach_frames.history.compare import compare_people
     from outreach_frames.history.snapshots import snapshot_people, snapshots
     from outreach_frames.leads.sending.report import last_report
@@ -57,7 +57,6 @@ __all__ = [
     "explain_search",
     "export_people",
     "field_name",
-    "file_info",
     "filters",
     "forget",
     "keys",
@@ -91,7 +90,6 @@ _LAZY_MEMBERS = {
     "columns": "analysis.interface_columns",
     "compare_people": "history.compare",
     "export_people": "export.people",
-    "file_info": "files.read",
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_journal": "leads.sending.rows",

@@ -190,7 +190,6 @@ TASKS: Final = (
             "df.outreach.to_excel",
             "df.outreach.to_parquet",
             "of.read_prospects",
-            "of.file_info",
             "of.export_people",
         ),
     ),

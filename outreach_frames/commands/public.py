@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -288,13 +287,6 @@ COMMANDS: Final = (
     ADD_LEADS,
     SNAPSHOT,
     COMPARE,
-    Command(
-        "file-info",
-        "show which search made a file",
-        lambda options: print_text(json.dumps(call(of.file_info, options), indent=2)),
-        [":file_info"],
-        arguments=["path"],
-    ),
     Command(
         "forget",
         "remove people from caches and journals, and list the files that name them",

@@ -72,9 +72,9 @@ def export_people(
         A filter whose values are searched one by one. A column with the filter's name has the
         value, as for `search_people`.
     attrs : bool
-        Write the search's `.attrs`, such as its time and filters, to the file's metadata, which
-        `file_info` reads. Pass False for a file that you share: filters may hold your colleagues'
-        emails (`profnet_networks`).
+        Write the search's `.attrs`, such as its time and filters, to the file's metadata, from
+        which `read_prospects` restores them. Pass False for a file that you share: filters may hold
+        your colleagues' emails (`profnet_networks`).
     refresh : bool
         Send requests even if the cache has fresh responses. The responses to an export are not
         cached.

@@ -82,8 +82,8 @@ def write_csv(
         omitted.
     attrs : bool
         Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
-        metadata file, where `file_info` finds them. They describe the search, even if the frame was
-        filtered since. Filters may have colleagues' addresses (`profnet_networks`).
+        metadata file, from which `read_prospects` restores them. They describe the search, even if
+        the frame was filtered since. Filters may have colleagues' addresses (`profnet_networks`).
 
     Returns
     -------

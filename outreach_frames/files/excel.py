@@ -109,8 +109,8 @@ def write_excel(
         converted.
     attrs : bool
         Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
-        workbook's properties, where `file_info` finds them. Pass False for a workbook to share:
-        filters may have colleagues' addresses (`profnet_networks`).
+        workbook's properties, from which `read_prospects` restores them. Pass False for a workbook
+        to share: filters may have colleagues' addresses (`profnet_networks`).
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 

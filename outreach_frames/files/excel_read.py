@@ -172,12 +172,6 @@ def _sheet_attrs(book: Any, path: Path) -> dict[str, dict[Any, Any]]:
     return {name: attrs for name, attrs in sheets.items() if isinstance(attrs, dict)}
 
 
-def read_workbook_notes(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the `.attrs` of the first sheet that has any, and the version of this package."""
-    with _opened(path) as (_, book):
-        return next(iter(_sheet_attrs(book, path).values()), {}), _properties(book).get(PROPERTY)
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Any]]:
     """Open a workbook; convert the errors of a damaged one."""

@@ -1,31 +1,21 @@
-"""Read tables from CSV, Excel and Parquet files, and which search made them."""
+"""Read tables from CSV, Excel and Parquet files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from outreach_frames import spec
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
-from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, Separator
-from outreach_frames.files.csv_notes import read_notes
 from outreach_frames.files.csv_read import not_a_table, read_csv
-from outreach_frames.files.excel_read import read_excel, read_workbook_notes
+from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.header import is_identifier, require_names
 from outreach_frames.files.parquet import frame_of_parquet, read_table, reading
-from outreach_frames.files.provenance import (
-    ATTRS,
-    VERSION,
-    VERSION_IN_PARQUET,
-    attrs_in_parquet,
-    recorded_attrs,
-)
 from outreach_frames.reading.flatten import concat_tables, seen_columns
 from outreach_frames.tables.columns import columns_like
 from outreach_frames.tables.interchange import FrameLike, as_frame
@@ -33,15 +23,6 @@ from outreach_frames.tables.interchange import FrameLike, as_frame
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
 _SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
-# The values that `file_info` returns, and their types.
-_RECORDED: Final = {
-    "filters": dict,
-    "split_by": str,
-    "limit": int,
-    "total": int,
-    "fetched_at": str,
-    VERSION: str,
-}
 
 
 def read_prospects(
@@ -115,84 +96,6 @@ def read_prospects(
     if isinstance(undocumented, list):
         seen_columns.update(name for name in frame.columns if name in undocumented)
     return frame
-
-
-def file_info(path: str | Path) -> dict[str, Any]:
-    """Return which search made the table of a file, without reading the table.
-
-    The search is described, not the rows: a table that was filtered, joined or edited after the
-    search still has the search's filters and total.
-
-    Parameters
-    ----------
-    path : str or Path
-        A CSV, Excel or Parquet file, or a folder of Parquet files (the first file is read). A CSV
-        file needs its metadata file ``<name>.csv-metadata.json`` in the same folder.
-
-    Returns
-    -------
-    dict
-        `filters` (dict), `limit` (int; None without a limit), `total` (int: people that matched),
-        `fetched_at` (str: time of the earliest response, ISO 8601 in UTC) and `version` (str:
-        version of this package that wrote the file); after a split search also `split_by` (str).
-        Values that are not recorded are None; in files of other programs, all values are None.
-
-    Raises
-    ------
-    InvalidInputError
-        The file does not exist, is no table, or its metadata is damaged or too large.
-    ConfigurationError
-        The optional library openpyxl, which reads workbooks, is not installed.
-
-    Warns
-    -----
-    OutreachWarning
-        The file's metadata has values of a wrong type, which were ignored.
-
-    Notes
-    -----
-    No request is sent. The values are the `.attrs` that `to_csv`, `to_excel`, `to_parquet` and
-    `export_people` wrote; `read_prospects` restores them. Anyone can edit them: they are no proof.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(person_seniorities=["vp"], limit=5)
-    >>> path = people.outreach.to_csv(Path(tempfile.mkdtemp()) / "people.csv")
-    >>> of.file_info(path)["filters"]
-    {'person_seniorities': ['vp']}
-    """
-    source = expanded(path)
-    try:
-        _require_table(source)
-        attrs, version = _recorded(source)
-    except OSError as error:
-        raise unreadable(source, error) from error
-    found = {**attrs, VERSION: version}
-    wrong = [
-        name for name in _RECORDED if type(found.get(name)) not in {_RECORDED[name], type(None)}
-    ]
-    if wrong:
-        warn(f"{source}: the metadata has wrong types, which were ignored: {', '.join(wrong)}.")
-        found |= dict.fromkeys(wrong)
-    shown = [name for name in _RECORDED if name != "split_by" or found.get(name) is not None]
-    return {name: found.get(name) for name in shown}
-
-
-def _recorded(source: Path) -> tuple[dict[str, Any], Any]:
-    """Return the `.attrs` in a file's metadata, and the package's version."""
-    if is_workbook(source):
-        return read_workbook_notes(source)
-    if _is_parquet(source):
-        with reading(source):
-            part = parts_of(source)[0] if source.is_dir() else source
-            metadata = pq.read_schema(part).metadata or {}
-            version = metadata.get(VERSION_IN_PARQUET)
-            return attrs_in_parquet(metadata, source), version and version.decode()
-    notes = read_notes(source)
-    return recorded_attrs(notes.get(ATTRS, "{}"), source), notes.get(VERSION)
 
 
 def is_workbook(path: object) -> bool:

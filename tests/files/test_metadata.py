@@ -7,7 +7,6 @@ import copy
 import json
 import random
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from openpyxl.packaging.custom import StringProperty
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
@@ -34,7 +32,6 @@ from tests.files.frames import COLUMNS, INDEXES, metadata_of
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were read")]
 
 WRITERS = {".csv": "to_csv", ".xlsx": "to_excel", ".parquet": "to_parquet"}
-NOTHING = dict.fromkeys(("filters", "limit", "total", "fetched_at", "version"))
 SEARCH = {
     "filters": {"person_name": "Käthe 😀", "company_sizes": ["1-10"]},
     "limit": 5,
@@ -69,22 +66,15 @@ def small(attrs: dict[Any, Any]) -> pd.DataFrame:
     return frame
 
 
-def shown(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Return what file_info shows of a file with these attrs."""
-    names = [name for name in ("split_by", *NOTHING) if name in attrs]
-    return NOTHING | {name: attrs[name] for name in names} | {"version": version("outreach-frames")}
-
-
 @pytest.mark.parametrize("suffix", WRITERS)
 @given(FILTERS, st.none() | st.integers(0), st.integers(0))
 def test_any_search_is_restored(
     tmp_path: Path, suffix: str, filters: dict[str, Any], limit: int | None, total: int
 ) -> None:
-    """Filters of any text, list, boolean, number or date are in file_info and in .attrs."""
+    """Filters of any text, list, boolean, number or date are in .attrs."""
     attrs = SEARCH | {"filters": filters, "limit": limit, "total": total}
     path = written(small(attrs), tmp_path / f"x{suffix}")
     for _ in range(2):  # the frame that was read records the same
-        assert of.file_info(path) == shown(attrs)
         read = of.read_prospects(path)
         assert read.attrs == attrs
         assert json.dumps(read.attrs["filters"]) == json.dumps(filters)
@@ -99,11 +89,9 @@ def test_an_export_is_recorded(tmp_path: Path, client: Client, name: str) -> Non
     for arguments in (search, split):
         expected = of.search_people(**arguments).attrs
         path = of.export_people(tmp_path / name, **arguments)
-        moment = of.file_info(path)["fetched_at"]
-        assert of.file_info(path) == shown(expected | {"fetched_at": moment})
-        assert of.read_prospects(path).attrs == expected | {"fetched_at": moment}
+        found = of.read_prospects(path).attrs
+        assert found == expected | {"fetched_at": found["fetched_at"]}
     of.export_people(path, attrs=False, **search)
-    assert of.file_info(path) == shown({})
     assert of.read_prospects(path).attrs == {}
 
 
@@ -111,7 +99,7 @@ def test_an_export_is_recorded(tmp_path: Path, client: Client, name: str) -> Non
 def test_attrs_can_be_omitted(tmp_path: Path, suffix: str) -> None:
     """With attrs=False a file has no filters; values that JSON cannot hold are left out."""
     path = written(small(SEARCH), tmp_path / f"x{suffix}", attrs=False)
-    assert (of.file_info(path), of.read_prospects(path).attrs) == (shown({}), {})
+    assert of.read_prospects(path).attrs == {}
     assert b"sizes" not in b"".join(one.read_bytes() for one in tmp_path.iterdir())
     odd = SEARCH | {"odd": object(), ("a", 1): 2}
     frame = small(odd)
@@ -128,31 +116,30 @@ def test_reports_record_the_search_of_their_tables(tmp_path: Path) -> None:
     report = SubmissionReport(frame, rows, sequence_id="s1")
     report.to_csv(tmp_path)
     path = report.to_excel(tmp_path / "report.xlsx")
-    for each in (tmp_path / "added.csv", tmp_path / "failed.csv", path):
-        assert of.file_info(each) == shown(SEARCH)
+    for each in (tmp_path / "added.csv", tmp_path / "failed.csv"):
+        assert of.read_prospects(each).attrs == SEARCH
     assert of.read_prospects(path, sheet_name="added").attrs == SEARCH
     assert of.read_prospects(path, sheet_name="summary").attrs == {}
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_files_of_other_programs_record_nothing(tmp_path: Path, suffix: str) -> None:
-    """All values are None for a file of another program, and for a CSV without its metadata."""
+    """A file of another program has no .attrs, nor has a CSV without its metadata."""
     frame, path = pd.DataFrame({"name": ["Ada"]}), tmp_path / f"x{suffix}"
-    getattr(frame, WRITERS[suffix])(path)
-    assert of.file_info(path) == NOTHING
+    getattr(frame, WRITERS[suffix])(path, index=False)
+    assert of.read_prospects(path).attrs == {}
     if suffix == ".parquet":
         pq.write_table(pa.table({"name": ["Ada"]}), path)
-        assert of.file_info(path) == NOTHING
+        assert of.read_prospects(path).attrs == {}
     if suffix == ".csv":
         metadata_of(written(small(SEARCH), path)).unlink()
-        assert of.file_info(path) == NOTHING
+        assert of.read_prospects(path).attrs == {}
 
 
-def noted(path: Path, attrs: Any, own_version: Any = None) -> None:
-    """Replace the attrs, and the version, in the metadata of a file."""
+def noted(path: Path, attrs: Any) -> None:
+    """Replace the attrs in the metadata of a file."""
     if path.suffix == ".csv":
-        notes = json.loads(metadata_of(path).read_text())
-        notes |= {"attrs": json.dumps(attrs)} | ({"version": own_version} if own_version else {})
+        notes = json.loads(metadata_of(path).read_text()) | {"attrs": json.dumps(attrs)}
         metadata_of(path).write_text(json.dumps(notes))
     elif path.suffix == ".parquet":
         table = pq.read_table(path)
@@ -170,21 +157,12 @@ def noted(path: Path, attrs: Any, own_version: Any = None) -> None:
 
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_foreign_values_are_ignored_with_a_warning(tmp_path: Path, suffix: str) -> None:
-    """Attrs or values of another type than a search's are None, and a warning names the file."""
+    """Attrs that are not a search's are ignored, and a warning names the file."""
     path = written(small({"total": 3}), tmp_path / f"x{suffix}")
     for attrs in ([1], "EMEA", 5, None):
         noted(path, attrs)
         with pytest.warns(OutreachWarning, match=rf"\.attrs of .*x{suffix}.*ignored"):
-            assert of.file_info(path) == shown({})
-        with pytest.warns(OutreachWarning, match="ignored"):
             assert of.read_prospects(path).attrs == {}
-    noted(path, {"limit": True, "total": "many", "fetched_at": 5, "split_by": {}, "filters": {}})
-    with pytest.warns(OutreachWarning, match="ignored: split_by, limit, total, fetched_at"):
-        assert of.file_info(path) == shown({"filters": {}})
-    if suffix == ".csv":
-        noted(path, {"filters": [1]}, own_version=7)
-        with pytest.warns(OutreachWarning, match="ignored: filters, version"):
-            assert of.file_info(path) == NOTHING
 
 
 def test_metadata_is_bounded(tmp_path: Path) -> None:
@@ -195,19 +173,17 @@ def test_metadata_is_bounded(tmp_path: Path) -> None:
         large = {"filters": {"person_titles": [noise.hex()[: 1 << 17]]}}
         if suffix != ".parquet":
             noted(path, large)
-            for call in (of.file_info, of.read_prospects):
-                with pytest.warns(OutreachWarning, match="too large"):
-                    call(path)
+            with pytest.warns(OutreachWarning, match="too large"):
+                of.read_prospects(path)
             with pytest.warns(OutreachWarning, match="not written.*131,072"):
                 written(small(large), path)
-            assert of.file_info(path) == shown({})
+            assert of.read_prospects(path).attrs == {}
         noted(path, {"filters": {"person_titles": [noise.hex()]}})
-        for call in (of.file_info, of.read_prospects):
-            with pytest.raises(InvalidInputError, match=r"17,\d\d\d,\d\d\d"):
-                call(path)
+        with pytest.raises(InvalidInputError, match=r"17,\d\d\d,\d\d\d"):
+            of.read_prospects(path)
     with pytest.warns(OutreachWarning, match="not written.*8,388,608"):
         path = written(small({"filters": {"person_titles": [noise.hex()]}}), path)
-    assert of.file_info(path) == shown({})
+    assert of.read_prospects(path).attrs == {}
     categories = pd.DataFrame({"x": pd.Categorical([], categories=["x" * (17 << 20)])})
     with pytest.raises(InvalidInputError, match="Convert categorical columns to text"):
         written(categories, tmp_path / "large.csv")
@@ -215,7 +191,7 @@ def test_metadata_is_bounded(tmp_path: Path) -> None:
 
 
 def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
-    """Paths from which no table can be read raise the same error as in read_prospects."""
+    """Paths from which no table can be read are an error that names the file."""
     (tmp_path / "empty").mkdir()
     encrypted = bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le")
     contents = {
@@ -225,16 +201,12 @@ def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     for name in ("missing.csv", "missing.xlsx", "missing", "empty", *contents):
-        messages = []
-        for call in (of.read_prospects, of.file_info):
-            with pytest.raises(InvalidInputError, match=name) as caught:
-                call(tmp_path / name)
-            messages.append(str(caught.value)[:60])
-        assert messages[0] == messages[1]
+        with pytest.raises(InvalidInputError, match=name):
+            of.read_prospects(tmp_path / name)
     path = written(small(SEARCH), tmp_path / "x.csv")
     metadata_of(path).write_text("{")
     with pytest.raises(InvalidInputError, match="damaged"):
-        of.file_info(path)
+        of.read_prospects(path)
 
 
 def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) -> None:
@@ -247,7 +219,6 @@ def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) ->
     book["x"].title = "y"
     book.save(path)
     assert of.read_prospects(path).attrs == {}
-    assert of.file_info(path) == shown(SEARCH)
 
 
 def test_properties_fit_into_excel(tmp_path: Path) -> None:
@@ -259,15 +230,6 @@ def test_properties_fit_into_excel(tmp_path: Path) -> None:
     values = [one.value for one in openpyxl.load_workbook(path).custom_doc_props.props]
     assert max(map(len, values)) == 255
     assert len(values) > 10
-
-
-def test_the_command_prints_the_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command file-info prints the dict as JSON, and fails with 2 for a missing file."""
-    path = written(small(SEARCH), tmp_path / "x.csv")
-    assert main(["file-info", str(path)]) == 0
-    assert json.loads(capsys.readouterr().out) == of.file_info(path)
-    assert main(["file-info", str(tmp_path / "y.csv")]) == 2
-    assert "not found" in capsys.readouterr().err
 
 
 FRAMES = {
