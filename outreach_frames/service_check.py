@@ -7,7 +7,7 @@ import platform
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -39,8 +39,8 @@ from outreach_frames.errors import (
     UnsafeLinkError,
     WaitTooLongError,
 )
-from outreach_frames.reading.deviations import find_deviations
 from outreach_frames.reading.fast_reader import list_of_errors
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX, records_table
 from outreach_frames.resources.paging import page_items, record_id
 
 OK: Final = "ok"
@@ -55,6 +55,11 @@ _PAGES: Final = 2
 _PAGE_SIZE: Final = 2
 _CLOCK_SECONDS: Final = 60
 
+# Members that differ from page to page or have a check of their own.
+_UNCHECKED: Final = frozenset({spec.LINKS_KEY, spec.ERRORS_KEY})
+# Names of other forms may be personal data and are only counted, as are undocumented values.
+_PLAIN: Final = re.compile(r"[a-z0-9_]{1,60}")
+_SHOWN_NAMES: Final = 20
 # Operations whose records have all documented fields.
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
@@ -331,15 +336,18 @@ class _Checker:
     def _read(self, response: Observation) -> dict[str, Any]:
         """Check the response with a list's first page or one record, and return its JSON object."""
         endpoint, page = self._endpoint, self._parse(response)
-        is_list = endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST)
-        if is_list and not self._items(page):
-            self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
-        found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
-        for path, detail, is_addition in found:
-            status, advice = (
-                (NOTE, _REPORT_TO_AUTHORS) if is_addition else (WARNING, _REPORT_TO_SERVICE)
-            )
-            self._add(status, f"{path}: {detail}", advice)
+        records: dict[tuple[spec.Field, ...], Sequence[Any]] = {endpoint.result: [page]}
+        if endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST):
+            listed = endpoint.listed
+            if not self._items(page):
+                self._add(NOTE, f"no {listed.name}, so no fields were checked")
+            others = {name: value for name, value in page.items() if name != listed.name}
+            fields = tuple(field for field in endpoint.result if field != listed)
+            records = {fields: [others], listed.members: self._items(page)}
+        for fields, read in records.items():
+            for status, detail in _field_findings(read, fields, endpoint in _WITH_ALL):
+                advice = _REPORT_TO_AUTHORS if status == NOTE else _REPORT_TO_SERVICE
+                self._add(status, detail, advice)
         return page
 
     def _check_repeats(self, pages: Sequence[Mapping[str, Any]]) -> None:
@@ -358,6 +366,50 @@ class _Checker:
 
 class _UnusableError(InvalidResponseError):
     """A response that cannot be checked further; the message has no text of the service."""
+
+
+def _field_findings(
+    records: Sequence[Any], fields: tuple[spec.Field, ...], all_expected: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield how the columns of records differ from the documented columns.
+
+    With `all_expected`, also report optional fields that all records lack.
+    """
+    fields = tuple(field for field in fields if field.name not in _UNCHECKED)
+    table = records_table(records, fields, drop=_UNCHECKED)
+    documented = spec.columns(fields)
+    present = {name for record in records for name in _column_names(record)}
+    for name, field in documented.items():
+        column, raw = table[name], f"{name}{RAW_SUFFIX}"
+        is_expected = field.required or (all_expected and name not in present)
+        if is_expected and column.null_count and raw not in table.column_names:
+            yield WARNING, f"{name}: missing in {column.null_count:,} of {len(table):,}"
+        if field.values and (unknown := {*column.drop_null().to_pylist()} - {*field.values}):
+            yield NOTE, f"{name}: has {plural(len(unknown), 'undocumented value')}"
+    added = [name for name in table.column_names if name not in documented]
+    misfits = [name for name in added if _is_raw(name, documented)]
+    plain = [name for name in added if name not in misfits and _PLAIN.fullmatch(name)]
+    for name in (*misfits, *plain[:_SHOWN_NAMES]):
+        share = f"{len(table) - table[name].null_count:,} of {len(table):,}"
+        if name in misfits:
+            yield WARNING, f"{name.removesuffix(RAW_SUFFIX)}: undocumented type in {share}"
+        else:
+            yield NOTE, f"{name}: in {share}"
+    if others := len(added) - len(misfits) - len(plain[:_SHOWN_NAMES]):
+        yield NOTE, plural(others, "other undocumented column")
+
+
+def _is_raw(name: str, documented: Collection[str]) -> bool:
+    """Check whether a column has values that do not fit a documented column or object."""
+    base = name.removesuffix(RAW_SUFFIX)
+    return base != name and any(f"{one}_".startswith(f"{base}_") for one in documented)
+
+
+def _column_names(record: object, prefix: str = "") -> Iterator[str]:
+    """Yield the names of columns that a record's members have, also those of null."""
+    for name, value in record.items() if isinstance(record, dict) else ():
+        yield f"{prefix}{name}"
+        yield from _column_names(value, f"{prefix}{name}_")
 
 
 def _words(error: ServiceError) -> tuple[str, str]:
