@@ -17,9 +17,9 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import email_cells, profnet_url_cells
+from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 
-__all__ = ["domain", "email", "profnet_url"]
+__all__ = ["company_name", "domain", "email", "profnet_url"]
 
 
 def email(values: Iterable[Any]) -> pd.Series[str]:
@@ -91,6 +91,41 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     ['acme.co.uk', 'acme.co.uk', nan]
     """
     return _keys(values, domain_keys)
+
+
+def company_name(values: Iterable[Any]) -> pd.Series[str]:
+    """Return the normalised keys of company names.
+
+    Parameters
+    ----------
+    values : Series or list of str
+        Company names.
+
+    Returns
+    -------
+    Series of str
+        Names that differ only in case, punctuation and legal form, such as `Acme, Inc.` and `ACME
+        GmbH`, have the same key. The key is missing for a placeholder or a list of several names. A
+        Series keeps its index and name.
+
+    Raises
+    ------
+    InvalidInputError
+        The values are not a list or a column.
+
+    Notes
+    -----
+    Different companies may have the same name: prefer `domain`. `find_people` searches names as
+    they are. pandas' `merge` joins missing keys to missing keys: drop them first, or use
+    `df.outreach.match`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> of.keys.company_name(["Acme, Inc.", "ACME S.A.", "n/a"]).tolist()
+    ['acme', 'acme', nan]
+    """
+    return _keys(values, lambda texts: company_name_cells(texts).single())
 
 
 def profnet_url(values: Iterable[Any]) -> pd.Series[str]:

@@ -11,11 +11,12 @@ import pytest
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 
-KEYS = [of.keys.email, of.keys.domain, of.keys.profnet_url]
+KEYS = [of.keys.email, of.keys.domain, of.keys.profnet_url, of.keys.company_name]
 CELLS = ["Ada@Acme.co.uk", None, "n/a", "https://www.profnet.example/in/Ada/", 5, "\ud800"]
 EXPECTED = {
     "email": ["ada@acme.co.uk", None, None, None, None, None],
     "domain": ["acme.co.uk", None, None, "profnet.example", None, None],
+    "company_name": [*["ada acmecouk", None, None, "https wwwprofnetexample in ada", None, None]],
 }
 
 
@@ -115,6 +116,16 @@ def test_an_entry_of_a_list_is_a_cell() -> None:
     for cell in (["Ada", f"Ada {EMAIL}"], ["jlucas. ada@x.example", EMAIL], ["ada@", EMAIL]):
         assert of.keys.email([cell]).isna().all()
     assert of.keys.domain([["Acme", SITE], ["Acme"]]).isna().tolist() == [False, True]
+
+
+def test_a_company_name_has_no_legal_form() -> None:
+    """Case, punctuation and legal form do not matter; a list of several names has no key."""
+    names = ["Acme, Inc.", "ACME S.A.", "acme", ["Acme", "ACME Inc"], " Acme GmbH & Co. KG"]
+    assert of.keys.company_name(names).tolist() == ["acme"] * 5
+    assert of.keys.company_name([["Acme", "Bo"], 5, " ", "M\ufffdller AG"]).isna().tolist() == [
+        *[True] * 3,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("text", ["email_not_unlocked@domain.com", "NoEmail@Domain.com", "n/a"])

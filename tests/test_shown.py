@@ -125,6 +125,6 @@ def test_a_detail_names_three_companies(firms: int, ending: str) -> None:
     world = World([Firm(one, f"a{one}.example", f"Acme {one}", ["vp"]) for one in numbers])
     everybody = result([person for _, person in world.people])
     with scripted(lambda _: everybody) as service, connected(service):
-        found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(name="name")
+        found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(company_name="name")
     detail = found.accounts["account_detail"].item()
     assert detail == f"{firms} companies: Acme 1, Acme 2, {ending}"

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import column_of, near_column
-from outreach_frames.common.arguments import check_list, near_names
-from outreach_frames.common.text import PLACEHOLDERS, listed, plural, quoted
+from outreach_frames.common.arguments import check_list
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import are_pages, domain_keys
 from outreach_frames.identity.keys import profnet_url_cells, url_variants
+from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
@@ -108,15 +108,8 @@ IDENTIFIER_KINDS: Final = (
         domain_keys,
         lambda _text, key: (key,),
     ),
-    IdentifierKind("name", "company name", "company_names", None, _name_keys),
+    IdentifierKind("company_name", "company name", "company_names", None, _name_keys),
 )
-# Common names of columns with each kind, compared as in `near_names`.
-_USUAL_NAMES: Final = {
-    "company_id": ("company_id",),
-    "company_profnet_url": ("company_profnet_url",),
-    "domain": ("website", "domain", "url", "homepage", "company_website", "company_domain"),
-    "name": ("company", "company_name", "account", "account_name"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +130,18 @@ class Account:
 def identifier_columns(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
 ) -> dict[str, Hashable]:
-    """Return the passed column of each kind; if none was passed, the only usual column."""
-    passed = {argument: column for argument, column in columns.items() if column is not None}
+    """Return the passed column of each kind; if none was passed, the usual columns."""
+    passed = {kind: column for kind, column in columns.items() if column is not None}
     if passed:
         return passed
-    usual = [
-        (argument, column)
-        for argument, names in _USUAL_NAMES.items()
-        for name in names
-        for column in near_names(name, frame.columns)
-    ]
-    shown = ", ".join(f"{argument}={quoted(column)}" for argument, column in usual)
-    if len(usual) == 1:
-        warn(f"No column was passed, so the companies are identified by {shown}.")
-        return dict(usual)
-    if usual:
-        raise InvalidInputError(
-            f"Several columns may identify the companies: {shown}. Pass at least one of these."
-        )
-    arguments = ", ".join(f"{argument}=" for argument in _USUAL_NAMES)
-    raise InvalidInputError(
-        f"No column identifies the companies. Pass at least one of {arguments}. "
-        f"The table has the columns {listed(frame.columns)}."
-    )
+    table = "The table of accounts"
+    usual = {kind: usual_column(frame, kind, table) for kind in columns}
+    found = {kind: column for kind, column in usual.items() if column is not None}
+    if not found:
+        raise no_column_error(frame, columns, table)
+    shown = ", ".join(f"{kind}={quoted(column)}" for kind, column in found.items())
+    warn(f"No column was passed, so the companies are identified by {shown}.")
+    return found
 
 
 def read_account_columns(

@@ -16,7 +16,7 @@ from outreach_frames.accounts.companies import (
     read_account_columns,
     read_accounts,
 )
-from outreach_frames.accounts.finder import Finder
+from outreach_frames.accounts.finder import AFFILIATES_FILTER, Finder
 from outreach_frames.accounts.result import (
     IDENTITY,
     MATCHED,
@@ -63,7 +63,7 @@ def find_people(
     domain: Hashable | None = None,
     company_id: Hashable | None = None,
     company_profnet_url: Hashable | None = None,
-    name: Hashable | None = None,
+    company_name: Hashable | None = None,
     columns: Sequence[str] | None = None,
     account_columns: Sequence[Hashable] | None = None,
     per_company: int | None = 10,
@@ -83,8 +83,9 @@ def find_people(
     Each person is listed once: if several rows name the same company, the first of these rows gets
     its people.
 
-    If no column is passed, the only column with a usual name, such as Website, Domain or Company,
-    identifies the companies, and a warning names it.
+    If no column is passed, the columns with usual names, such as Website, Company Domain Name or
+    Company, identify the companies, and a warning names them. Two such columns for one argument are
+    an error, unless one has the argument's name.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def find_people(
     company_profnet_url : str, optional
         The column with companies' profile URLs. Each URL is sent in three variants: unchanged; and
         as https without tracking parameters and trailing slash, once with www and once without.
-    name : str, optional
+    company_name : str, optional
         The column with company names. Each name takes a separate request per seniority. The result
         includes every company that the service matches to the name.
     columns : list of str, optional
@@ -144,13 +145,13 @@ def find_people(
         table with account_status (found, nobody, invalid, duplicate_in_frame), account_people
         (Int64, rows in `.people`), account_total (Int64, matching people; missing if a count would
         take further requests), account_company_id, account_company_name and account_detail (str).
-        `.summary()`, `.to_csv(folder)`, `.to_excel(path)`.
+        `.summary()`, `.explain_nobody()`, `.to_csv(folder)`, `.to_excel(path)`.
 
     Raises
     ------
     InvalidInputError
-        A column or filter does not exist or has a wrong value, or several columns may identify the
-        companies; no request was sent.
+        A column or filter does not exist or has a wrong value, or no column or several columns have
+        a usual name; no request was sent.
     ServiceError
         The service or the connection failed. The exception's `.partial` is an AccountPeople with
         the people found before the failure; account_status is missing for unfinished companies.
@@ -158,16 +159,17 @@ def find_people(
     Warns
     -----
     OutreachWarning
-        The domain column has email addresses of free mail providers; these rows are not searched.
-        No column was passed, and a column with a usual name was used.
+        The domain column has email addresses of free mail providers or pages of networks; these
+        cells are not searched.
+        No column was passed, and columns with usual names were used.
 
     Notes
     -----
     Interface: POST /people/search. If several columns are passed, each row is searched by its first
-    identifier in the order company_id, company_profnet_url, domain, name. For each identifier
-    column and value of `split_by`, else of `person_seniorities`, the function sends at most one
-    request per page of a company's people, plus 10 % of the number of companies, rounded up;
-    usually far fewer. A row whose people are all listed for earlier rows is a duplicate. With
+    identifier in the order company_id, company_profnet_url, domain, company_name. For each
+    identifier column and value of `split_by`, else of `person_seniorities`, the function sends at
+    most one request per page of a company's people, plus 10 % of the number of companies, rounded
+    up; usually far fewer. A row whose people are all listed for earlier rows is a duplicate. With
     `company_domains_match_subsidiaries_and_affiliates`, each company takes a separate request,
     because people at a subsidiary do not show which domain matched.
 
@@ -206,7 +208,7 @@ def find_people(
         "company_id": company_id,
         "company_profnet_url": company_profnet_url,
         "domain": domain,
-        "name": name,
+        "company_name": company_name,
     }
     body = check_filters(filters, fields, find_people)
     identifiers = identifier_columns(accounts, passed)
@@ -217,6 +219,11 @@ def find_people(
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
     companies = [Company(account, most or inf) for account in searched]
+    affiliates = {name: body[name] for name in [AFFILIATES_FILTER] if name in body}
+    searches = {
+        account.row: {account.kind.filter: [*account.search_values], **affiliates}
+        for account in searched
+    }
 
     with progress_bar(
         len(companies), description="companies", unit="companies", progress=progress
@@ -238,7 +245,13 @@ def find_people(
                 filters=body, fetched_at=now(), errors=finder.errors, undocumented=undocumented
             )
             return AccountPeople(
-                accounts, people, explained, requests=finder.requests, columns=chosen
+                accounts,
+                people,
+                explained,
+                requests=finder.requests,
+                columns=chosen,
+                searches=searches,
+                client=connected,
             )
 
         try:

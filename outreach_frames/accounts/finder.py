@@ -28,7 +28,7 @@ from outreach_frames.reading.fast_reader import PeoplePage
 
 # This filter also finds people at subsidiaries; the results do not show which searched company
 # matched.
-_AFFILIATES_FILTER: Final = "company_domains_match_subsidiaries_and_affiliates"
+AFFILIATES_FILTER: Final = "company_domains_match_subsidiaries_and_affiliates"
 # The service documents no limit of values per filter; 500 domains take 15 KB.
 _MAX_GROUP: Final = 500
 _COMPANIES_PER_EXTRA_REQUEST: Final = 10
@@ -100,7 +100,7 @@ class Finder:
             ]
             for company in companies:
                 company.size = 0.0
-            alone = kind.column is None or filters.get(_AFFILIATES_FILTER)
+            alone = kind.column is None or filters.get(AFFILIATES_FILTER)
             extra = ceil(len(companies) / _COMPANIES_PER_EXTRA_REQUEST)
             max_group = 1 if alone else _MAX_GROUP
             yield _Stage(self, filters, value, companies, max_group, extra, **options)

@@ -20,44 +20,51 @@ from outreach_frames.common.text import listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.read import frame_or_file, is_table_path
-from outreach_frames.identity.cells import Cells, texts_of
+from outreach_frames.identity.cells import Cells, join_cells, texts_of
 from outreach_frames.identity.domains import domain_cells
-from outreach_frames.identity.keys import email_cells, profnet_url_cells
+from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
 from outreach_frames.leads.sending.journal_file import ReachedPeople, is_journal, reached_people
-from outreach_frames.tables.columns import columns_like
+from outreach_frames.tables.columns import columns_like, usual_column
 from outreach_frames.tables.interchange import A_FRAME, FrameLike
 
 _TABLES: Final = f"{A_FRAME} or the path of a table"
 _TABLES_AND_JOURNALS: Final = "frames, and the paths of tables (.csv, .xlsx, .parquet) and journals"
 
-# For each kind of key: this table's column, and the other table's column or candidates for it.
-_Columns = dict[str, tuple[Hashable, Hashable]]
-_Candidates = dict[str, tuple[Hashable, list[Hashable]]]
-# One name for both tables, or (this table's name, the other's name or a list of candidates).
-MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
+# For each kind of key: this table's columns, and the other table's columns.
+_Columns = Mapping[str, tuple[list[Hashable], list[Hashable]]]
+# One or several names for both tables, or (this table's names, the other table's names).
+_Names = Hashable | list[Hashable]
+MatchKey = _Names | tuple[_Names, _Names]
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _DOMAIN: Final = "domain"
+_COMPANY_NAME: Final = "company_name"
 _KEYS: Final[Mapping[str, Callable[[pa.Array], Cells]]] = {
     _EMAIL: email_cells,
     _PROFNET_URL: profnet_url_cells,
     _DOMAIN: domain_cells,
+    _COMPANY_NAME: company_name_cells,
 }
-# A domain identifies the employer, not the person, so it is compared only on request.
+# A domain or company name identifies the employer, so it is compared only on request.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
-_NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
+_NOUNS: Final = {
+    _EMAIL: "email address",
+    _PROFNET_URL: "profile URL",
+    _DOMAIN: "domain",
+    _COMPANY_NAME: "company name",
+}
 _THIS_TABLE: Final = "This table"
 _OTHER_TABLE: Final = "The other table"
 
 
 class _Table(NamedTuple):
-    """A table, its name in messages, and its column for each kind of key."""
+    """A table, its name in messages, and its columns for each kind of key."""
 
     frame: pd.DataFrame
     name: str
-    columns: Mapping[str, Hashable]
+    columns: Mapping[str, list[Hashable]]
 
 
 def match(
@@ -67,6 +74,7 @@ def match(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    company_name: MatchKey | None = None,
 ) -> pd.DataFrame:
     """Find the matching row in another table for each row.
 
@@ -126,8 +134,8 @@ def match(
     [<NA>, 0]
     """
     theirs = frame_or_file(other, "match()", _TABLES)
-    keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
-    requested = _requested(frame, keys, [theirs])
+    given = dict(zip(_KEYS, (email, profnet_url, domain, company_name), strict=True))
+    requested = _requested(frame, given, [theirs])
     columns = _columns(frame, theirs, requested, _OTHER_TABLE)
     _require_columns(frame, requested, [theirs], [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, [_OTHER_TABLE])
@@ -137,7 +145,11 @@ def match(
     ]
     read = [_read_cells(table) for table in tables]
     _warn_of_cells(tables, read, [0, 0], single=True)
-    matches = find_matches(*(Keys(*(column.single() for column in cells)) for cells in read))
+    keys, their_keys = (
+        Keys(*(pa.concat_arrays([column.single() for column in columns]) for columns in table))
+        for table in read
+    )
+    matches = find_matches(keys, their_keys, len(frame), len(theirs))
     rows = pd.array(matches.rows, dtype="Int64")
     rows[matches.rows < 0] = pd.NA
     return pd.DataFrame(
@@ -159,6 +171,7 @@ def without(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    company_name: MatchKey | None = None,
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
@@ -227,9 +240,9 @@ def without(
         frame_or_file(one, "without()", _TABLES_AND_JOURNALS) if journal is None else pd.DataFrame()
         for one, journal in zip(others, journals, strict=True)
     ]
-    keys = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    given = dict(zip(_KEYS, (email, profnet_url, domain, company_name), strict=True))
     tables = [f"Table {number}" for number in range(1, len(others) + 1)]
-    requested = _requested(frame, keys, frames)
+    requested = _requested(frame, given, frames)
     for place, journal in enumerate(journals):
         if journal is not None:
             tables[place] = f"The journal {Path(str(others[place])).name}"
@@ -244,7 +257,7 @@ def without(
     ]
     _require_columns(frame, requested, frames, columns)
     # A key that no other table has may still link rows of one person.
-    linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
+    linking = {kind: names for kind, (names, _) in requested.items()} or _defaults(frame)
     sources = [
         _Table(frame, _THIS_TABLE, linking),
         *(
@@ -253,15 +266,16 @@ def without(
         ),
     ]
     read = [_read_cells(source) for source in sources]
-    ours, rows = repeat_rows(read[0])
+    joined = [[*map(join_cells, table)] for table in read]
+    ours, rows = repeat_rows(joined[0])
     none = pa.nulls(len(rows), pa.large_string())
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
     unknown = [0]
-    for cells, used, journal in zip(read[1:], columns, journals, strict=True):
+    for cells, used, journal in zip(joined[1:], columns, journals, strict=True):
         compared = ours._replace(**{kind: none for kind in _KEYS if kind not in used})
         theirs, their_rows = repeat_rows(cells)
-        is_match |= find_matches(compared, theirs).counts > 0
+        is_match |= find_matches(compared, theirs, len(rows), len(their_rows)).counts > 0
         if journal is not None:
             is_match |= journal.are_among(identifiers(ours.email, ours.profnet_url))
         unknown.append(int((~_have_key(theirs, their_rows, len(cells[0].counts))).sum()))
@@ -313,27 +327,31 @@ def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.
     return has_key
 
 
-def _read_cells(table: _Table) -> list[Cells]:
-    """Read a table's keys of each kind; a kind without a column has no keys."""
-    size = len(table.frame)
-    none = Cells(pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64))
-    found = []
-    for kind, read in _KEYS.items():
-        cells = none
-        if kind in table.columns:
-            texts = texts_of(column_of(table.frame, table.columns[kind]))
-            cells = read(texts)
-            if kind == _DOMAIN:
-                rows = np.repeat(np.arange(size), cells.counts)
-                index, of_keys = table.frame.index[rows], texts.take(pa.array(rows))
-                keys = drop_shared_domains(of_keys, cells.keys, table.columns[kind], index)
-                cells = cells._replace(keys=keys)
-        found.append(cells)
-    return found
+def _read_cells(table: _Table) -> list[list[Cells]]:
+    """Read the keys of each column, by kind; a kind without a column has cells without keys."""
+    return [
+        [_read_column(table.frame, kind, name) for name in table.columns.get(kind, ())]
+        or [Cells.without_keys(len(table.frame))]
+        for kind in _KEYS
+    ]
+
+
+def _read_column(frame: pd.DataFrame, kind: str, name: Hashable) -> Cells:
+    texts = texts_of(column_of(frame, name))
+    cells = _KEYS[kind](texts)
+    if kind != _DOMAIN:
+        return cells
+    rows = np.repeat(np.arange(len(frame)), cells.counts)
+    of_keys = texts.take(pa.array(rows))
+    return cells._replace(keys=drop_shared_domains(of_keys, cells.keys, name, frame.index[rows]))
 
 
 def _warn_of_cells(
-    tables: Sequence[_Table], read: Sequence[list[Cells]], unknown: Sequence[int], *, single: bool
+    tables: Sequence[_Table],
+    read: Sequence[list[list[Cells]]],
+    unknown: Sequence[int],
+    *,
+    single: bool,
 ) -> None:
     """Warn once of ambiguous cells and of rows without a key to compare.
 
@@ -343,14 +361,13 @@ def _warn_of_cells(
     counts: list[str] = []
     example = ""
     for table, columns, keyless in zip(tables, read, unknown, strict=True):
-        for kind, cells in zip(_KEYS, columns, strict=True):
-            is_unread = np.zeros(len(cells.counts), dtype=bool)
+        names = (name for kind in _KEYS for name in table.columns.get(kind, [None]))
+        for name, cells in zip(names, chain.from_iterable(columns), strict=True):
+            is_unread = (cells.counts > 1) & single
             is_unread[cells.ambiguous] = True
-            rows = np.flatnonzero(is_unread | (cells.counts > 1) if single else is_unread)
-            if len(rows):
-                name = quoted(table.columns[kind])
-                counts.append(f"{table.name}, column {name}: {plural(len(rows), 'cell')}")
-                cell = column_of(table.frame, table.columns[kind]).iloc[rows[0]]
+            if len(rows := np.flatnonzero(is_unread)):
+                counts.append(f"{table.name}, column {quoted(name)}: {plural(len(rows), 'cell')}")
+                cell = column_of(table.frame, name).iloc[rows[0]]
                 example = example or f" For example, row {rows[0]} holds {quoted(cell)}."
         if keyless:
             counts.append(f"{table.name}: {plural(keyless, 'row')} without a key")
@@ -371,9 +388,9 @@ def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
 
 def _requested(
     frame: pd.DataFrame, keys: Mapping[str, MatchKey | None], others: Sequence[pd.DataFrame]
-) -> _Candidates:
-    """Check the requested keys; return this table's column and the other's candidates by kind."""
-    requested: _Candidates = {}
+) -> _Columns:
+    """Check the requested keys; return this table's columns and the other's names by kind."""
+    requested = {}
     for kind, key in keys.items():
         if isinstance(key, tuple) and len(key) != 2:
             raise InvalidInputError(
@@ -381,51 +398,57 @@ def _requested(
                 "column)."
             )
         if key is not None:
-            ours, theirs = key if isinstance(key, tuple) else (key, key)
-            ours = near_column(frame, ours)
-            if ours not in frame.columns:
-                problem = f"This table has no column {quoted(ours)}."
+            ours, theirs = map(_names, key if isinstance(key, tuple) else (key, key))
+            requested[kind] = _find_columns(frame, ours, _THIS_TABLE), theirs
+            if not requested[kind][0]:
+                problem = f"This table has no column {listed(ours)}."
                 raise _columns_error(problem, frame, others, [kind])
-            requested[kind] = ours, theirs if isinstance(theirs, list) else [theirs]
     return requested
 
 
-def _columns(
-    frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
-) -> _Columns:
-    """Return the pair of columns to compare for each kind of key, the strongest kind first."""
-    candidates = requested or _defaults(frame)
-    used = {
-        kind: (ours, found)
-        for kind, (ours, theirs) in candidates.items()
-        if (found := _find_column(other, theirs, table)) is not None
-    }
+def _names(given: _Names) -> list[Hashable]:
+    return given if isinstance(given, list) else [given]
+
+
+def _columns(frame: pd.DataFrame, other: pd.DataFrame, requested: _Columns, table: str) -> _Columns:
+    """Return the columns of both tables for each kind of key, the strongest kind first."""
+    if requested:
+        candidates = {
+            kind: (ours, _find_columns(other, theirs, table))
+            for kind, (ours, theirs) in requested.items()
+        }
+        names = chain.from_iterable(theirs for _, theirs in requested.values())
+        problem = f"{table} has none of the columns {listed(names)}."
+    else:
+        candidates = {
+            kind: (ours, [found])
+            for kind, ours in _defaults(frame).items()
+            if (found := usual_column(other, kind, table)) is not None
+        }
+        kinds = " or ".join(_defaults(frame) or _DEFAULT)
+        problem = f"{table} has no column with a usual name of {kinds}."
+    used = {kind: both for kind, both in candidates.items() if both[1]}
     if not used:
-        names = chain.from_iterable(theirs for _, theirs in candidates.values())
-        problem = (
-            f"{table} has none of the columns {listed(names)}. Search results have no email "
-            "address: compare them by profnet_url or domain."
-        )
+        problem += " Search results have no email address: compare them by profnet_url or domain."
         raise _columns_error(problem, frame, [other], requested or _DEFAULT)
     return used
 
 
-def _defaults(frame: pd.DataFrame) -> _Candidates:
+def _defaults(frame: pd.DataFrame) -> dict[str, list[Hashable]]:
     """Return the columns to compare if the caller requests no key."""
-    columns = {kind: near_column(frame, kind) for kind in _DEFAULT}
-    return {kind: (name, [kind]) for kind, name in columns.items() if name in frame.columns}
+    columns = {kind: usual_column(frame, kind, _THIS_TABLE) for kind in _DEFAULT}
+    return {kind: [name] for kind, name in columns.items() if name is not None}
 
 
-def _find_column(other: pd.DataFrame, names: list[Hashable], table: str) -> Hashable | None:
-    """Return the first of these names that exists; exact names win over similar names."""
-    exact = (name for name in names if name in other.columns)
-    near = (near_column(other, name, table) for name in names)
-    return next((name for name in chain(exact, near) if name in other.columns), None)
+def _find_columns(frame: pd.DataFrame, names: list[Hashable], table: str) -> list[Hashable]:
+    """Return the columns with these names or similar names."""
+    near = (near_column(frame, name, table) for name in names)
+    return [name for name in dict.fromkeys(near) if name in frame.columns]
 
 
 def _require_columns(
     frame: pd.DataFrame,
-    requested: _Candidates,
+    requested: _Columns,
     others: Sequence[pd.DataFrame],
     columns: Sequence[_Columns],
 ) -> None:
@@ -440,7 +463,7 @@ def _warn_of_gaps(
     frame: pd.DataFrame,
     others: Sequence[pd.DataFrame],
     columns: Sequence[_Columns],
-    requested: _Candidates,
+    requested: _Columns,
     tables: Sequence[str],
 ) -> None:
     """Warn of keys that could not be compared, because people to exclude may be kept."""

@@ -24,6 +24,7 @@ from outreach_frames.accounts.companies import (
 )
 from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
+from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card, Fact
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
@@ -35,6 +36,7 @@ from outreach_frames.reading.flatten import (
     people_frame,
     select_columns,
 )
+from outreach_frames.resources.counts import count_searches
 from outreach_frames.tables.columns import append_columns, text_names
 from outreach_frames.tables.schema import empty_table, to_frame
 
@@ -82,11 +84,16 @@ class AccountPeople(Result):
         outcomes: Mapping[int, Outcome],
         *,
         requests: int,
+        client: Client,
+        searches: Mapping[int, Mapping[str, Any]],
         columns: Sequence[str] | None = None,
     ) -> None:
         self.people: pd.DataFrame = people if columns is None else people[list(columns)]
         self._has_all_columns = columns is None
         self.requests: Final = requests
+        self._client = client
+        # The filters that find all people of a row's company.
+        self._searches = searches
         self._outcomes = _outcome_table(len(frame), people, outcomes)
         self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
 
@@ -103,6 +110,47 @@ class AccountPeople(Result):
         dtypes = {"account_status": STR, "accounts": "Int64", "people": "Int64"}
         counts = by_status.agg(["size", "sum"]).reset_index()
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
+
+    def explain_nobody(
+        self, *, refresh: bool = False, progress: bool | None = None
+    ) -> pd.DataFrame:
+        """Count all people of the companies with the status `nobody`, whatever the filters.
+
+        One request per company. A company without people either has none or is unknown to the
+        service.
+
+        Parameters
+        ----------
+        refresh : bool
+            Ask the service even if the cache has a fresh response.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal.
+
+        Returns
+        -------
+        DataFrame
+            The rows of `.accounts` with the status `nobody`, and people_without_filters (Int64, the
+            people whom the service has there under the same identifier, at subsidiaries too if the
+            search included them).
+
+        Raises
+        ------
+        ServiceError
+            The service or the connection failed; the exception's `.partial` has the earlier rows.
+
+        Notes
+        -----
+        Interface: POST /people/search.
+        """
+        rows = np.flatnonzero(self._outcomes["account_status"].eq(NOBODY))
+        accounts = self.accounts.iloc[rows]
+
+        def framed(counts: list[int]) -> pd.DataFrame:
+            people = pd.DataFrame({"people_without_filters": pd.array(counts, dtype="Int64")})
+            return append_columns(accounts.iloc[: len(counts)], people)
+
+        searches = [self._searches[row] for row in rows.tolist()]
+        return count_searches(self._client, searches, framed, refresh=refresh, progress=progress)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         if not self._has_all_columns:
@@ -132,7 +180,11 @@ class AccountPeople(Result):
                 stopped = "The search stopped before these accounts were finished."
                 yield Fact("(none)", stopped, accounts)
             else:
-                yield Fact(status, MEANINGS[status], accounts, self._details(status))
+                advice = ""
+                if status == NOBODY:
+                    requests = plural(accounts, "request")
+                    advice = f"Count all their people: .explain_nobody(), in {requests}."
+                yield Fact(status, MEANINGS[status], accounts, self._details(status), advice)
 
     def _details(self, status: str) -> list[str]:
         is_shown = self._outcomes["account_status"].eq(status)

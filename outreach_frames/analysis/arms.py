@@ -34,6 +34,7 @@ from outreach_frames.identity.persons import (
     first_rows,
     numbers_of,
 )
+from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.value_text import TEXT, column_texts, compose_texts, strip_texts
 
@@ -51,6 +52,8 @@ def assign_arms(
     by: Hashable | pd.Series[Any],
     seed: int,
     name: str = "arm",
+    email: Hashable | None = None,
+    profnet_url: Hashable | None = None,
     previous: FrameLike | Sequence[FrameLike] | None = None,
 ) -> pd.DataFrame:
     """Assign rows to the arms of a test, such as two variants and a hold-out.
@@ -70,15 +73,19 @@ def assign_arms(
     by : str, Series or "person"
         The source of the keys; rows with the same key get the same arm. Pass a column, a Series
         with the frame's index, such as `of.keys.domain(df["Website"])`, or "person" to use the
-        addresses in the column `email` and the profile URLs `/in/<name>` in `profnet_url`.
+        email addresses and the profile URLs `/in/<name>`.
     seed : int
         The seed of the hash. Different seeds give independent assignments, so use one seed per
         campaign.
     name : str
         The name of the new column.
+    email, profnet_url : str, optional
+        With "person", the columns with the email addresses and profile URLs. If neither is passed,
+        the columns with usual names are used, such as Email or Profile URL.
     previous : DataFrame or list of DataFrames, optional
-        The assigned tables of former batches, with the columns `name` and `by`, or `email` or
-        `profnet_url`. People, or values of the column `by`, that are in these tables keep the arm.
+        The assigned tables of former batches, with the column `name`, and with the column `by`, or
+        the columns `email` and `profnet_url` or ones with usual names. People, or values of the
+        column `by`, that are in these tables keep the arm.
 
     Returns
     -------
@@ -123,10 +130,17 @@ def assign_arms(
             "frame's column of that name."
         )
     is_person = isinstance(by, str) and by == _PERSON
-    parts = [_person_keys(frame) if is_person else _column_keys(frame, by)]
+    given = zip(spec.LEAD_IDENTIFIERS, (email, profnet_url), strict=True)
+    passed = {kind: column for kind, column in given if column is not None}
+    if passed and not is_person:
+        raise InvalidInputError(
+            f"{' and '.join(f'{kind}=' for kind in passed)} identify a person. Pass "
+            f"by={_PERSON!r} too, or omit them."
+        )
+    parts = [_person_keys(frame, passed) if is_person else _column_keys(frame, by)]
     former = _former_tables(previous, by)
     if is_person:
-        parts += [_person_keys(table, _A_FORMER) for table in former]
+        parts += [_person_keys(table, passed, _A_FORMER) for table in former]
     elif not isinstance(by, pd.Series):
         parts += [_keys_in(column_of(table, by, _A_FORMER))[0] for table in former]
     rows = Identifiers(*map(pa.concat_arrays, zip(*parts, strict=True)))
@@ -277,25 +291,30 @@ def _keys_in(column: pd.Series[Any]) -> tuple[Identifiers, Mapping[int, str]]:
     return Identifiers(keys, none, none), read.unreadable
 
 
-def _person_keys(frame: pd.DataFrame, table: str = "The table") -> Identifiers:
+def _person_keys(
+    frame: pd.DataFrame, passed: Mapping[str, Hashable], table: str = "The table"
+) -> Identifiers:
     """Return each row's email and profile URL; raise if the table has neither column."""
     if table == "The table" and _PERSON in frame.columns:
         raise InvalidInputError(
             f"by={_PERSON!r} is ambiguous, because the table has a column {_PERSON!r}. Pass "
             f"by=df[{_PERSON!r}] to use the column, or drop the column to use the person."
         )
-    columns = [near_column(frame, field, table) for field in spec.LEAD_IDENTIFIERS]
-    if not any(column in frame.columns for column in columns):
-        raise InvalidInputError(
-            f"by={_PERSON!r} needs a column {' or '.join(map(repr, spec.LEAD_IDENTIFIERS))}. "
-            f"{table} has neither. Rename the column, or pass its keys, such as "
-            'by=of.keys.email(df["Mail"]).'
-        )
+    columns = {kind: near_column(frame, name, table) for kind, name in passed.items()}
+    if table == _A_FORMER:
+        columns = {kind: name for kind, name in columns.items() if name in frame.columns}
+    columns = columns or {
+        kind: name
+        for kind in spec.LEAD_IDENTIFIERS
+        if (name := usual_column(frame, kind, table)) is not None
+    }
+    if not columns:
+        raise no_column_error(frame, spec.LEAD_IDENTIFIERS, table)
     emails, urls = (
-        read(texts_of(column_of(frame, column))).single()
-        if column in frame.columns
+        read(texts_of(column_of(frame, columns[kind], table))).single()
+        if kind in columns
         else pa.nulls(len(frame), TEXT)
-        for column, read in zip(columns, (email_cells, profnet_url_cells), strict=True)
+        for kind, read in zip(spec.LEAD_IDENTIFIERS, (email_cells, profnet_url_cells), strict=True)
     )
     return Identifiers(emails, certain_keys(urls), pa.nulls(len(frame), TEXT))
 

@@ -25,6 +25,7 @@ from outreach_frames.identity.persons import (
     identifiers,
     numbers_of,
 )
+from outreach_frames.tables.columns import columns_text
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
 from outreach_frames.tables.value_text import TEXT
 
@@ -248,7 +249,7 @@ def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The table") -
     if len(near) > 1:
         raise InvalidInputError(
             f"{table} has no column {quoted(name)}, but {' and '.join(map(quoted, near))}. "
-            "Pass one of these names."
+            f"Pass one of these names. {columns_text(frame)}"
         )
     return near[0] if near else name
 
@@ -257,7 +258,9 @@ def column_of(frame: pd.DataFrame, name: Hashable, table: str = "The table") -> 
     """Return a column; raise InvalidInputError if it is missing or not unique."""
     if name not in frame.columns:
         close = suggestion(str(name), map(str, frame.columns))
-        raise InvalidInputError(f"{table} has no column {quoted(name)}.{close}")
+        raise InvalidInputError(
+            f"{table} has no column {quoted(name)}.{close} {columns_text(frame)}"
+        )
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise InvalidInputError(

@@ -63,6 +63,13 @@ class Cells(NamedTuple):
     counts: Positions  # number of keys per cell, at least 1
     ambiguous: Positions  # positions of ambiguous cells
 
+    @classmethod
+    def without_keys(cls, size: int) -> Cells:
+        """Return cells without a key."""
+        return cls(
+            pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64)
+        )
+
     def single(self) -> pa.Array:
         """Return one key per cell; missing if the cell has several keys or is ambiguous."""
         if len(self.keys) == len(self.counts) and not len(self.ambiguous):
@@ -112,6 +119,28 @@ def _read_entries(text: str, read: Callable[[str], Reading]) -> Reading:
             for entry, reading in entries.items()
         ),
     )
+
+
+def join_cells(columns: Sequence[Cells]) -> Cells:
+    """Join the cells of each row; a missing key remains only in rows without a key."""
+    if len(columns) == 1:
+        return columns[0]
+    size = len(columns[0].counts)
+    keys = pa.concat_arrays([column.keys for column in columns])
+    rows = np.concatenate([np.repeat(np.arange(size), column.counts) for column in columns])
+    order = np.argsort(rows, kind="stable")
+    keys, rows = keys.take(pa.array(order)), rows[order]
+    has_key = keys.is_valid().to_numpy(zero_copy_only=False)
+    is_kept = has_key | (np.bincount(rows[has_key], minlength=size)[rows] == 0)
+    is_kept[1:] &= has_key[1:] | (rows[1:] != rows[:-1])
+    counts = np.bincount(rows[is_kept], minlength=size)
+    ambiguous = np.unique(np.concatenate([column.ambiguous for column in columns]))
+    return Cells(keys.filter(pa.array(is_kept)), counts, ambiguous)
+
+
+def are_plain(texts: pa.Array) -> pa.Array:
+    """Return whether each text is that of a text cell, not of a list or another type."""
+    return pc.invert(pc.match_substring_regex(texts, f"[{_ENTRY}{_UNREADABLE}]"))
 
 
 def drop_names(text: str) -> str:

@@ -25,6 +25,7 @@ from outreach_frames.identity.cells import (
     STOPS,
     Cells,
     Reading,
+    are_plain,
     drop_names,
     is_word,
     plain_text,
@@ -405,6 +406,24 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
     plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(plain, r"[\pP\s]+", " "))
     keys = pc.replace_substring_regex(plain, _LEGAL_FORMS, r"\1")
     return pc.if_else(pc.equal(keys, ""), names, keys)
+
+
+def company_name_cells(texts: pa.Array) -> Cells:
+    """Read the company name of each text, or the names of a list."""
+    texts = texts.cast(pa.large_string())
+    return read_cells(_keep(_company_names(texts), are_plain(texts)), texts, _company_names_in)
+
+
+def _company_names(texts: pa.Array) -> pa.Array:
+    """Return the keys of names; missing for placeholders."""
+    keys = filled_texts(company_name_keys(texts))
+    placeholders = pa.array(sorted(PLACEHOLDERS), keys.type)
+    return _keep(keys, pc.invert(pc.is_in(pc.utf8_lower(strip_texts(texts)), placeholders)))
+
+
+def _company_names_in(text: str) -> Reading:
+    names = _company_names(pa.array([text], pa.large_string())).drop_null().to_pylist()
+    return reading_of(text, [name for name in names if is_word(name)])
 
 
 def _host(name: str) -> str:

@@ -19,11 +19,15 @@ _Numbered = tuple[Rows, Rows, int]
 
 
 class Keys(NamedTuple):
-    """The keys of a table's rows, the strongest first; keys that are not compared are missing."""
+    """The keys of a table's rows, the strongest first; keys that are not compared are missing.
+
+    With several columns per kind, the columns' keys follow each other.
+    """
 
     email: pa.Array
     profnet_url: pa.Array
     domain: pa.Array
+    company_name: pa.Array
 
 
 class Matches(NamedTuple):
@@ -34,25 +38,33 @@ class Matches(NamedTuple):
     counts: Rows  # number of rows of the other table with this key
 
 
-def find_matches(ours: Keys, theirs: Keys) -> Matches:
+def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matches:
     """Match each row by its strongest matching key; weak URLs match only rows without email.
+
+    `size` and `other_size` are the tables' numbers of rows. Of several columns, the first that
+    matches decides.
 
     >>> none = pa.nulls(1, pa.large_string())
     >>> one, other = pa.array(["a@x.example"]), pa.array(["https://x.example/1"])
-    >>> find_matches(Keys(one, other, none), Keys(none, other, none)).rows.tolist()
-    [-1]
+    >>> find_matches(Keys(one, other, none, none), Keys(none, other, none, none), 1, 1).rows
+    array([-1])
     """
-    size = len(ours.email)
     found = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
-    pairs = zip(_matchable(ours), _matchable(theirs), strict=True)
+    pairs = zip(_matchable(ours, size), _matchable(theirs, other_size), strict=True)
     for kind, (our_keys, their_keys) in enumerate(pairs):
         numbers, other_numbers, distinct = _numbered(our_keys, their_keys)
-        first = _first(other_numbers, True, distinct)[numbers]
-        times = np.bincount(other_numbers + 1)
-        is_new = (found.rows == NONE) & (first != NONE)
-        found.rows[is_new] = first[is_new]
-        found.kinds[is_new] = kind
-        found.counts[is_new] = times[numbers[is_new] + 1]
+        first = _first(other_numbers, True, distinct)
+        other_rows = np.arange(len(other_numbers)) % max(other_size, 1)
+        # A row counts once, even if several of its columns have the key.
+        once = other_numbers
+        if len(once) > other_size:
+            once = np.unique(other_numbers * other_size + other_rows) // other_size
+        times = np.bincount(once + 1, minlength=distinct + 1)
+        for column in np.split(numbers, max(len(numbers) // max(size, 1), 1)):
+            is_new = (found.rows == NONE) & (first[column] != NONE)
+            found.rows[is_new] = other_rows[first[column[is_new]]]
+            found.kinds[is_new] = kind
+            found.counts[is_new] = times[column[is_new] + 1]
     return found
 
 
@@ -60,8 +72,7 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
     """Repeat rows whose cells have several keys; return the keys and their row positions.
 
     >>> emails = Cells(pa.array(["a@x.example", "b@x.example"]), np.array([2]), np.array([]))
-    >>> none = Cells(pa.nulls(1, pa.large_string()), np.array([1]), np.array([]))
-    >>> keys, rows = repeat_rows([emails, none, none])
+    >>> keys, rows = repeat_rows([emails, *[Cells.without_keys(1)] * 3])
     >>> keys.email.to_pylist(), rows.tolist()
     (['a@x.example', 'b@x.example'], [0, 0])
     """
@@ -93,7 +104,7 @@ def same_persons(keys: Keys, rows: Mask, origins: Rows) -> Mask:
 
     >>> emails, none = pa.array(["a@x.example", "b@x.example"]), pa.nulls(2, pa.large_string())
     >>> urls = pa.array(["x.example/in/a", "x.example/in/a"])
-    >>> same_persons(Keys(emails, urls, none), np.array([False, True]), np.arange(2)).tolist()
+    >>> same_persons(Keys(emails, urls, none, none), np.array([False, True]), np.arange(2)).tolist()
     [True, True]
     """
     numbers: list[Rows] = [*numbers_of(identifiers(keys.email, keys.profnet_url))]
@@ -194,10 +205,15 @@ def match_remaining(
     return matching, *dropped
 
 
-def _matchable(keys: Keys) -> Keys:
-    """Drop each weak URL whose row has an email."""
-    kinds = identifiers(keys.email, keys.profnet_url)
-    return keys._replace(profnet_url=pc.coalesce(kinds.url, kinds.weak_url))
+def _matchable(keys: Keys, size: int) -> Keys:
+    """Drop each weak URL whose row has an email or a certain URL."""
+    certain = certain_keys(keys.profnet_url)
+    is_alone = np.ones(size, dtype=bool)
+    for column in (keys.email, certain):
+        has_key = column.is_valid().to_numpy(zero_copy_only=False)
+        is_alone &= ~has_key.reshape(-1, max(size, 1)).any(axis=0)
+    is_weak = pa.array(np.tile(is_alone, len(certain) // max(size, 1)))
+    return keys._replace(profnet_url=pc.if_else(is_weak, keys.profnet_url, certain))
 
 
 def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
@@ -10,12 +11,26 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.text import unique_name
+from outreach_frames.common.text import listed, quoted, unique_name
+from outreach_frames.errors import InvalidInputError
 
 _PREFIX: Final = "outreach_"
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
-# For each identifier: a pattern of a word in the names of its columns, and words in the names of
-# other columns, such as other people's addresses.
+# For each kind of identifier: the usual names of its columns, in lower case and without blanks and
+# punctuation. Functions use such a column if it is the only one.
+_NETWORK: Final = f"(?:profile|{spec.NETWORK_NAME}(?:profile)?)(?:url|link|page)?"
+_USUAL_NAMES: Final = {
+    "email": r"(?:business|contact|person|personal|primary|private|work)?e?mail(?:address|adresse)?"
+    r"\d*(?:value)?",
+    "profnet_url": rf"(?:contact|person)?{_NETWORK}\d*",
+    "company_id": "companyid",
+    "company_profnet_url": rf"(?:account|company){_NETWORK}",
+    "domain": r"(?:account|company|organi[sz]ation)?(?:domain|homepage|url|web|website)"
+    r"(?:address|link|name|url)?\d*",
+    "company_name": "(?:account|company|employer|organi[sz]ation)(?:name)?",
+}
+# For suggestions: a pattern of a word in the names of each identifier's columns, and words in the
+# names of other columns, such as other people's addresses.
 _NAMES: Final = {
     "email": (
         ".*mails?(address|adresse)?",
@@ -34,12 +49,57 @@ _NAMES: Final = {
 }
 
 
+def usual_names(kind: str, names: Iterable[Any]) -> list[Any]:
+    """Return the usual column names of a kind of identifier, or only the exact name.
+
+    >>> usual_names("email", ["Work E-Mail", "Email 2", "Email Status"])
+    ['Work E-Mail', 'Email 2']
+    >>> usual_names("domain", ["Website URL", "Company Domain Name", "domain"])
+    ['domain']
+    """
+    found = [name for name in dict.fromkeys(names) if name == kind or _is_usual(kind, name)]
+    return [kind] if kind in found else found
+
+
+def _is_usual(kind: str, name: object) -> bool:
+    letters = filter(str.isalnum, unicodedata.normalize("NFKC", str(name)).casefold())
+    return re.fullmatch(_USUAL_NAMES[kind], "".join(letters)) is not None
+
+
+def usual_column(frame: pd.DataFrame, kind: str, table: str = "The frame") -> Any:
+    """Return the column with the exact or the only usual name of a kind of identifier, or None."""
+    found = usual_names(kind, frame.columns)
+    if len(found) > 1:
+        raise InvalidInputError(
+            f"{table} has no column {quoted(kind)}, but {' and '.join(map(quoted, found))}. Pass "
+            f"the right one as {kind}=. {columns_text(frame)}"
+        )
+    return found[0] if found else None
+
+
+def no_column_error(
+    frame: pd.DataFrame, kinds: Collection[str], table: str = "The frame"
+) -> InvalidInputError:
+    """Return the error for a table without a usual column of any of these kinds."""
+    return InvalidInputError(
+        f"{table} has no column with a usual name of {' or '.join(kinds)}. Pass the name of a "
+        f"column as {' or '.join(f'{kind}=' for kind in kinds)}. {columns_text(frame)}"
+    )
+
+
+def columns_text(frame: pd.DataFrame) -> str:
+    """List a table's columns in a sentence."""
+    return f"Its columns are {listed(frame.columns)}."
+
+
 def columns_like(field: str, names: Iterable[Any], networks: Collection[str] = ()) -> list[Any]:
     """Return the column names that suggest an identifier, the exact name first.
 
     >>> columns_like("email", ["Work E-Mail", "Email Status", "email"])
     ['email', 'Work E-Mail']
     """
+    if field not in _NAMES:
+        return usual_names(field, names)
     pattern, others = _NAMES[field]
     if field == "profnet_url":
         pattern = "|".join([pattern, *map(re.escape, {spec.NETWORK_NAME, *networks})])

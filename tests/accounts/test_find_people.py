@@ -31,7 +31,7 @@ FILTER_OF = {
     "domain": "company_domains",
     "company_id": "company_ids",
     "company_profnet_url": "company_profnet_urls",
-    "name": "company_names",
+    "company_name": "company_names",
 }
 
 
@@ -151,7 +151,7 @@ WRITTEN = {
     "company_id": [str, str.upper, "{{{}}}".format, lambda text: text.replace("-", "")],
     "company_profnet_url": [str, str.upper, "{}/?utm_source=x".format],
     "domain": [str, str.upper, "https://www.{}/about".format, "info@{}".format],
-    "name": [str, str.upper, " {} ".format],
+    "company_name": [str, str.upper, " {} ".format],
 }
 
 
@@ -161,7 +161,7 @@ def test_a_company_with_several_spellings_is_listed_once(data: st.DataObject, wo
     """If rows spell a company differently, each person is listed once, and all counts add up."""
     firms = [firm for firm in world.firms if len(firm.seniorities) < 1000]
     world = replace(world, firms=firms)
-    attributes = {"company_id": "id", "company_profnet_url": "profnet_url"}
+    attributes = {"company_id": "id", "company_profnet_url": "profnet_url", "company_name": "name"}
     rows: list[tuple[str, str, str]] = []
     for firm in data.draw(st.lists(st.sampled_from(firms), max_size=10)) if firms else []:
         kind = data.draw(st.sampled_from(list(FILTER_OF)))
@@ -222,7 +222,7 @@ ONE_COMPANY: list[dict[str, str]] = [
     {"company_profnet_url": ACME.profnet_url},
     {"domain": "acme.example"},
     {"domain": "acme.co"},
-    {"name": "Acme Holding"},
+    {"company_name": "Acme Holding"},
 ]
 
 
@@ -257,7 +257,7 @@ def test_a_company_is_listed_once_in_a_partial_result() -> None:
     )
     with scripted(reply) as service, connected(service, workers=1):
         with pytest.raises(OutreachError) as caught:
-            accounts.outreach.find_people(name="name", domain="domain")
+            accounts.outreach.find_people(company_name="name", domain="domain")
     partial = caught.value.partial
     assert isinstance(partial, AccountPeople)
     statuses = partial.accounts["account_status"].fillna("").tolist()
@@ -276,7 +276,7 @@ def test_a_free_mail_provider_is_not_an_employer() -> None:
     world = world_of({"one.example": 2})
     with scripted(world.reply) as service, connected(service):
         with pytest.warns(OutreachWarning) as caught:
-            result = accounts.outreach.find_people(domain="site", name="name")
+            result = accounts.outreach.find_people(domain="site", company_name="name")
         sent = service.requests[0].json["company_domains"]
     assert sent == ["web.de", "yahoo.com", "one.example", "medium.com"]
     assert result.accounts["account_status"].tolist() == [
@@ -300,7 +300,7 @@ def test_a_page_of_a_network_is_not_a_companys_domain() -> None:
     )
     with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
         with pytest.warns(OutreachWarning, match="has 2 pages of networks"):
-            found = accounts.outreach.find_people(domain="site", name="name")
+            found = accounts.outreach.find_people(domain="site", company_name="name")
         assert [request.json.get("company_domains") for request in service.requests] == [
             *[["one.example"], None]
         ]
@@ -471,21 +471,50 @@ def test_columns_of_the_accounts_are_added_to_people() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["Website", "DOMAIN", "Web-Site", "company website"])
+@pytest.mark.parametrize("name", ["Website", "DOMAIN", "Web-Site URL", "Company Domain Name"])
 def test_a_usual_column_identifies_the_companies(name: str) -> None:
-    """Without a passed column, the only column with a usual name is used, with a warning."""
-    accounts = pd.DataFrame({"Owner": ["Cem"], name: ["one.example"]})
+    """Without a passed column, the columns with usual names are used, with a warning."""
+    accounts = pd.DataFrame({"Owner": ["Cem", "Bo"], name: ["one.example", None]})
+    named = accounts.assign(Company=["", "Two"])
     with scripted(world_of({"one.example": 1}).reply) as service, connected(service):
-        with pytest.warns(OutreachWarning, match=f"identified by domain='{name}'"):
+        with pytest.warns(OutreachWarning, match=f"identified by domain='{name}'\\."):
             found = accounts.outreach.find_people()
-        several = f"domain='{name}', name='Company'"
-        with pytest.raises(InvalidInputError, match=f"Several columns may .* {several}"):
-            accounts.assign(Company="One").outreach.find_people()
-        with pytest.raises(InvalidInputError, match="No column identifies"):
+        with pytest.warns(OutreachWarning, match=f"by domain='{name}', company_name='Company'"):
+            assert named.outreach.find_people().accounts["account_status"][1] == "nobody"
+        both = f"no column 'domain', but '{name}' and 'Homepage'.*columns are 'Owner'"
+        with pytest.raises(InvalidInputError, match=both):
+            accounts.assign(Homepage="two.example").outreach.find_people()
+        with pytest.warns(OutreachWarning, match="identified by domain='domain'"):
+            accounts.assign(domain="one.example").outreach.find_people()
+        with pytest.raises(InvalidInputError, match=r"no column with a usual name.*are 'Owner'"):
             accounts[["Owner"]].outreach.find_people()
         with pytest.warns(OutreachWarning), pytest.raises(InvalidInputError, match="conflicts"):
             accounts.outreach.find_people(company_domains=["two.example"])
     assert len(found.people) == 1
+
+
+def test_companies_without_a_match_are_explained() -> None:
+    """The people of companies with the status nobody are counted without the filters."""
+    firms = [Firm(1, "one.example", "One", ["vp"] * 3), Firm(2, "two.example", "Two", ["vp"])]
+    sites = ["two.example", "none.example", "one.example", "TWO.example", "localhost"]
+    accounts = pd.DataFrame({"site": sites}, index=list("abcde"))
+    options: dict[str, Any] = {"person_seniorities": ["director"], "domain": "site"}
+    affiliates = {"company_domains_match_subsidiaries_and_affiliates": True}
+    for further in ({}, affiliates):
+        with scripted(World(firms).reply) as service, connected(service):
+            found = accounts.outreach.find_people(**options, **further)
+            before = len(service.requests)
+            explained = found.explain_nobody()
+            sent = [request.json for request in service.requests[before:]]
+        assert [{**body, "page_size": 1} for body in sent] == [
+            {"company_domains": [site], **further, "page": 1, "page_size": 1}
+            for site in ("two.example", "none.example", "one.example")
+        ]
+        assert explained["people_without_filters"].tolist() == [1, 0, 3]
+        assert explained["people_without_filters"].dtype == "Int64"
+        columns = found.accounts.columns
+        pd.testing.assert_frame_equal(explained[columns], found.accounts.iloc[[0, 1, 2]])
+        assert ".explain_nobody(), in 3 requests" in repr(found)
 
 
 def test_every_account_has_a_status() -> None:
@@ -550,7 +579,7 @@ def test_the_most_reliable_column_is_searched() -> None:
         }
     )
     with scripted(world.reply) as service, connected(service):
-        result = accounts.outreach.find_people(company_id="id", domain="site", name="name")
+        result = accounts.outreach.find_people(company_id="id", domain="site", company_name="name")
     assert result.accounts["account_company_name"].tolist() == ["Firm 1", "Firm 2", "Firm 3"]
     assert result.accounts["account_status"].tolist() == ["found"] * 3
 
@@ -613,7 +642,7 @@ def test_errors_with_results_are_counted_in_a_warning() -> None:
     }
     with scripted([json(body)]) as service, connected(service):
         with pytest.warns(OutreachWarning, match=r"reported 1 error with its results: 7"):
-            found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(name="name")
+            found = pd.DataFrame({"name": ["Acme"]}).outreach.find_people(company_name="name")
     assert found.people.attrs["errors"] == [{"code": 7}]
 
 

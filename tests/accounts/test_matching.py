@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -14,14 +15,16 @@ from hypothesis import strategies as st
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 
-KINDS = ["email", "profnet_url", "domain"]
+KINDS = ["email", "profnet_url", "domain", "company_name"]
 URL = "https://profnet.example/in"
 WEAK_URL = "https://profnet.example/view?id=1"
 CELLS: dict[str, list[str | None]] = {
     "email": ["a@x.example", "A@X.example ", "b@x.example", "n/a", None],
     "profnet_url": [f"{URL}/a", "www.profnet.example/in/A/?utm_source=x", f"{URL}/b", WEAK_URL, ""],
     "domain": ["x.example", "https://www.X.example/y", "y.example", "localhost", None],
+    "company_name": ["Acme", "ACME, Inc.", "Bo GmbH", "n/a", " ", None],
 }
+NO = (None, None)
 QUIET = "ignore::outreach_frames.errors.OutreachWarning"
 TABLES = st.lists(st.tuples(*(st.sampled_from(CELLS[kind]) for kind in KINDS)), max_size=7)
 SOME_KINDS = st.sets(st.sampled_from(KINDS), min_size=1)
@@ -86,16 +89,19 @@ def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds:
     others=st.lists(st.tuples(TABLES, SOME_KINDS), min_size=1, max_size=3),
 )
 @example(
-    ours=[("a@x.example", f"{URL}/a", None), ("b@x.example", f"{URL}/a", None), (None, None, None)],
-    others=[([("a@x.example", None, None)], {"email", "profnet_url"})],
+    ours=[("a@x.example", f"{URL}/a", *NO), ("b@x.example", f"{URL}/a", *NO), (None, None, *NO)],
+    others=[([("a@x.example", None, *NO)], {"email", "profnet_url"})],
 )
 @example(
-    ours=[("a@x.example", f"{URL}/a", "x.example"), ("b@x.example", f"{URL}/a", "y.example")],
-    others=[([("a@x.example", f"{URL}/b", "x.example")], {"email"})],
+    ours=[
+        ("a@x.example", f"{URL}/a", "x.example", None),
+        ("b@x.example", f"{URL}/a", "y.example", None),
+    ],
+    others=[([("a@x.example", f"{URL}/b", "x.example", None)], {"email"})],
 )
 @example(
-    ours=[("a@x.example", WEAK_URL, None), ("b@x.example", WEAK_URL, None)],
-    others=[([("a@x.example", WEAK_URL, None)], {"email", "profnet_url"})],
+    ours=[("a@x.example", WEAK_URL, *NO), ("b@x.example", WEAK_URL, *NO)],
+    others=[([("a@x.example", WEAK_URL, *NO)], {"email", "profnet_url"})],
 )
 def test_excluded_rows_equal_a_nested_loop(
     ours: list[Any], others: list[tuple[list[Any], set[str]]]
@@ -154,7 +160,7 @@ def test_the_columns_have_the_documented_dtypes() -> None:
 
 
 def test_a_key_may_have_another_name_in_the_other_table() -> None:
-    """A pair names the column of each table; of several names, the first existing one counts."""
+    """A pair names the columns of each table; of a list, all that exist are compared."""
     frame = pd.DataFrame(
         {"Mail": ["a@x.example", "b@x.example"], "site": ["q.example", "z.example"]}
     )
@@ -164,6 +170,74 @@ def test_a_key_may_have_another_name_in_the_other_table() -> None:
     assert frame.outreach.match(one, email=pair)["match_row"].tolist() == [0, pd.NA]
     assert frame.outreach.without(one, two, email=pair).empty
     assert len(frame.outreach.without(one, email=("Mail", "E-Mail"))) == 1
+
+
+def test_all_columns_of_a_list_are_compared() -> None:
+    """In match, the first listed column that matches decides, and a row counts once."""
+    names = ["Email", "Email 2"]
+    crm = pd.DataFrame(
+        {
+            "Email 2": ["a@x.example", "b@x.example", "A@x.example", None],
+            "Email": ["z@x.example", "c@x.example", "a@x.example", "b@x.example"],
+        }
+    )
+    ours = pd.DataFrame(
+        {
+            "Email": ["a@x.example", None, "q@x.example", "r@x.example", "c@x.example"],
+            "Email 2": ["z@x.example", "b@x.example", "Z@x.example", "r@x.example", None],
+        }
+    )
+    matches = ours.outreach.match(crm, email=names)
+    assert matches["match_row"].tolist() == [2, 3, 0, pd.NA, 1]
+    assert matches["match_count"].tolist() == [2, 2, 1, 0, 1]
+    assert ours.outreach.match(crm, email=("Email", names[::-1]))["match_row"][0] == 0
+    assert ours.outreach.without(crm, email=names).index.tolist() == [3]
+    assert ours.outreach.without(crm[["Email 2"]].dropna(), email=names).index.tolist() == [2, 3, 4]
+    linked = pd.DataFrame({"Email": ["q@x.example"], "Email 2": ["a@x.example"]})
+    assert ours.outreach.without(linked, email=names).index.tolist() == [1, 3, 4]
+    with pytest.raises(
+        InvalidInputError, match=r"none of the columns 'E', 'F'.*'Email 2', 'Email'"
+    ):
+        ours.outreach.match(crm, email=("Email", ["E", "F"]))
+    weak = pd.DataFrame({"Email 2": [None, "a@x.example"], "Email": None, "url": WEAK_URL})
+    matches = weak.outreach.match(weak, email=names, profnet_url="url")
+    assert matches["match_by"].tolist() == ["profnet_url", "email"]
+    assert weak.outreach.without(weak.iloc[:1], email=names, profnet_url="url").index.tolist() == [
+        1
+    ]
+
+
+def test_a_company_is_compared_by_name_on_request() -> None:
+    """Case, punctuation and legal form do not matter; a name excludes only on request."""
+    ours = pd.DataFrame({"email": [None] * 5, "Company": ["ACME, Inc.", "Bo", "n/a", None, ["Bo"]]})
+    crm = pd.DataFrame({"email": ["a@x.example"] * 3, "Account": ["Acme", "Dy", "Cy GmbH"]})
+    matches = ours.outreach.match(crm, company_name=("Company", "Account"))
+    assert matches["match_by"].tolist() == ["company_name", *[np.nan] * 4]
+    with pytest.warns(OutreachWarning, match="without company name to compare are kept: 2"):
+        kept = ours.outreach.without(crm, company_name=("Company", "Account"))
+    assert kept.index.tolist() == [1, 2, 3, 4]
+    with pytest.warns(OutreachWarning):
+        assert len(ours.outreach.without(crm)) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("email", one) for one in ("Work Email", "E-mail 1 - Value", "Mail", "Email Address ")),
+        *(("profnet_url", one) for one in ("Profile", "Profile URL", "Person Profnet Url")),
+    ],
+)
+def test_columns_with_usual_names_are_found(kind: str, name: str) -> None:
+    """The only column with a usual name is compared; the exact name wins; two are an error."""
+    row = CELLS[kind][0]
+    frame, other = pd.DataFrame({kind: [row]}), pd.DataFrame({name: [row], "Website": ["x"]})
+    assert frame.outreach.without(other).empty
+    assert other.outreach.match(frame)["match_by"].tolist() == [kind]
+    assert len(frame.outreach.without(other.assign(**{kind: CELLS[kind][2]}))) == 1
+    second = "Email 2" if kind == "email" else "profile_link"
+    both = f"Table 1 has no column '{kind}', but '{name}' and '{second}'.*columns are '{name}', 'We"
+    with pytest.raises(InvalidInputError, match=both):
+        frame.outreach.without(other.assign(**{second: row}))
 
 
 def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
@@ -234,29 +308,34 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
 
 
 PEOPLE = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
-CRM = pd.DataFrame({"E-Mail Address": ["a@x.example"], "Owner": ["Cem"]})
-PROFILES = pd.DataFrame({"Profile": [f"{URL}/a"], **{f"Field {n}": [1] for n in range(20)}})
-EMAIL_PAIR = r"email=\('email', 'E-Mail Address'\)"
-URL_PAIR = r"profnet_url=\('profnet_url', 'Profile'\)"
+CRM = pd.DataFrame({"Their E-Mail": ["a@x.example"], "Owner": ["Cem"]})
+PROFILES = pd.DataFrame({"Their Profile": [f"{URL}/a"], **{f"Field {n}": [1] for n in range(20)}})
+EMAIL_PAIR = r"email=\('email', 'Their E-Mail'\)"
+URL_PAIR = r"profnet_url=\('profnet_url', 'Their Profile'\)"
 
 
 @pytest.mark.parametrize(
     ("frame", "other", "options", "words"),
     [
-        (PEOPLE, CRM, {}, f"none of the columns.*the other has 'E-Mail.*', 'Owner'.*{EMAIL_PAIR}"),
+        (
+            PEOPLE,
+            CRM,
+            {},
+            f"no column with a usual.*the other has 'Their.*', 'Owner'.*{EMAIL_PAIR}",
+        ),
         (PEOPLE, CRM, {"email": "Email"}, EMAIL_PAIR),
-        (PEOPLE, CRM, {"email": ("address", "E-Mail Address")}, "This table has 'email', 'profnet"),
+        (PEOPLE, CRM, {"email": ("address", "Their E-Mail")}, "This table has 'email', 'profnet"),
         (PEOPLE, CRM, {"email": ("email", "a", "b")}, "not a pair"),
         (
             PEOPLE,
             CRM,
-            {"email": ("email", "E-Mail Address"), "profnet_url": "profnet_url"},
+            {"email": ("email", "Their E-Mail"), "profnet_url": "profnet_url"},
             "profnet_url: no other table has any of the columns 'profnet_url'",
         ),
         (PEOPLE[["profnet_url"]], CRM, {}, r'profnet_url=\("profnet_url", "Profile"\)'),
         *(
             (PEOPLE[["profnet_url"]], PROFILES, options, f"'Field 8' and 11 more.*Pass {URL_PAIR}")
-            for options in ({}, {"profnet_url": "Profile"}, {"profnet_url": "profnet_url"})
+            for options in ({}, {"profnet_url": "Their Profile"}, {"profnet_url": "profnet_url"})
         ),
         (PEOPLE[["profnet_url"]], PEOPLE[["email"]], {}, "Search results have no email address"),
     ],
@@ -434,10 +513,10 @@ def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
 def test_a_table_without_an_email_column_is_named() -> None:
     """If only one table has emails, a warning names the compared keys."""
     frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
-    other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
+    other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail of them": ["a@x.example"]})
     for one, two, pair in (
-        (frame, other, "'Email', 'Mail address'"),
-        (other, frame, "'Mail address', 'Email'"),
+        (frame, other, "'Email', 'Mail of them'"),
+        (other, frame, "'Mail of them', 'Email'"),
     ):
         message = rf"was not compared by email address: .* Pass email=\({pair}\)"
         for compare in (one.outreach.without, one.outreach.match):

@@ -218,6 +218,21 @@ def test_people_keep_their_former_arm(rows: list[Any], parts: list[str]) -> None
             assert arm == (before if is_known else None)
 
 
+def test_a_persons_columns_may_have_other_names() -> None:
+    """Columns with usual names are found, and other ones are passed, also for former tables."""
+    people = pd.DataFrame({"email": ["a@x.example", None], "profnet_url": [None, "x.example/in/b"]})
+    by: dict[str, Any] = {"by": "person", "seed": 1}
+    arms = people.outreach.assign_arms(SHARES, **by)["arm"].tolist()
+    usual = people.set_axis(["Work Email", "Profile URL"], axis=1)
+    assert usual.outreach.assign_arms(SHARES, **by)["arm"].tolist() == arms
+    other = people.set_axis(["A", "P"], axis=1)
+    names = {"email": "A", "profnet_url": "P"}
+    assert other.outreach.assign_arms(SHARES, **by, **names)["arm"].tolist() == arms
+    for former in (usual.assign(arm="holdout"), other[["A"]].assign(arm="holdout")):
+        found = other.outreach.assign_arms(SHARES, **by, **names, previous=former)["arm"]
+        assert found.tolist() == ["holdout", "holdout" if len(former.columns) == 3 else arms[1]]
+
+
 def test_values_keep_their_former_arm() -> None:
     """A value of a column keeps the arm, also in another dtype; new values depend on the seed."""
     former = pd.DataFrame({"id": ["7", "8", None], "arm": ["holdout", "B", None]})
@@ -235,7 +250,7 @@ FORMER = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "arm": ["A", "B"
         ({"previous": [FORMER, FORMER.assign(arm="A")]}, "'b@x.example' has two arms.*'B' and 'A'"),
         ({"previous": FORMER.assign(arm=["A", "C"])}, "arm 'C' in previous is not in shares"),
         ({"previous": FORMER[["email"]]}, "previous has no column .arm."),
-        ({"previous": FORMER[["arm"]]}, "previous has neither"),
+        ({"previous": FORMER[["arm"]]}, "previous has no column with a usual name"),
         ({"previous": FORMER[["arm"]], "by": "E-Mail"}, "previous has no column .E-Mail."),
         ({"previous": FORMER, "by": pd.Series(["a"])}, "not a Series"),
         ({"previous": "former.csv"}, "takes a frame or a list of frames"),
@@ -268,7 +283,9 @@ def test_invalid_former_tables_are_an_error(changes: dict[str, Any], words: str)
         ({"by": ["key"]}, "not a list"),
         ({"by": None}, "as by, not a"),
         ({"by": "person"}, "column 'person'"),
-        ({"by": "person", "frame": pd.DataFrame({"Mail": ["a@x.example"]})}, r"of\.keys\.email"),
+        ({"by": "person", "frame": pd.DataFrame({"Site": ["x.example"]})}, "columns are 'Site'"),
+        ({"by": "person", "email": "E", "frame": pd.DataFrame({"Mail": ["a"]})}, "are 'Mail'"),
+        ({"email": "key"}, "by='person' too"),
     ],
 )
 def test_invalid_arguments_are_an_error(changes: dict[str, Any], words: str) -> None:
