@@ -102,6 +102,12 @@ OTHER_TEXT = [
 ]
 
 
+def test_a_sign_before_an_address_belongs_to_it() -> None:
+    """An address that begins with a sign is another address, whatever is around it."""
+    for text in ("-ada@x.example", "=ada@x.example", "~ada@x.example"):
+        assert of.keys.email([text, f"{text} ", f"Ada <{text}>"]).tolist() == [text] * 3
+
+
 @pytest.mark.parametrize("form", HARMLESS_FORMS + OTHER_TEXT)
 def test_a_broken_cell_is_nobody(form: str) -> None:
     """Only labels, punctuation and a name in front of `<...>` may stand beside an identifier."""

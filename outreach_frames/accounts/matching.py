@@ -78,12 +78,14 @@ def match(
 ) -> pd.DataFrame:
     """Find the matching row in another table for each row.
 
-    Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
-    weak: it matches only if neither row has an email or a URL `/in/<name>` in the compared columns.
-    Missing values never match each other. A cell with several keys, or with text beside its key
-    other than a label or a name in front of `<...>`, matches nothing. If no key is passed, the
-    columns `email` and `profnet_url` are compared if both tables have them; the domain is compared
-    only on request. Column names are compared without case, blanks, hyphens and underscores.
+    Keys are tried in the order email, profile URL, domain, company name. A profile URL other than
+    `/in/<name>` is weak: it matches only if neither row has an email or a URL `/in/<name>` in the
+    compared columns. Missing values never match each other. A cell with several keys, or with text
+    beside its key other than a label or a name in front of `<...>`, matches nothing. If no key is
+    passed, emails and profile URLs are compared if both tables have columns with usual names, such
+    as Email or Profile URL: the exact name (`email`) is preferred, and two others are an error.
+    Domains and company names are compared only on request. Passed names are compared without case,
+    blanks, hyphens and underscores.
 
     Parameters
     ----------
@@ -91,22 +93,25 @@ def match(
         The rows to match; it is not changed.
     other : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table
         The table to search; it is not changed. A file is read as text.
-    email : str or (str, str) or (str, list of str), optional
+    email : str, list of str or a pair of these, optional
         The column with email addresses: one name for both tables, or a pair (column of this table,
-        column of `other`). The second may be a list of names; the first existing column is used.
-    profnet_url : str or (str, str) or (str, list of str), optional
+        column of `other`). Of a list, all existing columns are compared, and the first that matches
+        decides.
+    profnet_url : str, list of str or a pair of these, optional
         The column with profile URLs, as for `email`.
-    domain : str or (str, str) or (str, list of str), optional
+    domain : str, list of str or a pair of these, optional
         The column with websites or email addresses, as for `email`.
+    company_name : str, list of str or a pair of these, optional
+        The column with company names, as for `email`.
 
     Returns
     -------
     DataFrame
         One row per row of `frame`, with the same index: match_row (Int64, the position in `other`
         of the first matching row), match_index (the index label of that row), match_by (ordered
-        category: email, profnet_url, domain) and match_count (Int64, the number of rows of `other`
-        that match by that key). For unmatched rows, match_count is 0 and the other columns are
-        missing.
+        category: email, profnet_url, domain, company_name) and match_count (Int64, the number of
+        rows of `other` that match by that key). For unmatched rows, match_count is 0 and the other
+        columns are missing.
 
     Raises
     ------
@@ -122,8 +127,8 @@ def match(
     -----
     Keys are normalised as in `of.keys`, but an email address of a free mail provider, such as
     gmail.com, and a page at a social network, link list or site builder, such as facebook.com/ada,
-    have no domain key; a warning counts these cells. A comparison by domain matches everybody at a
-    company.
+    have no domain key; a warning counts these cells. A comparison by domain or company name matches
+    everybody at a company.
 
     Examples
     --------
@@ -175,8 +180,8 @@ def without(
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
-    Rows match as in `match`, but a cell with several keys, such as a list or the text `Ann
-    <ann@x.example>; bo@x.example`, matches by each of these keys. So does a cell with other text
+    Rows match as in `match`, but a cell with several keys, such as a list or the text
+    `ann@x.example; bo@x.example`, matches by each of these keys. So does a cell with other text
     beside its keys, such as `do not contact: bo@x.example`, and a warning counts these cells: it is
     worse to keep somebody than to exclude somebody. If one row of a person matches, all rows of the
     person are excluded. Rows of this table belong to one person if they share an email or a profile
@@ -192,13 +197,15 @@ def without(
         The rows to filter; it is not changed.
     *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table or journal
         Tables with the people to exclude. A file is not changed; a table is read as text.
-    email : str or (str, str) or (str, list of str), optional
-        The column with email addresses, as for `match`. A table is not compared by keys that it
-        lacks; a journal has only emails and profile URLs.
-    profnet_url : str or (str, str) or (str, list of str), optional
-        The column with profile URLs, as for `match`.
-    domain : str or (str, str) or (str, list of str), optional
-        The column with websites or email addresses, as for `match`.
+    email : str, list of str or a pair of these, optional
+        The column with email addresses, as for `match`; all columns of a list exclude. A table is
+        not compared by keys that it lacks; a journal has only emails and profile URLs.
+    profnet_url : str, list of str or a pair of these, optional
+        The column with profile URLs, as for `email`.
+    domain : str, list of str or a pair of these, optional
+        The column with websites or email addresses, as for `email`.
+    company_name : str, list of str or a pair of these, optional
+        The column with company names, as for `email`.
 
     Returns
     -------
@@ -220,7 +227,9 @@ def without(
     Notes
     -----
     The columns passed as keys decide which rows belong to one person. If no key is passed, this
-    table's `email` and `profnet_url` decide, even if the other tables lack these columns.
+    table's columns with usual names decide, even if the other tables lack such columns. Pass the
+    whole table: parts of it, such as the partitions of a Dask frame, would keep a person who is
+    excluded only through a row in another part.
 
     Search results have no email column. Compare them by profile URL; compare them by domain to
     exclude everybody at a customer. Fetch the contacts before comparing emails.

@@ -79,9 +79,11 @@ def assign_arms(
         campaign.
     name : str
         The name of the new column.
-    email, profnet_url : str, optional
-        With "person", the columns with the email addresses and profile URLs. If neither is passed,
-        the columns with usual names are used, such as Email or Profile URL.
+    email : str, optional
+        With "person", the column with email addresses. If neither `email` nor `profnet_url` is
+        passed, the columns with usual names are used, such as Email and Profile URL.
+    profnet_url : str, optional
+        With "person", the column with profile URLs.
     previous : DataFrame or list of DataFrames, optional
         The assigned tables of former batches, with the column `name`, and with the column `by`, or
         the columns `email` and `profnet_url` or ones with usual names. People, or values of the

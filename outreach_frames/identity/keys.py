@@ -51,9 +51,7 @@ _SIMPLE_PROFILE: Final = (
 # Texts in lower case whose host is normalised once per distinct host. Each next character decides
 # which part it belongs to, because only such patterns return their groups quickly.
 _IN_HOST: Final = r"[a-z0-9.\x80-\x{10ffff}-]"
-_EMAIL_PARTS: Final = (
-    rf"\A(?P<name>[a-z0-9_+][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*)(?P<host>@{_IN_HOST}+)\z"
-)
+_EMAIL_PARTS: Final = rf"\A(?P<name>[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*)(?P<host>@{_IN_HOST}+)\z"
 _PROFILE_PARTS: Final = (
     rf"\A(?P<host>(?:{_IN_HOST}|://)+/in/)(?P<name>[a-z0-9_~.%-]+)(?:[/?#][a-z0-9_~.%=&+?#/-]*)?\z"
 )
@@ -211,8 +209,10 @@ def emails_in(text: str) -> Reading:
     is_url = "//" in plain
     keys = []
     for token in _BETWEEN_EMAILS.split(drop_names(plain)):
-        email = token.strip(_EMAIL_EDGES)
+        # A sign at its start may belong to an address: -ada@x.example is not ada@x.example.
+        email = token.strip(QUOTES)
         if is_url or not email_key(email):
+            email = token.strip(_EMAIL_EDGES)
             parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if is_word(part)]
         else:
             # Text before a slash belongs to a rare local part or is a name: compare both readings.

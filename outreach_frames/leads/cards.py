@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.card import Card, Details, Fact
-from outreach_frames.common.text import plural, shorten
+from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import TEMPLATE
 from outreach_frames.leads.planning.mapping import OVERRIDES
 from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.tables.columns import usual_names
 
 _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
@@ -143,6 +144,10 @@ def _optional_facts(plan: PreparedLeads) -> Iterator[Fact]:
     if lacking := plan.emails.take(pa.array(plan.positions)).null_count:
         without = "a sequence with email steps refuses these, and their activity cannot be read"
         yield Fact("Without an email", f"{plural(lacking, 'lead')}: {without}")
+    for field in spec.LEAD_IDENTIFIERS:
+        if field not in plan.checked.identifiers:
+            for name in usual_names(field, plan.frame.columns):
+                yield Fact("Not used", f"{quoted(name)}; to send it, pass {field}={quoted(name)}")
     if plan.repaired:
         yield Fact("Repaired", plan.repaired)
 

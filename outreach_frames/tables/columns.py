@@ -66,7 +66,7 @@ def _is_usual(kind: str, name: object) -> bool:
     return re.fullmatch(_USUAL_NAMES[kind], "".join(letters)) is not None
 
 
-def usual_column(frame: pd.DataFrame, kind: str, table: str = "The frame") -> Any:
+def usual_column(frame: pd.DataFrame, kind: str, table: str = "The table") -> Any:
     """Return the column with the exact or the only usual name of a kind of identifier, or None."""
     found = usual_names(kind, frame.columns)
     if len(found) > 1:
@@ -78,7 +78,7 @@ def usual_column(frame: pd.DataFrame, kind: str, table: str = "The frame") -> An
 
 
 def no_column_error(
-    frame: pd.DataFrame, kinds: Collection[str], table: str = "The frame"
+    frame: pd.DataFrame, kinds: Collection[str], table: str = "The table"
 ) -> InvalidInputError:
     """Return the error for a table without a usual column of any of these kinds."""
     return InvalidInputError(

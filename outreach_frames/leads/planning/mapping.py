@@ -17,7 +17,7 @@ from outreach_frames.common.text import listed, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
-from outreach_frames.tables.columns import columns_like
+from outreach_frames.tables.columns import columns_like, columns_text
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
@@ -126,14 +126,14 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
             raise InvalidInputError(
                 f"The table has no column {field!r}, but it has {' and '.join(map(quoted, near))}. "
                 f"Pass {field}={quoted(near[0])} to send this column, or {field}=None to omit the "
-                "field."
+                f"field. {columns_text(frame)}"
             )
         if column is not None and not absent:
             identifiers[field] = _column(frame, field, column)
     if not identifiers:
         raise InvalidInputError(
             f"No column identifies the leads: neither {' nor '.join(columns)} was found or passed. "
-            f"Pass a column: {_suggest_identifier(frame)}."
+            f"Pass a column: {_suggest_identifier(frame)}. {columns_text(frame)}"
         )
     if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(

@@ -611,6 +611,19 @@ def test_clean_leaves_valid_cells() -> None:
     assert "Repaired" not in repr(plan)
 
 
+def test_a_usual_column_that_is_not_used_is_named() -> None:
+    """The plan names a column that looks like an identifier and is not sent; it never chooses."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "Profile URL": ["x.example/in/a"]})
+    plan = make_plan(frame, SEQUENCE)
+    assert plan.leads([0]) == [{"email": "a@x.example"}]
+    assert "'Profile URL'; to send it, pass profnet_url='Profile URL'" in repr(plan)
+    assert "Not used" not in repr(make_plan(frame, SEQUENCE, profnet_url="Profile URL"))
+    with pytest.raises(
+        InvalidInputError, match=r"no column 'email'.*'E-Mail'.*columns are 'E-Mail'"
+    ):
+        make_plan(frame[[]].assign(**{"E-Mail": "a@x.example"}), SEQUENCE)
+
+
 def test_a_shared_address_is_named() -> None:
     """A problem counts the people who share an address; their rows are planned as before."""
     url = "https://profnet.example/in"
