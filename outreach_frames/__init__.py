@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as _pd
 
+from outreach_frames.client.client import Client
 from outreach_frames.client.connect import connect, login, logout
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads.planning.syntax import field_name
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Client",
     "FrameLike",
     "OutreachError",
     "PeopleFilters",
@@ -155,5 +157,20 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     return OutreachAccessor(frame)
 
 
-# `outreach` imports the accessor's functions on first use.
-_pd.api.extensions.register_dataframe_accessor("outreach")(outreach)  # type: ignore[type-var]
+class _Accessor:
+    """Imports the methods of `df.outreach` on first use; without a frame, it has them for help."""
+
+    __call__ = staticmethod(outreach)
+
+    def __getattr__(self, name: str) -> object:
+        from outreach_frames.accessor import OutreachAccessor  # noqa: PLC0415
+
+        return getattr(OutreachAccessor, name)
+
+    def __dir__(self) -> list[str]:
+        from outreach_frames.accessor import OutreachAccessor  # noqa: PLC0415
+
+        return [name for name in vars(OutreachAccessor) if not name.startswith("_")]
+
+
+_pd.api.extensions.register_dataframe_accessor("outreach")(_Accessor())  # type: ignore[type-var]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -38,7 +40,18 @@ def _method(
 
     method.__name__ = name or method.__name__
     method.__qualname__ = f"OutreachAccessor.{method.__name__}"
+    signature = inspect.signature(function)
+    frame, *others = signature.parameters.values()
+    own = frame.replace(name="self", annotation=inspect.Parameter.empty)
+    vars(method)["__signature__"] = signature.replace(parameters=[own, *others])
+    method.__doc__ = _without_parameter(str(inspect.getdoc(function)), frame.name)
     return method
+
+
+def _without_parameter(docstring: str, name: str) -> str:
+    """Drop a parameter from a docstring, and the section if the parameter is its only one."""
+    text = re.sub(rf"(?m)^{name} : .*\n(?:    .*\n)*", "", docstring)
+    return re.sub(r"Parameters\n-{10}\n\s*\n", "", text)
 
 
 class OutreachAccessor:

@@ -89,12 +89,27 @@ STEPS = (
         """,
         value="again.equals(people)",
     ),
+    Step(
+        "Plan how to add the first people to a sequence that takes profile URLs; nothing is sent.",
+        """
+        sequence_id = of.sequences(name="Founders Nordics: profile visits")["id"].item()
+        plan = people.head(50).outreach.plan(sequence_id, data=["first_name", "company_name"])
+        """,
+        value="plan",
+    ),
+    Step(
+        "Add them. Each row gets its outcome, and the service skips some of the leads.",
+        "report = plan.submit()",
+        value="report.summary()",
+    ),
     Step("Close the connection and stop the sandbox.", "client.close()"),
 )
 
 
 def run_demo(*, folder: Path = Path()) -> None:
-    """Search people on the embedded service, show the tables, and write a CSV file and a plot.
+    """Run the main job on the embedded service, and write a CSV file and a plot.
+
+    The job finds people, shows and saves them, and adds the first ones to a sequence.
 
     Parameters
     ----------
@@ -113,8 +128,8 @@ def run_demo(*, folder: Path = Path()) -> None:
             exec(code, names)  # noqa: S102 - the demo runs the lines that it shows
             if step.value:
                 value = eval(step.value, names)  # noqa: S307
-                shown = _table(value, list(step.columns)) if step.columns else f"    {value}"
-                print(f"    >>> {step.value}\n{shown}")
+                shown = _table(value, list(step.columns)) if step.columns else str(value)
+                print(f"    >>> {step.value}\n{textwrap.indent(shown, _INDENT)}")
             if "client" in names:
                 stack.callback(names["client"].close)
     print(
@@ -135,4 +150,4 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> str:
         width = min(_LINE_WIDTH, shutil.get_terminal_size((_LINE_WIDTH, 0)).columns - len(_INDENT))
         text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=width)
     size = f"[{len(frame):,} rows x {frame.shape[1]} columns]"
-    return textwrap.indent(printable(f"{text}\n\n{size}", keep="\n"), _INDENT)
+    return printable(f"{text}\n\n{size}", keep="\n")

@@ -22,6 +22,10 @@ from outreach_frames.identity.keys import company_name_cells, email_cells, profn
 __all__ = ["company_name", "domain", "email", "profnet_url"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def email(values: Iterable[Any]) -> pd.Series[str]:
     """Return the normalised keys of email addresses.
 

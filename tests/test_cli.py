@@ -116,12 +116,14 @@ def test_out_rejects_unknown_extensions(
 def test_the_demo_writes_a_table_and_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The demo prints code and tables, and writes a CSV file and a PNG file to its folder."""
+    """The demo prints code and tables, writes a CSV file and a PNG file, and adds people."""
     folder = tmp_path / "a" / "b"
     assert main(["demo", "--folder", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert ">>> people = of.search_people(" in shown
     assert ">>> again.equals(people)\n    True" in shown
+    assert "50 of 50 rows will be sent" in shown
+    assert re.search(r">>> report.summary\(\)\n +status +rows\n +0 +added +\d\d\n", shown)
     people = of.read_prospects(folder / "prospects.csv")
     assert people.shape[1] == 262
     assert f"[{len(people):,} rows x 262 columns]" in shown

@@ -105,6 +105,27 @@ def test_the_accessor_keeps_no_state() -> None:
     assert frame.outreach.companies()["name"].tolist() == ["Brightforge"]
 
 
+def test_help_without_a_frame() -> None:
+    """The accessor's methods have help without a frame, and none mentions the frame itself."""
+    names = dir(pd.DataFrame.outreach)
+    assert {"plan", "to_csv", "locations"} <= {*names}
+    for name in names:
+        method = getattr(pd.DataFrame.outreach, name)
+        assert "frame" not in inspect.signature(method).parameters
+        assert next(iter(inspect.signature(method).parameters)) == "self"
+        assert not re.search(r"(?m)^(frame|table|accounts) : |Parameters\n-+\n\n", method.__doc__)
+        assert "Examples" in method.__doc__
+    assert not hasattr(pd.DataFrame.outreach, "plans")
+
+
+def test_modules_list_their_public_names() -> None:
+    """`dir` of the public modules has only public names."""
+    assert dir(of.keys) == sorted(of.keys.__all__)
+    assert dir(of.sandbox) == sorted(of.sandbox.__all__)
+    with of.connect("sandbox", cache=None) as client:
+        assert isinstance(client, of.Client)
+
+
 def test_a_folder_with_a_similar_name_is_not_the_package() -> None:
     """A warning can point to a script in a folder with a name like the package's."""
     script = Path(of.__file__).parent.with_name("outreach_frames_work") / "script.py"

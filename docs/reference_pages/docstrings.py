@@ -112,7 +112,7 @@ def _signature(documented: Callable[..., Any], *, skip_first: bool = False) -> i
 
 
 def _docstring(documented: Any) -> str:
-    text = inspect.getdoc(documented)
+    text = inspect.getdoc(inspect.unwrap(documented) if callable(documented) else documented)
     if not text:
         raise ValueError(f"{documented} has no docstring")
     return text

@@ -40,7 +40,7 @@ class Task:
 
 # By the names that pages use.
 RESULTS: Final[dict[str, Result]] = {
-    "Client": Result(Client, ("close", "closed")),
+    "of.Client": Result(Client, ("close", "closed")),
     "AccountPeople": Result(AccountPeople, ("summary", "to_csv", "to_excel")),
     "SubmissionPlan": Result(SubmissionPlan, ("submit", "problems", "payloads", "frame")),
     "SubmissionReport": Result(
@@ -85,7 +85,7 @@ TASKS: Final = (
         "If there is no connection, functions call :py:obj:`of.connect` without arguments. It "
         "uses the profile that the environment names, else the address and token in the "
         "environment, else the profile ``default`` of :py:obj:`of.login`.",
-        ("of.login", "of.connect", "of.logout", "of.check", "Client"),
+        ("of.login", "of.connect", "of.logout", "of.check", "of.Client"),
     ),
     Task(
         "people",

@@ -7,3 +7,7 @@ from outreach_frames.sandbox.service import Sandbox, serve
 FAULT_KINDS = {name: kind.description for name, kind in KINDS.items()}
 
 __all__ = ["FAULT_KINDS", "Fault", "Sandbox", "serve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
