@@ -230,7 +230,7 @@ class TestEveryStatus:
 
         with scripted(only_posts(repeat(reply))) as service:
             for status in codes:
-                with connected(service) as client:
+                with connected(service, max_wait=0.01) as client:
                     report = stopped(planned(client, leads(2), chunk_size=1))
                 if status in REJECTED:
                     expected = ["rejected", "added"]
@@ -248,8 +248,11 @@ class TestEveryStatus:
     )
     def test_with_retry_after(self, status: int, expected: str) -> None:
         """With Retry-After, a 429 or 503 proves that no lead was added."""
-        busy = script.json({}, status, {"Retry-After": "0"})
-        with scripted(only_posts(repeat(busy))) as service, connected(service) as client:
+        busy = script.json({}, status, {"Retry-After": "0.01"})
+        with (
+            scripted(only_posts(repeat(busy))) as service,
+            connected(service, max_wait=0.1) as client,
+        ):
             report = stopped(planned(client, leads(1)))
         assert column(report) == [expected]
 
