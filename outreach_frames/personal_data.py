@@ -11,7 +11,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +32,6 @@ from outreach_frames.history.snapshots import KEY
 from outreach_frames.identity.texts import People, people_of
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
-from outreach_frames.reading.pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": STR, "kind": STR, "rows": "Int64", "removed": "boolean", "how": STR}
 _CACHE, _JOURNAL, _CHECKPOINT = "cache", "journal", "checkpoint"
@@ -70,19 +68,6 @@ class _Found(NamedTuple):
     rows: Any
     removed: bool = False
     how: str | None = None
-
-
-def _holds_response(people: People, body: bytes) -> bool:
-    """Check whether a stored response contains any of the people or cannot be read."""
-    if not is_packed(body):
-        return people.holds(body.decode(errors="replace"))
-    page = unpack_page(body)
-    if page is None:
-        return True
-    batches = page.people.to_batches()
-    return people.holds(str(page.errors)) or any(
-        people.holds(text) for batch in batches for text in row_texts(batch)
-    )
 
 
 def forget(
@@ -158,7 +143,7 @@ def forget(
         memory.erase_texts(people.erase)
     found: list[_Found] = []
     for path in _caches(client):
-        count = _clean(path, partial(_holds_response, people), dry_run)
+        count = _clean(path, people.holds, dry_run)
         if count:
             found.append(
                 _Found(path, _CACHE, count, not dry_run, _HOW[_CACHE] if dry_run else None)
@@ -212,7 +197,7 @@ def _caches(client: Client | None) -> list[Path]:
     return list(dict.fromkeys(path for path in map(expanded, paths) if path.is_file()))
 
 
-def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
+def _clean(path: Path, holds: Callable[[str], bool], dry_run: bool) -> int:
     try:
         return remove_entries(path, holds, dry_run=dry_run)
     except (sqlite3.Error, OSError) as error:
@@ -299,7 +284,7 @@ def _search(path: Path, people: People) -> tuple[str, Iterable[bool] | None]:
     if is_journal(path):
         return _JOURNAL, [True] * count_leads(path, people.identifiers, people.holds)
     if is_cache(path):
-        count = remove_entries(path, partial(_holds_response, people), dry_run=True)
+        count = remove_entries(path, people.holds, dry_run=True)
         return _CACHE, [True] * count
     kind = _SNAPSHOT if path.parent.name.startswith(f"{KEY}=") else _TABLE
     return kind, search_table(path, people.holds)
@@ -323,7 +308,7 @@ def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run
     if kind in {_CACHE, _JOURNAL} and not dry_run and not path.is_symlink():
         try:
             if kind == _CACHE:
-                remove_entries(path, partial(_holds_response, people), dry_run=False)
+                remove_entries(path, people.holds, dry_run=False)
                 how = None
             else:
                 erase_texts(path, people.erase)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 from outreach_frames.client.client import Client
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
-from outreach_frames.resources.search_pages import SearchPages
+from outreach_frames.resources.search import page_body, read_page, readable_columns
 
 PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
 
@@ -56,6 +56,7 @@ class CompanySearch:
     pages: int = 0
     received: int = 0
     total: int | None = None
+    unix: float = 0  # time of the first page
     is_over: bool = False  # whether further pages cannot contain new people
     _tables: list[pa.Table] = field(default_factory=list)
     _ids: set[str | None] = field(default_factory=set)
@@ -65,8 +66,11 @@ class CompanySearch:
         accounts = [company.account for company in self.companies]
         values = [value for account in accounts for value in account.search_values]
         filters = {**self.filters, accounts[0].kind.filter: values}
-        pages = SearchPages(client, filters, self.size, not refresh, columns=self.columns)
-        return pages.read([number])
+        body = page_body(filters, number, self.size)
+        since = math.inf if refresh else self.unix
+        page, unix = read_page(client, body, since=since, columns=readable_columns(self.columns))
+        self.unix = self.unix or unix
+        return page
 
     def add(self, page: PeoplePage) -> None:
         """Add the next page to the results."""
@@ -103,7 +107,7 @@ class CompanySearch:
         """The number of remaining pages; 1 if the service returned no total."""
         if self.is_over:
             return 0
-        return 1 if self.total is None else ceil((self.total - self.received) / self.size)
+        return 1 if self.total is None else math.ceil((self.total - self.received) / self.size)
 
     @property
     def people(self) -> pa.Table:

@@ -1,37 +1,39 @@
 """A file that caches responses, so that repeated reads need no request.
 
-The file holds bodies, or values that callers derived from them, but no headers, URLs or tokens. If
-the file fails, requests go to the service.
+The file holds the bodies of responses, and tables that were built from them, all compressed, but
+no headers, URLs or tokens. If the file fails, requests go to the service.
 
-requests-cache manages the table, with four changes. `_pack` and `_unpack` replace its serializers:
-pickle runs code, and JSON raises on damaged rows. The wait for a locked file is limited. The file
-keeps its exact name. One query reads several entries.
+requests-cache manages the table. Its serializers are replaced: pickle runs code, and JSON raises an
+error on damaged rows.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import platformdirs
+import pyarrow as pa
 from filelock import FileLock
 from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames.client.options import DEFAULT_CACHE
+from outreach_frames.client.response import load_json
 from outreach_frames.common.atomic_files import expanded, set_mode
-from outreach_frames.common.sqlite_file import read_header, require_tables, transaction
+from outreach_frames.common.sqlite_file import read_header, transaction
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import ConfigurationError, InvalidInputError
+from outreach_frames.errors import ConfigurationError, InvalidInputError, InvalidResponseError
 
 _LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
@@ -39,7 +41,14 @@ _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
 # Entries live for less than a day: a longer remaining time means that a clock was ahead.
 _MAX_LIFETIME: Final = 86_400
-_TIMES: Final = struct.Struct(">dd")
+# The time of the response, its lifetime, and the size of the uncompressed body.
+_HEADER: Final = struct.Struct(">ddQ")
+_MAX_BODY_BYTES: Final = 1 << 30
+_CODEC: Final = "zstd"
+# JSON never starts with a null byte. Increment the number if the format or the tables change.
+_TABLE_MARK: Final = b"\0table-1"
+_NOTES: Final = b"notes"
+_DAMAGED: Final = (pa.ArrowException, OSError, LookupError, TypeError, ValueError)
 _CHECKSUM: Final = struct.Struct(">I")
 _TABLE: Final = "answers"
 # "ofca" marks a SQLite file as a cache of this package.
@@ -49,57 +58,71 @@ _PAGE_BYTES: Final = 16_384
 
 
 class Entry(NamedTuple):
-    """A stored body, its expiry in Unix time, and its lifetime in seconds."""
+    """A stored body, the Unix time of the response, and its lifetime in seconds."""
 
-    expires_unix: float
+    unix: float
     lifetime: float
     body: bytes
 
     @property
+    def expires_unix(self) -> float:
+        """The Unix time of expiry, which requests-cache stores in a column."""
+        return self.unix + self.lifetime
+
+    @property
     def is_fresh(self) -> bool:
         """Whether the entry has not expired, and was not stored by a clock that is ahead."""
-        return time.time() < self.expires_unix <= time.time() + self.lifetime
+        return self.unix <= time.time() < self.expires_unix
 
 
-def _pack(entry: Entry) -> bytes:
-    times = _TIMES.pack(entry.expires_unix, entry.lifetime)
-    checksum = zlib.crc32(entry.body, zlib.crc32(times))
-    return times + _CHECKSUM.pack(checksum) + entry.body
+def pack(entry: Entry) -> bytes:
+    """Return the row of an entry."""
+    compressed = pa.compress(entry.body, codec=_CODEC, asbytes=True)
+    content = _HEADER.pack(entry.unix, entry.lifetime, len(entry.body)) + compressed
+    return bytes(_CHECKSUM.pack(zlib.crc32(content)) + content)
 
 
-def _unpack(value: object) -> Entry | None:
+def unpack(row: object) -> Entry | None:
     """Return the entry of a row, or None if the row is damaged."""
-    if not isinstance(value, bytes) or len(value) < _TIMES.size + _CHECKSUM.size:
+    if not isinstance(row, bytes) or len(row) < _CHECKSUM.size + _HEADER.size:
         return None
-    expires, lifetime = _TIMES.unpack_from(value)
-    entry = Entry(expires, lifetime, value[_TIMES.size + _CHECKSUM.size :])
-    return entry if _pack(entry) == value else None
+    content = memoryview(row)[_CHECKSUM.size :]
+    if _CHECKSUM.unpack_from(row) != (zlib.crc32(content),):
+        return None
+    stored, lifetime, size = _HEADER.unpack_from(content)
+    if size > _MAX_BODY_BYTES:
+        return None
+    try:
+        body = pa.decompress(content[_HEADER.size :], size, codec=_CODEC, asbytes=True)
+    except (pa.ArrowException, OSError):
+        return None
+    return Entry(stored, lifetime, body)
 
 
-class _Store(SQLiteDict):
-    """The table of entries, from requests-cache; one thread uses it at a time."""
+class _Connection(sqlite3.Connection):
+    """A connection whose errors requests-cache does not catch.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        pipeline = SerializerPipeline([Stage(dumps=_pack, loads=_unpack)], is_binary=True)
-        busy = int(_BUSY_SECONDS * 1000)
-        super().__init__(path, _TABLE, busy_timeout=busy, serializer=pipeline, wal=True)
+    The library would wait for a locked file for ever, and drop a write that fails.
+    """
 
-    def init_db(self) -> None:
-        """Open the file under its exact name; the library would add a suffix."""
-        self.db_path: Path = self._path
-        super().init_db()  # type: ignore[no-untyped-call]
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        # The library expects that this statement fails if the column exists.
+        if statement.startswith("ALTER"):
+            return super().execute(statement, *values)
+        with _uncaught():
+            return super().execute(statement, *values)
 
-    @contextmanager
-    def _acquire_sqlite_lock(self) -> Iterator[None]:
-        # Give up after `_BUSY_SECONDS`; the library would retry for ever.
-        assert self._connection is not None
-        with transaction(self._connection):
-            self._active_transaction = True
-            try:
-                yield
-            finally:
-                self._active_transaction = False
+    def commit(self) -> None:
+        with _uncaught():
+            super().commit()
+
+
+@contextmanager
+def _uncaught() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise sqlite3.DatabaseError(*error.args) from None
 
 
 class ResponseCache:
@@ -108,7 +131,7 @@ class ResponseCache:
     def __init__(self, location: str | PathLike[str]) -> None:
         self.path: Final = _path(location)
         self._lock = threading.Lock()
-        self._store: _Store | None = None
+        self._store: SQLiteDict | None = None
         self._unpurged = 0
         with self._use_store():
             self._store = _open(self.path)
@@ -120,38 +143,40 @@ class ResponseCache:
         """Whether the file is open."""
         return self._store is not None
 
-    def get(self, key: str) -> bytes | None:
-        """Return the stored body of a response, or None if it is missing or stale."""
-        entry = self.entries([key]).get(key)
-        return entry.body if entry is not None and entry.is_fresh else None
+    def get(self, key: str) -> Entry | None:
+        """Return the fresh entry of a key, or None."""
+        with self._use_store() as store:
+            entry: Entry | None = None if store is None else store.get(key)
+            return entry if entry is not None and entry.is_fresh else None
+        return None
 
-    def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return the undamaged entries of these keys, including stale entries."""
-        marks = ",".join("?" * len(keys))
-        query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
-        found = {key: _unpack(value) for key, value in self._rows(query, *keys)}
-        return {key: entry for key, entry in found.items() if entry is not None}
-
-    def expiring_at(self, expires_unix: float) -> set[str]:
-        """Return the keys of the responses that expire at exactly this Unix time."""
-        # This query reads only the index, not the large values.
-        query = f"SELECT key FROM {_TABLE} WHERE expires = ?"  # noqa: S608
-        return {key for (key,) in self._rows(query, expires_unix)}
-
-    def set(self, key: str, body: bytes, lifetime: float) -> None:
-        """Store a response for a lifetime in seconds."""
-        self.set_many({key: body}, time.time() + lifetime, lifetime)
-
-    def set_many(self, bodies: Mapping[str, bytes], expires_unix: float, lifetime: float) -> None:
-        """Store all responses or none; they expire at the Unix time `expires_unix`."""
+    def set(self, key: str, body: bytes, lifetime: float, unix: float | None = None) -> None:
+        """Store a body for a lifetime in seconds, from a Unix time or from now."""
+        entry = Entry(time.time() if unix is None else unix, lifetime, body)
         with self._use_store() as store:
             if store is not None:
-                with store.connection(commit=True):
-                    for key, body in bodies.items():
-                        store[key] = Entry(expires_unix, lifetime, body)
-                self._unpurged += sum(map(len, bodies.values()))
+                store[key] = entry
+                self._unpurged += len(entry.body)
                 if self._unpurged > _PURGE_EVERY:
                     self._purge(store)
+
+    def get_table(self, key: str) -> tuple[pa.Table, dict[str, Any]] | None:
+        """Return the fresh table of a key with its notes, or None."""
+        entry = self.get(key)
+        with suppress(*_DAMAGED):
+            return None if entry is None else unpack_table(entry.body)
+        return None
+
+    def set_table(
+        self,
+        key: str,
+        table: pa.Table,
+        notes: Mapping[str, Any],
+        lifetime: float,
+        unix: float,
+    ) -> None:
+        """Store a table and plain values."""
+        self.set(key, pack_table(table, notes), lifetime, unix)
 
     def forget(self, prefix: str) -> None:
         """Drop the responses whose keys start with a prefix."""
@@ -170,14 +195,7 @@ class ResponseCache:
             self._store.close()  # type: ignore[no-untyped-call]
             self._store = None
 
-    def _rows(self, query: str, *values: object) -> list[Any]:
-        with self._use_store() as store:
-            if store is not None:
-                with store.connection() as connection:
-                    return connection.execute(query, values).fetchall()
-        return []
-
-    def _purge(self, store: _Store) -> None:
+    def _purge(self, store: SQLiteDict) -> None:
         """Delete stale entries and, if the file is still too large, the half that expires first."""
         now = int(time.time())
         with store.connection(commit=True) as connection:
@@ -196,7 +214,7 @@ class ResponseCache:
         self._unpurged = 0
 
     @contextmanager
-    def _use_store(self) -> Iterator[_Store | None]:
+    def _use_store(self) -> Iterator[SQLiteDict | None]:
         """Yield the store, one thread at a time; if the file fails, warn once and stop caching."""
         with self._lock:
             try:
@@ -229,7 +247,7 @@ def _path(location: str | PathLike[str]) -> Path:
     return path
 
 
-def _open(path: Path) -> _Store:
+def _open(path: Path) -> SQLiteDict:
     """Open a cache, or create one that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _may_hold_cache(path):
@@ -244,7 +262,15 @@ def _open(path: Path) -> _Store:
             with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
                 connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        return _Store(path)
+        # The library would add an ending to the file's name.
+        return SQLiteDict(
+            path,
+            _TABLE,
+            busy_timeout=int(_BUSY_SECONDS * 1000),
+            serializer=SerializerPipeline([Stage(dumps=pack, loads=unpack)], is_binary=True),
+            wal=True,
+            factory=lambda _path, **options: _Connection(path, **options),
+        )
 
 
 def is_cache(path: Path) -> bool:
@@ -258,16 +284,25 @@ def _may_hold_cache(path: Path) -> bool:
     return not path.exists() or not path.stat().st_size or is_cache(path)
 
 
-def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
-    """Erase damaged entries and entries whose body `holds` accepts; return their number."""
+def remove_entries(path: Path, holds: Callable[[str], bool], *, dry_run: bool) -> int:
+    """Erase the entries that hold a person, and return their number; with `dry_run`, only count.
+
+    `holds` is called with all texts of an entry, one per line: those of a response's JSON or of a
+    stored table, keys included. Entries that cannot be read are erased, too.
+    """
     if not _may_hold_cache(path):
         return 0
+
+    def is_removed(row: object) -> bool:
+        entry = unpack(row)
+        try:
+            return entry is None or holds("\n".join(_texts(entry.body)))
+        except (*_DAMAGED, InvalidResponseError, RecursionError):
+            return True
+
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
-        require_tables(connection)
         rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
-        found = [
-            (key,) for key, value in rows if (entry := _unpack(value)) is None or holds(entry.body)
-        ]
+        found = [(key,) for key, row in rows if is_removed(row)]
         if not dry_run:
             connection.execute("PRAGMA secure_delete = ON")
             with transaction(connection):
@@ -278,3 +313,69 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
             if busy:
                 raise sqlite3.OperationalError("another program is reading it")
     return len(found)
+
+
+def pack_table(table: pa.Table, notes: Mapping[str, Any]) -> bytes:
+    """Return a table and plain values as the body of an entry.
+
+    >>> table, notes = unpack_table(pack_table(pa.table({"a": [1]}), {"total": 1}))
+    >>> table.to_pylist(), notes
+    ([{'a': 1}], {'total': 1})
+    """
+    sink = pa.BufferOutputStream()
+    sink.write(_TABLE_MARK)
+    table = table.replace_schema_metadata({_NOTES: json.dumps(notes)})
+    # A compressed stream saves the memory of an uncompressed copy.
+    with (
+        pa.CompressedOutputStream(sink, _CODEC) as stream,
+        pa.ipc.new_stream(stream, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def unpack_table(body: bytes) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the table and the plain values of an entry's body; raise ValueError for others."""
+    if not body.startswith(_TABLE_MARK):
+        raise ValueError("the entry is not a table of this version")
+    source = pa.BufferReader(memoryview(body)[len(_TABLE_MARK) :])
+    with pa.CompressedInputStream(source, _CODEC) as stream:
+        table = pa.ipc.open_stream(stream).read_all()
+    table.validate()
+    return table.replace_schema_metadata(), json.loads(table.schema.metadata[_NOTES])
+
+
+def _texts(body: bytes) -> Iterator[str]:
+    """Yield the texts of a body: those of a stored table, or those of a response's JSON."""
+    if not body:
+        return  # the response had no content
+    if not body.startswith(_TABLE_MARK[:1]):
+        yield from _json_texts(load_json(body))
+        return
+    table, notes = unpack_table(body)
+    yield from _json_texts([table.column_names, notes])
+    for column in table.columns:
+        for chunk in column.chunks:
+            yield from _array_texts(chunk)
+
+
+def _json_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        for one in value:
+            yield from _json_texts(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def _array_texts(array: pa.Array) -> Iterator[str]:
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield from array.drop_null().to_pylist()
+    elif pa.types.is_list(kind):
+        yield from _array_texts(array.flatten())
+    elif pa.types.is_struct(kind):
+        for member, values in zip(kind, array.flatten(), strict=True):
+            yield member.name
+            yield from _array_texts(values)

@@ -9,6 +9,7 @@ import hashlib
 import http.client
 import importlib.metadata
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -16,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import requests
 import urllib3
@@ -42,6 +43,8 @@ from outreach_frames.errors import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from outreach_frames.client.cache import ResponseCache
 
 T = TypeVar("T")
@@ -89,6 +92,13 @@ class Observation:
     url: str
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
+
+
+class Dated(NamedTuple, Generic[T]):
+    """A parsed response, and the Unix time when the service sent it."""
+
+    value: T
+    unix: float
 
 
 class _Adapter(HTTPAdapter):
@@ -226,16 +236,27 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         refresh: bool = False,
-        store: bool = True,
         parse: Callable[[bytes], T] = load_json,
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
         """Return the parsed response to a read, from the cache unless `refresh` is set."""
         call = self._prepare(endpoint, path, query, body)
-        if not refresh and (stored := self._stored(call, parse)) is not None:
-            return stored
+        since = math.inf if refresh else 0
         budget = WaitBudget(self.max_wait)
-        return self._fetch(call, parse, budget, store=store, is_complete=is_complete)
+        return self._read(call, parse, budget, since=since, is_complete=is_complete).value
+
+    def read_dated(
+        self,
+        endpoint: spec.Endpoint,
+        body: Mapping[str, Any],
+        parse: Callable[[bytes], T],
+        *,
+        since: float = 0,
+        store: bool = True,
+    ) -> Dated[T]:
+        """Return the parsed response with its Unix time; ignore the cache from before `since`."""
+        call = self._prepare(endpoint, body=body)
+        return self._read(call, parse, WaitBudget(self.max_wait), since=since, store=store)
 
     def read_pages(
         self,
@@ -249,11 +270,11 @@ class Client:
         budget = WaitBudget(self.max_wait)
         call = self._prepare(endpoint, path, query)
         seen = {call.url}
+        since = math.inf if refresh else 0
         while True:
-            stored = None if refresh else self._stored(call, load_object)
-            # After a fresh page, cached pages could show an older state of the list.
-            refresh = stored is None
-            page = self._fetch(call, load_object, budget) if stored is None else stored
+            # Pages from before the first one could show an older state of the list.
+            page, unix = self._read(call, load_object, budget, since=since)
+            since = since or unix
             yield page
             href = request.next_href(page)
             if href is None:
@@ -309,9 +330,36 @@ class Client:
         if self.cache is not None:
             self.cache.forget(self._key_prefix(endpoint))
 
-    def derived_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
-        """Return the cache key of a response that the caller stores in another format."""
-        return self._key(endpoint, self._content(body), form, self.network_name.encode())
+    def date_of(self, endpoint: spec.Endpoint, body: Mapping[str, Any]) -> float | None:
+        """Return the Unix time of a cached response, or None if it is not cached."""
+        key = self._call_key(self._prepare(endpoint, body=body))
+        entry = None if self.cache is None else self.cache.get(key)
+        return None if entry is None else entry.unix
+
+    def load_table(
+        self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]
+    ) -> tuple[pa.Table, dict[str, Any]] | None:
+        """Return the table and notes that `store_table` stored for these arguments, if fresh."""
+        return (
+            None if self.cache is None else self.cache.get_table(self._key_of(endpoint, arguments))
+        )
+
+    def store_table(
+        self,
+        endpoint: spec.Endpoint,
+        arguments: Mapping[str, Any],
+        table: pa.Table,
+        notes: Mapping[str, Any],
+        unix: float,
+    ) -> None:
+        """Cache a table of an endpoint's data; it expires with a response of this Unix time."""
+        if self.cache is not None:
+            key = self._key_of(endpoint, arguments)
+            self.cache.set_table(key, table, notes, LIFETIMES[endpoint.name], unix)
+
+    def _key_of(self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]) -> str:
+        content = request.json_body(arguments)
+        return self._key(endpoint, b"table", content, self.network_name.encode())
 
     def _key_prefix(self, endpoint: spec.Endpoint) -> str:
         return f"{self.account}:{endpoint.name}:"
@@ -359,48 +407,52 @@ class Client:
     def _call_key(self, call: _Call) -> str:
         return self._key(call.endpoint, call.url.encode(), call.content or b"")
 
-    def _stored(self, call: _Call, parse: Callable[[bytes], T]) -> T | None:
-        """Return the cached response, or None if it is missing or invalid."""
-        body = None if self.cache is None else self.cache.get(self._call_key(call))
-        if body == _NOT_FOUND:
+    def _stored(self, call: _Call, parse: Callable[[bytes], T], since: float) -> Dated[T] | None:
+        """Return the cached response, or None if it is missing, invalid or older than `since`."""
+        entry = None if self.cache is None else self.cache.get(self._call_key(call))
+        if entry is None or entry.unix < since:
+            return None
+        if entry.body == _NOT_FOUND:
             raise response.status_error(
                 call.endpoint, call.label, 404, b"", redact=self._token.redact
             )
-        if body is None:
-            return None
         with suppress(InvalidResponseError):
-            value = parse(self._names.incoming(body))
-            _LOGGER.debug("%s: %d bytes from the cache", call.endpoint.label, len(body))
-            return value
+            value = parse(self._names.incoming(entry.body))
+            _LOGGER.debug("%s: %d bytes from the cache", call.endpoint.label, len(entry.body))
+            return Dated(value, entry.unix)
         return None
 
-    def _fetch(
+    def _read(
         self,
         call: _Call,
         parse: Callable[[bytes], T],
         budget: WaitBudget,
         *,
+        since: float,
         store: bool = True,
         is_complete: Callable[[T], bool] | None = None,
-    ) -> T:
-        """Send a read, and cache its response."""
+    ) -> Dated[T]:
+        """Return the cached response if it is not older than `since`, or send the read."""
+        if math.isfinite(since) and (stored := self._stored(call, parse, since)) is not None:
+            return stored
         lifetime = LIFETIMES[call.endpoint.name]
         forgotten = self._forgotten[call.endpoint.name]
 
-        def cache_body(body: bytes, seconds: float) -> None:
+        def cache_body(body: bytes, unix: float, seconds: float) -> None:
             is_current = forgotten == self._forgotten[call.endpoint.name]
             if store and is_current and self.cache is not None:
-                self.cache.set(self._call_key(call), body, seconds)
+                self.cache.set(self._call_key(call), body, seconds, unix)
 
         try:
             body, value = self._send(call, parse, budget, lambda _error: True)
         except NotFoundError:
             if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
-                cache_body(_NOT_FOUND, NOT_FOUND_LIFETIME)
+                cache_body(_NOT_FOUND, time.time(), NOT_FOUND_LIFETIME)
             raise
+        dated = Dated(value, time.time())
         is_whole = is_complete is None or is_complete(value)
-        cache_body(body, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
-        return value
+        cache_body(body, dated.unix, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
+        return dated
 
     def _send(
         self,

@@ -132,6 +132,18 @@ def load_object(body: bytes) -> dict[str, Any]:
     return value
 
 
+def require_object(body: bytes) -> bytes:
+    """Return a body with the brackets of a JSON object, or raise InvalidResponseError.
+
+    >>> require_object(b'{"results": []}')
+    b'{"results": []}'
+    """
+    text = body.removeprefix(codecs.BOM_UTF8).strip()
+    if not (text.startswith(b"{") and text.endswith(b"}")):
+        load_object(body)
+    return body
+
+
 def excerpt(body: bytes) -> str:
     """Return the first characters of a body, on one line."""
     return shorten(" ".join(body[: 4 * _EXCERPT].decode(errors="replace").split()), _EXCERPT)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 
 class CancellationToken:
@@ -47,22 +48,28 @@ class CancellationToken:
 current_cancellation: ContextVar[CancellationToken | None] = ContextVar(
     "current_cancellation", default=None
 )
-# The callback that reports the reason for a delay in the current thread's work.
-current_status: ContextVar[Callable[[str], None] | None] = ContextVar(
-    "current_status", default=None
-)
 
 
-def notify(status: str) -> None:
-    """Report why the current thread's work is delayed; "" ends the delay."""
+class Progress(NamedTuple):
+    """The progress of the current thread's work."""
+
+    done: int
+    total: int | None
+
+
+# The callback that gets the reason for a delay in the current thread's work, or its progress.
+Report = Callable[[str | Progress], object]
+current_status: ContextVar[Report | None] = ContextVar("current_status", default=None)
+
+
+def notify(status: str | Progress) -> None:
+    """Report the current thread's progress, or why it is delayed; "" ends the delay."""
     callback = current_status.get()
     if callback is not None:
         callback(status)
 
 
-def bind_thread(
-    cancellation: CancellationToken, status: Callable[[str], None] | None = None
-) -> None:
+def bind_thread(cancellation: CancellationToken, status: Report | None = None) -> None:
     """Bind the current thread's work to a cancellation token and a status callback."""
     current_cancellation.set(cancellation)
     current_status.set(status)

@@ -22,7 +22,7 @@ from outreach_frames.common.atomic_files import delete, move, set_mode, sync_fol
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 # Large pages store large parts faster.
 _SCHEMA: Final = f"""
 PRAGMA page_size = 65536;
@@ -87,7 +87,7 @@ class Checkpoint:
     @property
     def count(self) -> int:
         """The number of people stored."""
-        return sum(self.state["taken"]) if self.state else 0
+        return sum(one["rows"] for one in self.state["progress"]) if self.state else 0
 
     @property
     def replaced(self) -> Path:

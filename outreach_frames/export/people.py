@@ -187,7 +187,7 @@ def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:
         for people in search.tables():
             labelled = people
             if search.split_by is not None:
-                labelled = with_label(people, search.split_by, search.values[search.index])
+                labelled = with_label(people, search.split_by, search.value)
             if parts.columns is not None:
                 labelled = labelled.select(parts.columns)
             parts.append(labelled, search.state, search.errors[len(parts.errors) :])

@@ -41,7 +41,6 @@ class PageHead(NamedTuple):
     rows: int  # number of people
     pagination: dict[str, Any]  # `_pagination` without nulls
     errors: list[Any]  # `_errors` as sent
-    body: bytes = b""  # the response, kept if some of its columns were not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +59,6 @@ class PeoplePage:
     def errors(self) -> list[Any]:
         """Return the `_errors` of all pages."""
         return [error for head in self.heads for error in head.errors]
-
-    def without_bodies(self) -> PeoplePage:
-        """Return the page without the response bodies, to save memory."""
-        return PeoplePage(self.people, [head._replace(body=b"") for head in self.heads])
-
-    def split(self) -> Iterator[PeoplePage]:
-        """Yield the pages one by one, without copying."""
-        begin = 0
-        for head in self.heads:
-            yield PeoplePage(self.people.slice(begin, head.rows), [head])
-            begin += head.rows
 
 
 def page_head(rows: int, pagination: Any, errors: Any) -> PageHead:

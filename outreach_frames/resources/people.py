@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Unpack, overload
 
@@ -14,6 +14,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
+from outreach_frames.common.cancellation import Progress, notify
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plain_names
 from outreach_frames.errors import InvalidInputError
@@ -160,43 +161,33 @@ def search_people(
         columns=without_added(chosen, [split_by]),
         split_by=split_by,
     )
-    with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
+    stored = search.load()
+    tables: list[pa.Table] = [] if stored is None else [stored]
+    del stored
 
-        def show(rows: int) -> None:
-            bar.total = search.expected
-            bar.update(rows)
-
-        return read_frame(search, headcount, dtype_backend, show, chosen)
-
-
-def read_frame(
-    search: Search,
-    headcount: Headcount,
-    dtype_backend: DtypeBackend,
-    show: Callable[[int], None],
-    columns: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """Read a search into a frame; call `show` with the row count of each part."""
-    tables: list[pa.Table] = []
-
-    def combined() -> pa.Table:
+    def joined() -> pa.Table:
         people = concat_people(tables or [empty_table(spec.PERSON)])
         tables.clear()  # keep only one copy of a large result
         return people if search.columns is None else select_columns(people, search.columns)
 
     def frame_so_far() -> pd.DataFrame:
-        frame = search.add_split_column(
-            with_headcount(to_frame(combined(), dtype_backend), headcount)
-        )
-        return frame if columns is None else frame[list(columns)]
+        frame = with_headcount(to_frame(joined(), dtype_backend), headcount)
+        frame = search.add_split_column(frame)
+        return frame if chosen is None else frame[chosen]
 
-    with keeping_partial(frame_so_far):
-        for table in search.tables():
-            tables.append(table)
-            show(table.num_rows)
-            del table
+    if not tables:
+        bar = progress_bar(search.limit, description="people", unit="people", progress=progress)
+        with bar, keeping_partial(frame_so_far):
+            for table in search.tables():
+                tables.append(table)
+                bar.total = search.expected
+                bar.update(table.num_rows)
+                notify(Progress(search.rows, search.expected))
+                del table
+        tables = [joined()]
+        search.save(tables[0])
     frame = frame_so_far()
-    found = frame.columns if columns is None else search.others
+    found = frame.columns if chosen is None else search.others
     frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))
     with keeping_partial(lambda: frame):
         search.report(len(frame))

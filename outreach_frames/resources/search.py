@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -12,7 +15,8 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.client.client import Client
+from outreach_frames.client.client import Client, Dated
+from outreach_frames.client.response import require_object
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
@@ -20,15 +24,21 @@ from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
-from outreach_frames.reading.pages import as_one_page
-from outreach_frames.resources.paging import now, report_errors, report_repeats
+from outreach_frames.reading.pages import PeopleReader, as_one_page
+from outreach_frames.resources.paging import moment, report_errors, report_repeats
 from outreach_frames.resources.search_arguments import (
+    PAGE,
+    PAGE_SIZE,
     check_split_by,
     has_free_text,
     unknown_values,
 )
-from outreach_frames.resources.search_pages import DOCUMENTED, SearchPages
 
+DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
+# Number of pages to parse together, which takes less time per page.
+_PAGES_AT_ONCE: Final = 6
+# Results of more bytes are not cached, only their pages.
+_MAX_RESULT_BYTES: Final = 1 << 29
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
 
@@ -45,7 +55,9 @@ class SearchProgress:
     total: int | None = None  # number of people, reported by the service
     received: int = 0  # number of people, duplicates included
     rows: int = 0  # number of people returned to the caller
+    repeats: int = 0  # number of people that the search had returned before
     useless: int = 0  # number of last pages in a row without new people
+    unix: float | None = None  # time of the first page
 
     def update_totals(self, page: PeoplePage) -> None:
         """Note the numbers of people and pages that the service reports."""
@@ -61,31 +73,30 @@ class SearchProgress:
             last = max(last, self.page + -(-(self.total - self.received) // size))
         elif self.pages is None:
             last = self.page + 1
+        if self.useless >= _MAX_USELESS_PAGES:
+            return self.page
         return last if limit is None else min(last, self.page + -(-(limit - self.rows) // size))
 
 
-# Adds the ids that a search found. Returns, per id, the search that found it before; None if new.
-AddIds = Callable[[Sequence[str | None], int], list[int | None]]
+class SeenIds:
+    """The ids that searches found, each with the number of the search that found it first."""
 
+    def __init__(self) -> None:
+        self._first: dict[str | None, int] = {}
 
-def ids_in_memory() -> AddIds:
-    """Return a function that keeps ids, each with the number of the search that found it first."""
-    first: dict[str | None, int] = {}
-
-    def add_ids(ids: Sequence[str | None], search: int) -> list[int | None]:
+    def add(self, ids: Sequence[str | None], search: int) -> list[int | None]:
+        """Add ids, and return the search that found each one before; None if it is new."""
         present = set(ids)
-        if len(present) == len(ids) and None not in present and first.keys().isdisjoint(present):
+        if len(present) == len(ids) and None not in present and self._first.keys().isdisjoint(ids):
             # Fast path for pages of new people.
-            first.update(dict.fromkeys(present, search))
+            self._first.update(dict.fromkeys(present, search))
             return [None] * len(ids)
         found = []
         for identity in ids:
-            found.append(first.get(identity))
+            found.append(self._first.get(identity))
             if identity is not None:
-                first.setdefault(identity, search)
+                self._first.setdefault(identity, search)
         return found
-
-    return add_ids
 
 
 @dataclass
@@ -99,41 +110,46 @@ class Search:
     refresh: bool
     columns: Sequence[str] | None = None  # columns to return, in order; all by default
     split_by: str | None = None
-    store: bool = True  # whether to cache the pages
-    add_ids: AddIds = field(default_factory=ids_in_memory)
+    store: bool = True  # whether to cache the pages and the result
+    add_ids: Callable[[Sequence[str | None], int], list[int | None]] = field(
+        default_factory=lambda: SeenIds().add
+    )
     errors: list[Any] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
-    total: int | None = None  # number of matching people, reported by the service
-    index: int = field(default=0, init=False)  # position of the value that is being read
     values: tuple[Any, ...] = field(default=(None,), init=False)  # of `split_by`, as given
-    _rows_by_value: list[int] = field(init=False)  # without duplicates
-    _repeats: int = field(default=0, init=False)
-    _progress: SearchProgress = field(default_factory=SearchProgress, init=False)
-    _fetched_at: list[str] = field(default_factory=list, init=False)
+    progress: list[SearchProgress] = field(default_factory=list, init=False)  # per value read
+    _whole: int | None = field(default=None, init=False)  # people that a split search can find
 
     def __post_init__(self) -> None:
         if self.split_by is not None:
             name = check_split_by(self.filters, self.split_by)
             self.values = tuple(dict.fromkeys(self.filters[name]))
-        self._rows_by_value = [0] * len(self.values)
 
     @property
     def size(self) -> int:
         """The number of people per request."""
-        return self._pages_of({}, self.limit).size
+        return self._size(self.limit)
 
-    def _pages_of(self, value: Mapping[str, Any], limit: int | None) -> SearchPages:
+    def _size(self, limit: int | None) -> int:
         largest = spec.MAX_SEARCH_PAGE_SIZE
-        size = self.page_size or min(largest, limit or largest)
-        filters = {**self.filters, **value}
-        return SearchPages(
-            self.client, filters, size, not self.refresh, self.store, columns=self.columns
-        )
+        return self.page_size or min(largest, limit or largest)
+
+    @property
+    def value(self) -> Any:
+        """The value of `split_by` that is being read."""
+        return self.values[len(self.progress) - 1]
 
     @property
     def rows(self) -> int:
         """The number of people read."""
-        return sum(self._rows_by_value)
+        return sum(one.rows for one in self.progress)
+
+    @property
+    def total(self) -> int | None:
+        """The number of matching people, reported by the service."""
+        if self.split_by is not None:
+            return self._whole
+        return self.progress[0].total if self.progress else None
 
     @property
     def expected(self) -> int | None:
@@ -148,93 +164,128 @@ class Search:
             "limit": self.limit,
             "total": self.total,
             # The time when the service returned the earliest page.
-            "fetched_at": min(self._fetched_at, default=now()),
+            "fetched_at": moment(self._unix),
             "errors": self.errors,
         }
         return attrs if self.split_by is None else attrs | {"split_by": self.split_by}
 
     @property
+    def _unix(self) -> float:
+        return min((one.unix for one in self.progress if one.unix), default=time.time())
+
+    @property
     def state(self) -> dict[str, Any]:
         """The progress of the search in plain values, for checkpoints."""
-        return {
-            "progress": asdict(self._progress),
-            "search": self.index,
-            "taken": list(self._rows_by_value),
-            "whole": self.total,
-            "whole_repeats": self._repeats,
-        }
+        return {"progress": [asdict(one) for one in self.progress], "whole": self._whole}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Resume a search from a stored state."""
-        self.index, self.total = state["search"], state["whole"]
-        self._rows_by_value, self._repeats = list(state["taken"]), state["whole_repeats"]
-        self._progress = SearchProgress(**state["progress"])
+        self.progress = [SearchProgress(**one) for one in state["progress"]]
+        self._whole = state["whole"]
+
+    def load(self) -> pa.Table | None:
+        """Return the people of the same search from the cache, if it was finished."""
+        stored = self.client.load_table(spec.SEARCH_PEOPLE, self._arguments)
+        if stored is None or self.refresh:
+            return None
+        people, notes = stored
+        self.resume(notes["state"])
+        # A result is out of date if its first page was read again.
+        for index, so_far in enumerate(self.progress):
+            first = page_body(self._filters(index), 1, self._size(self._limit(index)))
+            if self.client.date_of(spec.SEARCH_PEOPLE, first) != so_far.unix:
+                self.resume({"progress": [], "whole": None})
+                return None
+        self.others = dict.fromkeys(notes["others"])
+        return people
+
+    def save(self, people: pa.Table) -> None:
+        """Cache the people of the finished search, unless the service reported errors."""
+        if self.store and not self.errors and people.nbytes <= _MAX_RESULT_BYTES:
+            notes = {"state": self.state, "others": list(self.others)}
+            self.client.store_table(spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        names = ("filters", "limit", "page_size", "columns", "split_by")
+        return {name: getattr(self, name) for name in names}
+
+    def _filters(self, index: int) -> dict[str, Any]:
+        value = {} if self.split_by is None else {self.split_by: [self.values[index]]}
+        return {**self.filters, **value}
+
+    def _limit(self, index: int) -> int | None:
+        """Return the number of people that the search of a value may return."""
+        if self.limit is None:
+            return None
+        return self.limit - sum(one.rows for one in self.progress[:index])
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield new people value by value, up to the limit; update the progress before each."""
-        if self.split_by is not None and self.total is None:
-            self.total, _ = count_matches(
+        if self.split_by is not None and self._whole is None:
+            self._whole, _ = count_matches(
                 self.client, self.filters, refresh=self.refresh, store=self.store
             )
-        for index in range(self.index, len(self.values)):
-            if index > self.index:
-                self.index, self._progress = index, SearchProgress()
+        for index in range(max(len(self.progress) - 1, 0), len(self.values)):
             if self.limit is not None and self.rows >= self.limit:
                 return
-            yield from self._tables_of_value()
+            if index == len(self.progress):
+                self.progress.append(SearchProgress())
+            yield from self._tables_of_value(index)
 
-    def _tables_of_value(self) -> Iterator[pa.Table]:
-        so_far = self._progress
-        limit = None if self.limit is None else self.limit - (self.rows - so_far.rows)
-        value = {} if self.split_by is None else {self.split_by: [self.values[self.index]]}
-        pages = self._pages_of(value, limit)
+    def _tables_of_value(self, index: int) -> Iterator[pa.Table]:
+        so_far, limit = self.progress[index], self._limit(index)
         try:
-            for page in self._read(pages, limit):
-                yield self._accept(page, limit)
+            for page in self._pages(so_far, self._filters(index), limit):
+                yield self._accept(page, so_far, limit)
         except OutreachError as error:
             if so_far.page:
-                where = f"page {so_far.page + 1:,} of {so_far.last_page(pages.size, limit):,}"
+                last = so_far.last_page(self._size(limit), limit)
+                where = f"page {so_far.page + 1:,} of {last:,}"
                 people = plural(so_far.rows, "person was", "people were")
                 error.args = (f"{error} The error occurred on {where}, after {people} read.",)
             raise
-        self._fetched_at.append(pages.fetched_at)
 
-    def _read(self, pages: SearchPages, limit: int | None) -> Iterator[PeoplePage]:
+    def _pages(
+        self, so_far: SearchProgress, filters: Mapping[str, Any], limit: int | None
+    ) -> Iterator[PeoplePage]:
         """Yield the next pages while the caller's progress shows that more are needed."""
-
-        def last_page(page: PeoplePage) -> int:
-            found = SearchProgress()
-            found.update_totals(page)
-            return found.last_page(pages.size, limit)
-
-        so_far = self._progress
+        size, columns = self._size(limit), readable_columns(self.columns)
         if not so_far.page:
-            yield pages.first(last_page)
-        while self._is_useful and (last := so_far.last_page(pages.size, limit)) > so_far.page:
-            runs = pages.runs(so_far.page + 1, last)
-            reads = ordered_map(pages.read_to_error, runs, workers=self.client.workers)
-            with closing(reads):
-                for found, error in reads:
-                    if found:
-                        yield as_one_page(found)
+            first = page_body(filters, 1, size)
+            since = math.inf if self.refresh else 0
+            page, so_far.unix = read_page(
+                self.client, first, since=since, store=self.store, columns=columns
+            )
+            yield page
+        while (last := so_far.last_page(size, limit)) > so_far.page:
+            runs = _runs(so_far.page + 1, last, self.client.workers)
+            bodies = ([page_body(filters, number, size) for number in run] for run in runs)
+            read = partial(
+                read_pages,
+                self.client,
+                since=so_far.unix or 0,
+                store=self.store,
+                columns=columns,
+            )
+            with closing(ordered_map(read, bodies, workers=self.client.workers)) as reads:
+                for pages, error in reads:
+                    if pages:
+                        yield as_one_page(pages)
                     if error is not None:
                         raise error
-                    if not self._is_useful:
+                    if so_far.useless >= _MAX_USELESS_PAGES:
                         break
 
-    @property
-    def _is_useful(self) -> bool:
-        return self._progress.useless < _MAX_USELESS_PAGES
-
-    def _accept(self, page: PeoplePage, limit: int | None) -> pa.Table:
+    def _accept(self, page: PeoplePage, so_far: SearchProgress, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
-        so_far, table = self._progress, page.people
+        table, index = page.people, len(self.progress) - 1
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
         # The search of an earlier value may have found a person; that is not a repeat.
-        searches = self.add_ids(table.column("id").to_pylist(), self.index)
-        repeats = searches.count(self.index)
+        searches = self.add_ids(table.column("id").to_pylist(), index)
+        repeats = searches.count(index)
         if self.columns is not None:
             names = (name for name in table.column_names if name not in DOCUMENTED)
             self.others.update(dict.fromkeys(names))
@@ -246,17 +297,16 @@ class Search:
         so_far.page += len(page.heads)
         so_far.useless = 0 if len(searches) > repeats else so_far.useless + len(page.heads)
         so_far.rows += table.num_rows
-        self._repeats += repeats
-        self._rows_by_value[self.index] = so_far.rows
-        if self.split_by is None:
-            self.total = so_far.total
+        so_far.repeats += repeats
         return table
 
     def add_split_column(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Append a column with the filter value that found each person."""
         if self.split_by is None:
             return frame
-        codes = np.repeat(np.arange(len(self.values)), self._rows_by_value)[: len(frame)]
+        codes = np.repeat(np.arange(len(self.progress)), [one.rows for one in self.progress])[
+            : len(frame)
+        ]
         dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
         names = {self.split_by: unique_name(self.split_by, frame.columns)}
         values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
@@ -264,7 +314,7 @@ class Search:
 
     def report(self, rows: int) -> None:
         """Warn of duplicates, errors, unknown filter values and missing people."""
-        report_repeats(self._repeats, "people")
+        report_repeats(sum(one.repeats for one in self.progress), "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.others)
         is_empty = not rows and not self.total
@@ -273,7 +323,7 @@ class Search:
             return
         if self.limit is not None and rows >= self.limit:
             warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
-        elif self.split_by is not None or self._progress.received < self.total:
+        elif self.split_by is not None or self.progress[0].received < self.total:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
@@ -321,12 +371,91 @@ def report_unknown_values(
         warn(" ".join(words))
 
 
+def page_body(filters: Mapping[str, Any], number: int, size: int) -> dict[str, Any]:
+    """Return the body of a request for one page."""
+    return {**filters, PAGE: number, PAGE_SIZE: size}
+
+
+def readable_columns(columns: Sequence[str] | None) -> list[str] | None:
+    """Return the columns to read from pages, with ids; None for undocumented or all columns."""
+    if columns is None or not DOCUMENTED.issuperset(columns):
+        return None
+    return [*dict.fromkeys([*columns, "id"])]
+
+
+def read_page(
+    client: Client,
+    body: Mapping[str, Any],
+    *,
+    since: float = 0,
+    store: bool = True,
+    columns: Sequence[str] | None = None,
+) -> Dated[PeoplePage]:
+    """Read a page with its time, from the cache if it is not older than `since`."""
+
+    def parse(content: bytes) -> PeoplePage:
+        (page,) = _reader(client).read([content], columns)
+        return page
+
+    return client.read_dated(spec.SEARCH_PEOPLE, body, parse, since=since, store=store)
+
+
+def read_pages(
+    client: Client,
+    bodies: Sequence[Mapping[str, Any]],
+    *,
+    since: float,
+    store: bool,
+    columns: Sequence[str] | None,
+) -> tuple[list[PeoplePage], OutreachError | None]:
+    """Read pages, parse them together, and return those before an error with the error."""
+    contents: list[bytes] = []
+    error: OutreachError | None = None
+    try:
+        for body in bodies:
+            sent = client.read_dated(
+                spec.SEARCH_PEOPLE, body, require_object, since=since, store=store
+            )
+            contents.append(sent.value)
+    except OutreachError as caught:
+        error = caught
+    reader = _reader(client)
+    with suppress(InvalidResponseError):
+        return reader.read(contents, columns), error
+    pages: list[PeoplePage] = []
+    for body, content in zip(bodies, contents, strict=False):
+        try:
+            pages += reader.read([content], columns)
+        except InvalidResponseError:
+            # Request an invalid page again, which explains the error.
+            try:
+                page, _ = read_page(client, body, since=math.inf, store=store, columns=columns)
+            except OutreachError as caught:
+                return pages, caught
+            pages.append(page)
+    return pages, error
+
+
+def _reader(client: Client) -> PeopleReader:
+    reader: PeopleReader = client.readers.setdefault(spec.SEARCH_PEOPLE.name, PeopleReader())
+    return reader
+
+
+def _runs(first: int, last: int, workers: int) -> Iterator[range]:
+    """Split pages into growing runs, so that wrong totals cause few useless requests."""
+    while first <= last:
+        most = min(_PAGES_AT_ONCE, first // workers, (last - first + 1) // workers)
+        run = range(first, min(first + max(1, most) - 1, last) + 1)
+        yield run
+        first = run.stop
+
+
 def count_matches(
     client: Client, filters: Mapping[str, Any], *, refresh: bool, store: bool = True
 ) -> tuple[int, list[Any]]:
     """Return the number of people that a search finds, and the service's errors."""
-    pages = SearchPages(client, filters, spec.MIN_SEARCH_PAGE_SIZE, not refresh, store)
-    page = pages.read([1])
+    body = page_body(filters, 1, spec.MIN_SEARCH_PAGE_SIZE)
+    page, _ = read_page(client, body, since=math.inf if refresh else 0, store=store)
     total = page.pagination.get("total")
     if not _is_count(total):
         raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)

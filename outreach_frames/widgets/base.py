@@ -12,7 +12,7 @@ import traitlets
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.cancellation import CancellationToken
+from outreach_frames.common.cancellation import CancellationToken, Progress
 from outreach_frames.common.text import printable
 from outreach_frames.errors import OutreachError, ValidationFailedError
 from outreach_frames.widgets.background import Background, Done
@@ -148,9 +148,11 @@ class Panel(anywidget.AnyWidget):
             finally:
                 self._notify_host()
 
-        def show_status(words: str) -> None:
-            if self.busy:
-                self.status = words
+        def show_status(status: str | Progress) -> None:
+            if self.busy and isinstance(status, Progress):
+                self.progress = [status.done, status.total or 0]
+            elif self.busy:
+                self.status = str(status)
 
         self._task = CancellationToken()
         self._background.start(self._task, work, done, show_status)

@@ -20,7 +20,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import cache as cache_module
-from outreach_frames.client.cache import ResponseCache
+from outreach_frames.client.cache import ResponseCache, unpack
 from outreach_frames.client.client import LIFETIMES, Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
@@ -28,6 +28,7 @@ from outreach_frames.errors import (
     OutreachWarning,
 )
 from tests import forked
+from tests.client.cache_file import age
 from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, delayed, json, reset, respond, scripted
 
@@ -107,10 +108,7 @@ def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
     replies = [first, json({"n": 2}), first, json({"n": 3})]
     with scripted(replies) as service, connected(service, cache=file) as client:
         list(client.read_pages(spec.LIST_SEQUENCES))
-        with closing(sqlite3.connect(file)) as connection:
-            (key,) = connection.execute("SELECT key FROM answers ORDER BY rowid LIMIT 1").fetchone()
-        assert client.cache is not None
-        client.cache.set(key, first.parts[1], -1)
+        age(file, 61, limit=1)
         for _ in range(2):
             assert [page["n"] for page in client.read_pages(spec.LIST_SEQUENCES)] == [1, 3]
     assert len(service.requests) == 4
@@ -212,9 +210,13 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
             assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
             assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
             content = b"".join(one.read_bytes() for one in files)
+        with closing(sqlite3.connect(file)) as connection:
+            (row,) = connection.execute("SELECT value FROM answers").fetchone()
     finally:
         os.umask(before)
-    assert b'{"a":1}' in content
+    entry = unpack(row)
+    assert entry is not None
+    assert entry.body == b'{"a":1}'
     for secret in (TOKEN, "cookie-7", "ann", "Authorization", "Bearer"):
         assert secret.encode() not in content
 
@@ -297,7 +299,7 @@ def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
                 assert cache.get("key") is None
         with connection:
             connection.execute("UPDATE answers SET value = ?", (value,))
-    assert cache.get("key") == b"{}"
+    assert text(cache, "key") == b"{}"
     cache.close()
 
 
@@ -308,13 +310,8 @@ def test_a_response_from_a_clock_ahead_is_a_miss(
     """A response that expires later than a full lifetime from now is requested again."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
-        assert client.cache is not None
-        with closing(sqlite3.connect(file)) as connection:
-            keys = [key for (key,) in connection.execute("SELECT key FROM answers")]
         for ahead in (60, 31_536_000):
-            for key, entry in client.cache.entries(keys).items():
-                late = entry.expires_unix + ahead
-                client.cache.set_many({key: entry.body}, late, entry.lifetime)
+            age(file, -ahead)
             second = client.read(endpoint, **values(endpoint))
             assert second != first
             assert client.read(endpoint, **values(endpoint)) == second
@@ -385,7 +382,7 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
         for number in range(20):
             key = f"sequences:{number}"
             cache.set(key, b"x" * 10_000, 60)
-            if cache.get(key) not in {b"x" * 10_000, None}:
+            if text(cache, key) not in {b"x" * 10_000, None}:
                 complaints.put("wrong response")
         cache.forget("mailboxes:")
         cache.close()
@@ -405,6 +402,12 @@ def test_processes_share_a_file(file: Path) -> None:
         process.join()
     complaints.close()
     complaints.join_thread()
+
+
+def text(cache: ResponseCache, key: str) -> bytes | None:
+    """Return the cached body of a key."""
+    entry = cache.get(key)
+    return None if entry is None else entry.body
 
 
 def kept(file: Path) -> int:
@@ -441,7 +444,7 @@ def test_useless_responses_are_deleted_at_opening(file: Path) -> None:
     """Expired responses, and those that would expire in a year, are deleted from the file."""
     cache = ResponseCache(file)
     cache.set("old", b"1", -5)
-    cache.set_many({"ahead": b"1"}, time.time() + 31_536_000, 60)
+    cache.set("ahead", b"1", 60, time.time() + 31_536_000)
     cache.set("good", b"2", 60)
     cache.close()
     assert kept(file) == 3
@@ -455,7 +458,7 @@ def test_the_file_has_a_size_limit(file: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cache_module, "_PURGE_EVERY", 10_000)
     cache = ResponseCache(file)
     for number in range(100):
-        cache.set(f"key{number}", b"x" * 10_000, 60 + number)
+        cache.set(f"key{number}", os.urandom(10_000), 60 + number)
     assert cache.get("key99") is not None
     assert cache.get("key0") is None
     cache.close()

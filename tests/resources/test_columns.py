@@ -18,7 +18,7 @@ from outreach_frames.cli import main
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from outreach_frames.reading.flatten import concat_people, select_columns
-from outreach_frames.reading.pages import PeopleReader, as_one_page, pack_page, unpack_page
+from outreach_frames.reading.pages import PeopleReader, as_one_page
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.tables.schema import to_frame
 from tests.examples import share_of_examples
@@ -52,26 +52,18 @@ def response(found: Sequence[Any], pages: int = 1, total: int | None = None) -> 
 def test_chosen_columns_equal_those_of_all_columns(
     pages: list[list[Any]], columns: list[str], backend: Any
 ) -> None:
-    """Chosen columns have the values and types of a full read, also from stored pages."""
+    """Chosen columns have the values and types of a full read, also page by page."""
     bodies = [response(found) for found in pages]
     whole = as_one_page(PeopleReader().read(bodies))
     needed = [*dict.fromkeys([*columns, "id"])]
     some = as_one_page(PeopleReader().read(bodies, needed))
     alone = [PeopleReader().read([body], needed)[0] for body in bodies]
-    stored = [unpack_page(pack_page(page), needed) for page in alone]
-    again = [unpack_page(pack_page(page)) for page in alone]
-    other = [unpack_page(pack_page(page), needed) for page in again if page]
     expected = to_frame(select_columns(whole.people, columns), backend)
-    for found in ([some], stored, again, other):
-        table = concat_people([page.people for page in found if page])
+    for found in ([some], alone):
+        table = concat_people([page.people for page in found])
         frame = to_frame(select_columns(table, columns), backend)
         pd.testing.assert_frame_equal(frame, expected)
-    assert some.heads == [
-        head._replace(body=own.body) for head, own in zip(whole.heads, some.heads, strict=True)
-    ]
-    if undocumented := set(whole.people.column_names).difference(DOCUMENTED):
-        raws = {f"{name}_raw" for name in DOCUMENTED}
-        assert undocumented - raws <= set(some.people.column_names)
+    assert some.heads == whole.heads
 
 
 def odd(number: int) -> dict[str, Any]:
@@ -130,24 +122,6 @@ def test_a_search_returns_chosen_columns_of_the_whole_frame(backend: Any, tmp_pa
                         pd.testing.assert_frame_equal(found, expected)
                         names, every = found.attrs["undocumented"], whole.attrs["undocumented"]
                         assert {*columns} & {*every} <= {*names} <= {*every}
-
-
-def test_stored_columns_are_read_without_their_response() -> None:
-    """Stored columns serve the same choice again; another choice reads the stored response."""
-    body = response([plain(1), plain(2)])
-    (page,) = PeopleReader().read([body], ["id", "name"])
-    stored = pack_page(page)
-    for content, columns, is_served in (
-        (stored[:-9], ["name"], True),
-        (stored[:-9], ["company_name"], False),
-        (stored[:-9], None, False),
-        (stored[:40] + b"?" + stored[41:], ["name"], True),
-        (stored[:40] + b"?" + stored[41:], None, True),
-    ):
-        found = unpack_page(content, columns)
-        assert (found is not None) == is_served, columns
-        if found is not None and columns is not None:
-            assert found.people == PeopleReader().read([body])[0].people.select(columns)
 
 
 @pytest.mark.filterwarnings("ignore:100 of")

@@ -16,12 +16,11 @@ import traitlets
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.atomic_files import check_portable_name
-from outreach_frames.common.cancellation import CancellationToken
+from outreach_frames.common.cancellation import CancellationToken, Progress
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.resources.people import count_people, read_frame
+from outreach_frames.resources.people import count_people, search_people
 from outreach_frames.resources.saved_filters import load_filters, save_filters
-from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
@@ -180,9 +179,8 @@ class PeopleSearch(Panel):
         """Start to fetch people; `results` has the people afterwards."""
         if self.busy:
             return
-        client = self._client()
-        search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
-        self._start("Reading people", partial(self._fetch, search), self._show_found)
+        fetch = partial(self._fetch, self._client(), self.filters, self.limit)
+        self._start("Reading people", fetch, self._show_found)
 
     def cancel(self) -> None:
         """Cancel the current search and keep the people read so far."""
@@ -258,7 +256,7 @@ class PeopleSearch(Panel):
                 counting.set()
                 self._show_count_result(future)
 
-        def show_status(words: str) -> None:
+        def show_status(words: str | Progress) -> None:
             if not counting.is_set:
                 self._show_count("counting", f"Counting … {words}".rstrip())
 
@@ -275,26 +273,17 @@ class PeopleSearch(Panel):
         if not isinstance(error, OutreachError):
             raise error
 
-    def _fetch(self, search: Search) -> _Found:
-        rows = 0
-
-        def show(read: int) -> None:
-            nonlocal rows
-            rows += read
-            self._background.deliver(self._show_progress, rows, search.expected or 0)
-
+    def _fetch(self, client: Client, filters: dict[str, Any], limit: int | None) -> _Found:
         error: OutreachError | None = None
         try:
-            frame: pd.DataFrame | None = read_frame(search, self._headcount, "numpy_nullable", show)
+            frame: pd.DataFrame | None = search_people(
+                filters, limit=limit, headcount=self._headcount, progress=False, client=client
+            )
         except OutreachError as caught:
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
-            frame.attrs["filters"] = search.filters
+            frame.attrs["filters"] = filters
         return frame, suggest(frame, self._suggest_from), error
-
-    def _show_progress(self, rows: int, expected: int) -> None:
-        if self.busy:
-            self.progress = [rows, expected]
 
     def _show_found(self, found: _Found, warnings: list[str]) -> None:
         frame, suggestions, error = found
