@@ -52,6 +52,8 @@ def find_matches(ours: Keys, theirs: Keys, size: int, other_size: int) -> Matche
     found = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
     pairs = zip(_matchable(ours, size), _matchable(theirs, other_size), strict=True)
     for kind, (our_keys, their_keys) in enumerate(pairs):
+        if len(our_keys) == our_keys.null_count or len(their_keys) == their_keys.null_count:
+            continue
         numbers, other_numbers, distinct = _numbered(our_keys, their_keys)
         first = _first(other_numbers, True, distinct)
         other_rows = np.arange(len(other_numbers)) % max(other_size, 1)

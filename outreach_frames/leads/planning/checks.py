@@ -173,6 +173,9 @@ def _shared_emails(
     people = keys.set_column(1, PROFNET_URL, certain_keys(keys[PROFNET_URL]))
     people = people.append_column("row", pa.array(np.arange(len(is_valid))))
     people = people.filter(pa.array(is_valid)).drop_null()
+    # Grouping is slow, and most emails occur once.
+    numbers = people[EMAIL].dictionary_encode().indices.to_numpy()
+    people = people.filter(pa.array(np.bincount(numbers)[numbers] > 1))
     by_email = pa.table(people).group_by(EMAIL, use_threads=False)
     counts = by_email.aggregate([(PROFNET_URL, "count_distinct"), ("row", "min")])
     shared = counts.filter(pc.greater(counts[f"{PROFNET_URL}_count_distinct"], 1))
