@@ -7,7 +7,7 @@ from itertools import chain
 from os import PathLike
 from typing import Any, Unpack
 
-import orjson
+import msgspec
 import pandas as pd
 import pyarrow as pa
 
@@ -130,12 +130,12 @@ def explain_search(
     body = check_filters(filters, fields, explain_search)
     rows = list(_searches(body))
     # A search is counted once, even if several rows need it.
-    searches = {orjson.dumps(one): one for one in (body, *chain(*(row[2:] for row in rows)))}
+    searches = {msgspec.json.encode(one): one for one in (body, *chain(*(row[2:] for row in rows)))}
 
     def framed(counts: list[int]) -> pd.DataFrame:
         people = dict(zip(searches, counts, strict=False))
         counted = [
-            (name, value, *(people.get(orjson.dumps(one)) for one in pair))
+            (name, value, *(people.get(msgspec.json.encode(one)) for one in pair))
             for name, value, *pair in rows
         ]
         known = [row for row in counted if None not in row[2:]]
