@@ -301,12 +301,14 @@ SPELLINGS = [
     unicodedata.normalize("NFD", ACCENTED), f"https://{FULL_WIDTH}.example/in/josé?utm_source=x",
     "see (https://de.profnet.example/in/josé/en).", "ada@xn--bcher-kva.example",
     "mailto:ADA@Bücher.example", "\u3164a\ufe0fda@bücher.example\u2800", "ada\uff20bücher.example",
+    "-ada@bücher.example", "%\u200b61da@bücher.example",
     "profnet.example/in/jos%C3%A9%EF%B8%8F",
     "https://m.profnet.example/%69n/josé/recent-activity/all/?x=1",
 ]  # fmt: skip
 OTHERS = [
     "https://profnet.example/in/josée", "https://profnet.example/in/jose",
     "https://other.example/in/josé", "adam@bücher.example", "sada@bücher.example",
+    "x-ada@bücher.example",
 ]  # fmt: skip
 
 
@@ -345,6 +347,9 @@ def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
     )
     category = pd.Categorical(["x"], categories=["x", EMAIL])
     pd.DataFrame({"x": category}).outreach.to_csv(tmp_path / "unused.csv")
+    names = pd.DataFrame({"x": [1]}).rename_axis(columns=f"\xad{EMAIL}")
+    names.attrs = {"asked": f"by\n{EMAIL}"}
+    names.outreach.to_csv(tmp_path / "names.csv")
     (tmp_path / "wide.csv").write_text(f"email\n{EMAIL}\n", encoding="utf-16")
     (tmp_path / "ragged.csv").write_text(f'a,b\n1,2\n1,"2,3,{EMAIL}\n')
     (tmp_path / ".x.csv.1.2.tmp").write_text(EMAIL)

@@ -28,7 +28,7 @@ from outreach_frames.files.csv_notes import (
 )
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import require_size
-from outreach_frames.files.provenance import ATTRS, text_in_properties
+from outreach_frames.files.provenance import text_in_properties
 from outreach_frames.tables.schema import is_text
 
 Holds = Callable[[str], bool]
@@ -108,9 +108,8 @@ def _search_csv(path: Path, holds: Holds, encoding: str) -> Iterator[bool]:
                 yield True
     if notes_path(path).is_file():
         metadata = read_notes(path)
-        other = metadata.get(OTHER, {})
-        texts = [str(metadata.get(ATTRS)), str(other.get(ATTRS))]
-        for each in (metadata, other):
+        texts = [notes_path(path).read_bytes().decode(errors="replace")]
+        for each in (metadata, metadata.get(OTHER, {})):
             texts += _categories(noted_columns(each).columns)
         yield from _elsewhere(texts, holds)
 

@@ -19,6 +19,8 @@ from outreach_frames.identity.keys import (
 )
 from outreach_frames.identity.persons import Identifiers, identifiers
 
+# Matches at the start of an address; a dash or stop is part of it only after a letter.
+_START: Final = r"(?<![\w+%])(?<![\w+%][.-])"
 # Matches at the end of an address or URL.
 _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([bfnrt])|(.))", re.DOTALL)
@@ -41,9 +43,8 @@ class People(NamedTuple):
         texts = [text]
         while "\\" in texts[-1] and len(texts) <= _MAX_ESCAPES:
             texts.append(_without_escapes(texts[-1]))
-        plain = _plain("\n".join(texts))
-        if (shown := visible(plain)) != plain:
-            plain = f"{plain}\n{shown}"
+        # Invisible characters may be within an escape sequence, or be encoded themselves.
+        plain = _with_visible(_plain(_with_visible("\n".join(texts))))
         return any(part in plain and pattern.search(plain) for part, pattern in self.patterns)
 
     def erase(self, text: str) -> str:
@@ -82,7 +83,7 @@ def _keys(
 def _email_pattern(key: str) -> Pattern:
     name, _, domain = _plain(key).rpartition("@")
     hosts = "|".join(map(re.escape, {domain, _ascii(domain)}))
-    return name, re.compile(rf"(?<![\w.+%-]){re.escape(name)}@(?:{hosts}){_END}")
+    return name, re.compile(rf"{_START}{re.escape(name)}@(?:{hosts}){_END}")
 
 
 def _url_pattern(key: str) -> Pattern:
@@ -101,6 +102,11 @@ def _without_escapes(text: str) -> str:
     # A character beyond 16 bits consists of two escapes.
     plain = _JSON_ESCAPE.sub(character, text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _with_visible(text: str) -> str:
+    """Append a text without its invisible characters, if it has any."""
+    return text if (shown := visible(text)) == text else f"{text}\n{shown}"
 
 
 def _plain(text: str) -> str:
