@@ -88,6 +88,8 @@ class ServiceError(OutreachError):
     may_have_acted : bool
         Whether the service may have carried out the request. False means that the request was
         certainly never sent, or that the service refused it.
+    summary : str
+        The message without the request, the status and the service's own words.
     reason : str
         The service's own words, or the cause of a failed connection.
 
@@ -106,6 +108,7 @@ class ServiceError(OutreachError):
         reason: str = "",
         **facts: Any,
     ) -> None:
+        self.summary = message
         ending = ", ".join(str(fact) for fact in (status_code, reason) if fact)
         if request:
             message = f"{message} ({request}: {ending})" if ending else f"{message} ({request})"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -27,7 +28,6 @@ from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.errors import (
-    AuthenticationError,
     ConnectionFailedError,
     InvalidInputError,
     InvalidResponseError,
@@ -42,6 +42,7 @@ from outreach_frames.errors import (
 from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX, records_table
 from outreach_frames.resources.paging import page_items, record_id
+from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 
 OK: Final = "ok"
 NOTE: Final = "note"
@@ -64,16 +65,18 @@ _SHOWN_NAMES: Final = 20
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
+# Statuses whose errors have a problem and advice for anybody: token, credits, permission.
+_IN_OWN_WORDS: Final = (401, 402, 403)
+_SENTENCES: Final = re.compile(r"[.:] ")
 # Errors that end the run if no good response came before, and the name of the failed check.
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
-    AuthenticationError: "token",
     ConnectionFailedError: "connection",
     RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
-_JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
+_JSON: Final = r'(?i)application/([\w.+-]+\+)?json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
 _CHECK_ARGUMENTS: Final = (
     "Check the address, the token (log in again with of.login()), the network, and passed ids."
 )
@@ -228,8 +231,9 @@ class _Checker:
             try:
                 check_operation()
             except ServiceError as error:
-                if self._accepted is None and type(error) in _UNUSABLE:
-                    name = _UNUSABLE[type(error)]
+                is_refused = error.status_code == HTTPStatus.UNAUTHORIZED
+                name = "token" if is_refused else _UNUSABLE.get(type(error))
+                if self._accepted is None and name is not None:
                     self._findings.append(Finding(name, FAILED, *_words(error)))
                     return
                 del self._findings[before:]
@@ -282,6 +286,7 @@ class _Checker:
             response = self._observe(body=body)
             pages.append(self._parse(response) if pages else self._read(response))
             people = len(self._items(pages[-1]))
+            self._check_network_name(self._items(pages[-1]))
             if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
                 self._add(WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE)
             pagination = pages[-1].get(spec.PAGINATION_KEY)
@@ -296,6 +301,17 @@ class _Checker:
             if pagination.get("total_pages") == 1:
                 break
         self._check_repeats(pages)
+
+    def _check_network_name(self, people: Sequence[Any]) -> None:
+        """Check whether the profile URLs have the field name of another network."""
+        records = [person for person in people if isinstance(person, dict)]
+        names = dict.fromkeys(name for record in records for name in record)
+        field = find_profile_urls(names, lambda name: (record.get(name) for record in records))
+        if field is not None:
+            network = field.removesuffix("_url")
+            detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
+            advice = f"Pass network_name={network!r} to of.connect() or of.login()."
+            self._add(WARNING, detail, advice)
 
     def _check_emails(self, emails: Sequence[str]) -> None:
         """Check reading contacts by email."""
@@ -416,8 +432,12 @@ def _words(error: ServiceError) -> tuple[str, str]:
     """Return the problem and the advice, without the error's own text, which may be personal."""
     if isinstance(error, _UnusableError):
         return str(error), _REPORT_TO_SERVICE
-    problem = inspect.cleandoc(type(error).__doc__ or "").partition(".")[0]
-    advice = _ADVICE.get(type(error), _CHECK_ARGUMENTS)
+    if isinstance(error, ConnectionFailedError) or error.status_code in _IN_OWN_WORDS:
+        problem, _, advice = _SENTENCES.sub("\n", error.summary, count=1).partition("\n")
+        advice = advice[:1].upper() + advice[1:]
+    else:
+        problem = inspect.cleandoc(type(error).__doc__ or "").partition(".")[0]
+        advice = _ADVICE.get(type(error), _CHECK_ARGUMENTS)
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 

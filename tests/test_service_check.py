@@ -124,6 +124,12 @@ sequences = partial(each, "sequences")
 mailboxes = partial(each, "mailboxes")
 
 
+def rename_network(page: dict[str, Any]) -> None:
+    """Use the name of another network for the profile URLs."""
+    for person in page["results"]:
+        person["crm_a_url"] = person.pop("profnet_url")
+
+
 def shorten_page_2(page: dict[str, Any]) -> None:
     """Remove a person from the second page."""
     if page["_pagination"]["page"] == 2:
@@ -150,6 +156,7 @@ CHANGES: list[tuple[str, Change, str, str]] = [
     (SEARCH, put("_pagination.total_pages", 1), "warning", "pages is 1"),
     (SEARCH, put("_pagination.page", 0), "warning", "requested 1"),
     (SEARCH, put("_pagination.total", "400"), "warning", "total"),
+    (SEARCH, rename_network, "warning", "people have no profnet_url, but crm_a_url has"),
     (SEARCH, drop("_pagination.total"), "warning", "_pagination_total"),
     (SEARCH, lambda page: page["results"].pop(), "warning", "99 people"),
     (SEARCH, shorten_page_2, "warning", "page 2 has 99 people"),
@@ -321,9 +328,18 @@ def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "check"), [(401, "token"), (403, "token"), (500, SEQUENCES), (404, SEQUENCES)]
+    ("status", "check", "advice"),
+    [
+        (401, "token", "Log in again"),
+        (402, SEQUENCES, ""),
+        (403, SEQUENCES, "Check what the account and the token may do."),
+        (404, SEQUENCES, "Check the address"),
+        (500, SEQUENCES, "Try again later"),
+    ],
 )
-def test_error_statuses_are_failures(sandbox: Sandbox, status: int, check: str) -> None:
+def test_error_statuses_are_failures(
+    sandbox: Sandbox, status: int, check: str, advice: str
+) -> None:
     """A rejected token gives one row, and other error statuses give one row per operation."""
     with deviating(sandbox, lambda request: json({}, status)) as (_, client):
         found = checked(sandbox, client)
@@ -332,7 +348,9 @@ def test_error_statuses_are_failures(sandbox: Sandbox, status: int, check: str) 
     # With status 404, a missing contact is not a failure.
     expected = [one for one in operations if status != 404 or one != BY_EMAIL]
     assert failed == (["token"] if check == "token" else expected)
-    assert (found.loc[found["status"] == "failed", "advice"] != "").all()
+    rows = found[found["status"] == "failed"]
+    assert rows["advice"].str.startswith(advice).all()
+    assert rows["detail"].str.endswith(f"(status {status})").all()
 
 
 def test_a_service_that_does_not_respond_is_one_row() -> None:
@@ -347,7 +365,7 @@ def test_a_service_that_does_not_respond_is_one_row() -> None:
         refused = of.check(client=client)
     for found in (late, refused):
         assert found.loc[found["status"] == "failed", "check"].tolist() == ["connection"]
-    assert refused["detail"].str.contains("connection was refused or reset").any()
+    assert f"Nothing answers at {url}" in refused["detail"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -357,6 +375,8 @@ def test_a_service_that_does_not_respond_is_one_row() -> None:
         ({"Content-Type": "application/json; charset=latin-1"}, SEQUENCES, "warning"),
         ({"Content-Type": "Application/JSON; Charset=UTF-8"}, SEQUENCES, "ok"),
         ({"Content-Type": "application/json; version=2"}, SEQUENCES, "ok"),
+        ({"Content-Type": "application/vnd.crm-a.v2+json"}, SEQUENCES, "ok"),
+        ({"Content-Type": "application/vnd.crm-a+xml"}, SEQUENCES, "warning"),
         ({"Retry-After": "soon"}, SEQUENCES, "warning"),
         ({"Date": "ahead"}, "clock", "warning"),
         ({"Date": "behind"}, "clock", "warning"),

@@ -559,7 +559,12 @@ class Client:
         reason = "" if fault is None else self._token.redact(response.root_message(fault))
         if reply is None:
             raise response.unreachable(
-                call.label, self.base_url, reason, may_have_acted=current.sent
+                call.label,
+                self.base_url,
+                fault,
+                reason,
+                by_proxy=isinstance(fault, requests.exceptions.ProxyError),
+                may_have_acted=current.sent,
             )
         status = reply.status_code
         if fault is not None and status < 300:

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -223,7 +224,7 @@ def login(
         An argument or the input is invalid, no input is possible, or the machine has no keyring
         that encrypts; nothing is stored.
     AuthenticationError
-        The service refuses the new token, which is not stored.
+        The service refuses the new token, which is not stored, or the request (status 403).
     ServiceError
         The service cannot be reached. The stored profile is kept.
 
@@ -253,8 +254,11 @@ def login(
     base_url = None if base_url is None else checked_base_url(base_url)
     if stored is not None and base_url in (None, stored.base_url):
         chosen, prompt = stored.with_options(given), "The stored token is refused. New token"
-        with suppress(AuthenticationError):
+        try:
             return _logged_in(profile, chosen, stored)
+        except AuthenticationError as error:
+            if error.status_code != HTTPStatus.UNAUTHORIZED:
+                raise
     else:
         typed = base_url or _ask(lambda: input("Address of the service: ").strip())
         chosen = Profile(checked_base_url(typed), Token(None), {}).with_options(given)

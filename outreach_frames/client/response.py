@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import http.client
 import json
+import socket
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
@@ -41,6 +43,8 @@ MAX_ERROR_BYTES = 1024 * 1024
 MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
+# The codes of OpenSSL for certificates that are not valid yet and that have expired.
+_WRONG_TIMES = (9, 10)
 
 _CHECK_ADDRESS = "Check the service's address, which was passed or set in OUTREACH_BASE_URL."
 _NOT_ACCEPTED = (
@@ -222,12 +226,33 @@ def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceErr
     )
 
 
-def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
-    """Return the error for a request without any response."""
+def unreachable(
+    label: str,
+    base_url: str,
+    fault: BaseException | None,
+    reason: str,
+    *,
+    by_proxy: bool,
+    may_have_acted: bool,
+) -> ServiceError:
+    """Return the error for a request without any response; `by_proxy` means that a proxy failed."""
+    cause = None if fault is None else root_cause(fault)
     if reason.startswith("Tunnel connection failed"):
         problem = f"The proxy refuses the connection to {base_url}: check proxies=."
+    elif isinstance(cause, ssl.SSLCertVerificationError):
+        problem = f"The certificate of {base_url} cannot be verified: "
+        problem += (
+            "it has expired or is not valid yet, or the clock of this computer is wrong."
+            if cause.verify_code in _WRONG_TIMES
+            else "check the address, or pass your company's certificate authorities as verify=."
+        )
     elif "SSL" in reason:
-        problem = f"No secure connection to {base_url}: check https:// in the address, and verify=."
+        problem = f"No secure connection to {base_url}: check https:// and the port in the address."
+    elif by_proxy:
+        problem = "The proxy does not answer: check its address in proxies=, and the network."
+    elif isinstance(cause, socket.gaierror):
+        host = urlsplit(base_url).hostname
+        problem = f"There is no host {host}: check the service's address, and the network."
     elif may_have_acted:
         problem = f"The connection to {base_url} broke before the response came: try again later."
     else:
@@ -263,16 +288,23 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
 
 def root_message(fault: BaseException) -> str:
     """Return the message of the innermost exception; outer exceptions show the whole URL."""
-    while True:
+    cause = root_cause(fault)
+    if isinstance(cause, http.client.BadStatusLine):
+        # Its message is the line, which may be the end of another response.
+        return "the response begins with an invalid status line"
+    words = cause.strerror if isinstance(cause, OSError) else None
+    return words or str(cause) or type(cause).__name__
+
+
+def root_cause(fault: BaseException) -> BaseException:
+    """Return the innermost exception."""
+    while not isinstance(fault, http.client.BadStatusLine):
         inner = [getattr(fault, "reason", None), *reversed(fault.args), fault.__cause__]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
-        if isinstance(fault, http.client.BadStatusLine):
-            # Its message is the line, which may be the end of another response.
-            return "the response begins with an invalid status line"
         if deeper is None:
-            words = fault.strerror if isinstance(fault, OSError) else None
-            return words or str(fault) or type(fault).__name__
+            break
         fault = deeper
+    return fault
 
 
 def redirected(label: str, status: int, location: str) -> UnsafeLinkError:

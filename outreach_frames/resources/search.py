@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Final, TypeGuard
+from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
@@ -33,12 +34,15 @@ from outreach_frames.resources.search_arguments import (
     has_free_text,
     unknown_values,
 )
+from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 
 DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 # Number of pages to parse together, which takes less time per page.
 _PAGES_AT_ONCE: Final = 6
 # Results of more bytes are not cached, only their pages.
 _MAX_RESULT_BYTES: Final = 1 << 29
+# The clients whose first search was checked for another network's name.
+_checked_clients: Final[WeakSet[Client]] = WeakSet()
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
 
@@ -280,6 +284,10 @@ class Search:
     def _accept(self, page: PeoplePage, so_far: SearchProgress, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
         table, index = page.people, len(self.progress) - 1
+        has_all = self.columns is None and table.num_rows > 0
+        if has_all and self.client not in _checked_clients:
+            _checked_clients.add(self.client)
+            report_other_network(table)
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
@@ -331,6 +339,16 @@ class Search:
                 "run smaller searches: pass split_by= with a filter that has many values, such as "
                 "company_sizes, person_locations or person_seniorities."
             )
+
+
+def report_other_network(people: pa.Table) -> None:
+    """Warn of profile URLs in a field with another network's name."""
+    field = find_profile_urls(people.column_names, lambda name: people[name].to_pylist())
+    if field is not None:
+        warn(
+            f"People have no {PROFNET_URL}, but {field} has profile URLs. Pass network_name="
+            f"{quoted(field.removesuffix('_url'))} to of.connect() or of.login()."
+        )
 
 
 def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,10 @@ from outreach_frames import spec
 from outreach_frames.common.text import listed, quoted, unique_name
 from outreach_frames.errors import InvalidInputError
 
+_, PROFNET_URL = spec.LEAD_IDENTIFIERS
+_URL_COLUMN: Final = re.compile(r"[a-z][a-z0-9_]*_url")
+_PROFILE_URL: Final = re.compile(r"(?i)(https?://)?[^\s/?#]+/in/[^\s/?#]")
+_TESTED_URLS: Final = 20
 _PREFIX: Final = "outreach_"
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 # For each kind of identifier: the usual names of its columns, in lower case and without blanks and
@@ -64,6 +69,26 @@ def usual_names(kind: str, names: Iterable[Any]) -> list[Any]:
 def _is_usual(kind: str, name: object) -> bool:
     letters = filter(str.isalnum, unicodedata.normalize("NFKC", str(name)).casefold())
     return re.fullmatch(_USUAL_NAMES[kind], "".join(letters)) is not None
+
+
+def find_profile_urls(names: Iterable[Any], values: Callable[[Any], Iterable[Any]]) -> str | None:
+    """Return the column that has profile URLs under another name, if `profnet_url` has none.
+
+    `values` returns a column's values; its first texts must all be URLs with a path `/in/<name>`.
+
+    >>> find_profile_urls(["crm_a_url", "photo_url"], lambda _: ["https://crm-a.example/in/ada"])
+    'crm_a_url'
+    """
+    names = list(names)
+    if PROFNET_URL in names and any(isinstance(one, str) for one in values(PROFNET_URL)):
+        return None
+    for name in names:
+        if isinstance(name, str) and _URL_COLUMN.fullmatch(name) and names.count(name) == 1:
+            texts = (one for one in values(name) if isinstance(one, str) and one)
+            first = [*islice(texts, _TESTED_URLS)]
+            if first and all(map(_PROFILE_URL.match, first)):
+                return name
+    return None
 
 
 def usual_column(frame: pd.DataFrame, kind: str, table: str = "The table") -> Any:

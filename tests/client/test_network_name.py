@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
+import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import outreach_frames as of
 from outreach_frames.client.request import NetworkName
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.resources.search_service import connected, person, result
+from tests.scripted import scripted
 
 NAME = "bluebook"
 
@@ -50,3 +57,43 @@ def test_only_documented_keys_are_translated(
     """Translating the bytes gives the same as renaming the parsed keys, in any formatting."""
     body = json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()
     assert json.loads(NetworkName(NAME).incoming(body)) == renamed(value)
+
+
+def test_a_search_names_the_network() -> None:
+    """The first search of a client with another network's field names the cure, once."""
+    url = "https://www.bluebook.example/in/ada"
+    people = [person(1) | {"bluebook_url": url}, person(2) | {"bluebook_url": None}]
+    with scripted(lambda _: result(people)) as service:
+        with connected(service) as client:
+            with pytest.warns(OutreachWarning, match="Pass network_name='bluebook'"):
+                of.search_people(client=client)
+            of.search_people(client=client)
+        with connected(service, network_name="bluebook") as client:
+            found = of.search_people(client=client)
+    assert found["profnet_url"].tolist()[0] == url
+
+
+FRAMES = [
+    ({"bluebook_url": ["https://bluebook.example/in/ada"]}, True),
+    ({"bluebook_url": ["bluebook.example/in/ada", None], "profnet_url": [None, None]}, True),
+    ({"bluebook_url": ["https://x.example/in/ada"], "profnet_url": ["https://x.example/in/a"]}, 0),
+    ({"photo_url": ["https://x.example/photos/in/ada"]}, False),
+    ({"bluebook_url": [None]}, False),
+]
+
+
+@pytest.mark.parametrize(("columns", "is_named"), FRAMES, ids=str)
+def test_a_plan_names_the_column_of_profile_urls(columns: dict[str, Any], is_named: bool) -> None:
+    """Profile URLs in another network's column are named if `profnet_url` has none."""
+    frame = pd.DataFrame(columns)
+    with_emails = frame.assign(email=[f"lead{row}@x.example" for row in range(len(frame))])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with_emails.outreach.validate()
+        with_emails.outreach.validate(profnet_url=None)
+    texts = [str(one.message) for one in caught]
+    assert [text for text in texts if "profnet_url='bluebook_url'" in text] == texts
+    assert len(texts) == is_named
+    if is_named and "profnet_url" not in columns:
+        with pytest.raises(InvalidInputError, match="Pass a column: profnet_url='bluebook_url'"):
+            frame.outreach.validate()

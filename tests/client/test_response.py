@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+import socket
+import ssl
 from typing import Any
 
 import msgspec
@@ -12,7 +15,13 @@ from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client.response import load_json, read_body, status_error
+from outreach_frames.client.response import (
+    load_json,
+    read_body,
+    root_message,
+    status_error,
+    unreachable,
+)
 from outreach_frames.errors import (
     BadRequestError,
     InvalidResponseError,
@@ -147,6 +156,41 @@ def test_errors_beside_results_are_sentences() -> None:
     (text,) = [str(one.message) for one in warned if "reported 2 errors" in str(one.message)]
     assert text.endswith(f": {words}")
     assert found.attrs["errors"] == [error, error]
+
+
+def certificate_fault(code: int) -> ssl.SSLCertVerificationError:
+    """Return the fault of a certificate that cannot be verified, with OpenSSL's code."""
+    fault = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED]")
+    fault.verify_code = code
+    return fault
+
+
+FAULTS: list[tuple[Exception, bool, str]] = [
+    (socket.gaierror(-2, "Name or service not known"), False, "There is no host x.example: "),
+    (socket.gaierror(-2, "Name or service not known"), True, "The proxy does not answer: "),
+    (ConnectionRefusedError(111, "refused"), True, "The proxy does not answer: "),
+    (ConnectionRefusedError(111, "refused"), False, "Nothing answers at https://x.example: "),
+    (OSError("Tunnel connection failed: 407"), True, "The proxy refuses the connection"),
+    (certificate_fault(10), False, "cannot be verified: it has expired .* clock of this computer"),
+    (certificate_fault(20), False, "cannot be verified: check the address, or pass .* verify="),
+    (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]"), False, "No secure connection"),
+]
+
+
+@pytest.mark.parametrize(("fault", "by_proxy", "words"), FAULTS, ids=str)
+def test_a_failed_connection_names_its_cause(fault: Exception, by_proxy: bool, words: str) -> None:
+    """The error of a failed connection names the host, the proxy or the certificate."""
+    outer = OSError(fault)
+    error = unreachable(
+        "GET /x",
+        "https://x.example",
+        outer,
+        root_message(outer),
+        by_proxy=by_proxy,
+        may_have_acted=False,
+    )
+    assert re.search(words, error.summary)
+    assert str(error).startswith(f"{error.summary} (GET /x: ")
 
 
 def test_a_body_that_is_not_json_is_quoted() -> None:

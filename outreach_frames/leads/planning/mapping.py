@@ -14,10 +14,11 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.arguments import check_integer, near_names, suggestion
 from outreach_frames.common.text import listed, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
-from outreach_frames.tables.columns import columns_like, columns_text
+from outreach_frames.tables.columns import columns_like, columns_text, find_profile_urls
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
@@ -140,10 +141,23 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
             f"{' and '.join(identifiers)} name the same column, {quoted(identifiers[EMAIL])}. "
             "Pass two different columns."
         )
+    if isinstance(columns[PROFNET_URL], DefaultColumn):
+        _warn_of_other_urls(frame)
     return identifiers
 
 
+def _warn_of_other_urls(frame: pd.DataFrame) -> None:
+    """Warn of profile URLs in a column with another network's name, which are not sent."""
+    if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
+        warn(
+            f"{PROFNET_URL} is missing, but {quoted(name)} has profile URLs, which are not sent. "
+            f"Pass {PROFNET_URL}={quoted(name)} to send them."
+        )
+
+
 def _suggest_identifier(frame: pd.DataFrame) -> str:
+    if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
+        return f"{PROFNET_URL}={quoted(name)}"
     for field in spec.LEAD_IDENTIFIERS:
         if found := columns_like(field, frame.columns):
             return f"{field}={quoted(found[0])}"
