@@ -126,7 +126,7 @@ def _print_or_save(
     if "columns" in options and options.columns is not None:
         columns = None
     table = format_table(frame if columns is None else frame[columns])
-    size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
+    size = f"{_row_count(frame)}, {plural(frame.shape[1], 'column')}"
     print_text(f"{table}\n\n{fit_lines(f'{size}; --out FILE writes all rows and columns.')}")
 
 
@@ -149,7 +149,14 @@ def save_table(frame: pd.DataFrame, file: Path) -> str:
         written = frame.outreach.to_parquet(file)
     else:
         written = frame.outreach.to_csv(file, sep="\t" if suffix == ".tsv" else ",")
-    return f"{plural(len(frame), 'row')} written to {written}"
+    return f"{_row_count(frame)} written to {written}"
+
+
+def _row_count(frame: pd.DataFrame) -> str:
+    """Count a frame's rows, and the people that its search found."""
+    total = frame.attrs.get("total", 0)
+    rows = len(frame)
+    return f"{rows:,} of {total:,} people" if total and total > rows else plural(rows, "row")
 
 
 _TABLE_PATH: Final = output_path((".csv", ".parquet", ".xlsx", ".tsv"), "tables")

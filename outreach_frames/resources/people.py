@@ -34,6 +34,8 @@ from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search, count_matches, report_unknown_values
 from outreach_frames.resources.search_arguments import (
+    DEFAULT_LIMIT,
+    DefaultLimit,
     check_columns,
     check_filters,
     check_limit,
@@ -58,7 +60,7 @@ def search_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     columns: Sequence[str] | None = None,
-    limit: int | None = 1000,
+    limit: int | None = DEFAULT_LIMIT,
     headcount: Headcount = "all",
     page_size: int | None = None,
     split_by: str | None = None,
@@ -80,7 +82,8 @@ def search_people(
         If nobody has an undocumented field, its column has only missing values. All other columns
         are not built, which saves time and memory; cached responses keep all columns.
     limit : int or None
-        Maximum number of people to read. None reads all.
+        Maximum number of people to read. None reads all. If more people match, `.attrs["total"]`
+        has their number; with the default limit, a warning says so, too.
     headcount : {"all", "department", "none"}
         Headcount columns of the company to keep: 14 by department and 194 by job function, only
         the 14, or none. `columns` must not have a column that `headcount` excludes.
@@ -125,9 +128,9 @@ def search_people(
     Warns
     -----
     OutreachWarning
-        More people match, the service reported errors, or a chosen column lacks values because
-        the service sent values of the wrong type. Nobody matches, or a filter value seems to be
-        misspelt.
+        More people match than the default limit, the service reported errors, or a chosen column
+        lacks values because the service sent values of the wrong type. Nobody matches, or a filter
+        value seems to be misspelt.
 
     Notes
     -----
@@ -160,6 +163,7 @@ def search_people(
         refresh=refresh,
         columns=without_added(chosen, [split_by]),
         split_by=split_by,
+        warns_of_limit=isinstance(limit, DefaultLimit),
     )
     stored = search.load()
     tables: list[pa.Table] = [] if stored is None else [stored]

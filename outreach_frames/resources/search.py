@@ -118,6 +118,7 @@ class Search:
     add_ids: Callable[[Sequence[str | None], int], list[int | None]] = field(
         default_factory=lambda: SeenIds().add
     )
+    warns_of_limit: bool = False  # whether to warn if more people match
     errors: list[Any] = field(default_factory=list)
     others: dict[str, None] = field(default_factory=dict)  # undocumented columns that were read
     values: tuple[Any, ...] = field(default=(None,), init=False)  # of `split_by`, as given
@@ -330,7 +331,8 @@ class Search:
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:
-            warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
+            if self.warns_of_limit:
+                warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
         elif self.split_by is not None or self.progress[0].received < self.total:
             people = plural(self.total, "person", "people")
             warn(

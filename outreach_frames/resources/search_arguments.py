@@ -240,6 +240,13 @@ def has_free_text(body: Mapping[str, Any]) -> bool:
     )
 
 
+class DefaultLimit(int):
+    """A limit that the caller has not chosen, so that a warning names it."""
+
+
+DEFAULT_LIMIT: Final = DefaultLimit(1000)
+
+
 def check_limit(value: object, name: str = "limit") -> int | None:
     """Check and return a maximum number; None sets no maximum."""
     if value is None:

@@ -306,7 +306,7 @@ def test_search_sends_the_filters_and_nothing_empty(notebook: Notebook) -> None:
         expect(notebook.widget.get_by_text(".results has 120 rows")).to_be_visible()
         expect(notebook.widget.get_by_role("cell", name="<b>Person 19</b>")).to_be_visible()
         expect(notebook.widget.get_by_role("cell", name="<b>Person 20</b>")).to_have_count(0)
-        expect(notebook.widget.get_by_text("120 of 130 people were read")).to_be_visible()
+        expect(notebook.widget.get_by_text("Read 120 of 130 people")).to_be_visible()
 
 
 def test_an_invalid_limit_disables_the_search(notebook: Notebook) -> None:

@@ -186,7 +186,6 @@ def test_a_file_has_the_permissions_of_the_one_it_replaces(tmp_path: Path, mode:
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@pytest.mark.filterwarnings("ignore:.*people were read")
 def test_files_beside_private_files_are_private(tmp_path: Path) -> None:
     """A CSV's metadata file, and parts that replace private parts, are private."""
     path = tmp_path / "x.csv"

@@ -29,7 +29,7 @@ from outreach_frames.files.read import read_prospects
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests.files.frames import COLUMNS, INDEXES, metadata_of
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were read")]
+pytestmark = pytest.mark.long
 
 WRITERS = {".csv": "to_csv", ".xlsx": "to_excel", ".parquet": "to_parquet"}
 SEARCH = {

@@ -31,17 +31,28 @@ def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
     everybody = of.search_people(limit=None)
     assert len(everybody) == PEOPLE == everybody.attrs["total"]
     assert everybody["id"].is_unique
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutreachWarning)
-        pieces = of.search_people(limit=150, page_size=np.int64(7))
+    pieces = of.search_people(limit=150, page_size=np.int64(7))
     pd.testing.assert_frame_equal(pieces, everybody.head(150))
 
 
 @pytest.mark.parametrize("limit", [1, 99, 100, 101, 150])
-def test_a_limit_is_warned_of(client: Client, limit: int) -> None:
-    """Exactly `limit` people are returned, and a warning has the total."""
-    with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
-        assert len(of.search_people(limit=limit)) == limit
+def test_exactly_limit_people_are_read(client: Client, limit: int) -> None:
+    """Exactly `limit` people are returned without a warning, and attrs has the total."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutreachWarning)
+        frame = of.search_people(limit=limit)
+    assert (len(frame), frame.attrs["total"]) == (limit, PEOPLE)
+
+
+@pytest.mark.parametrize("options", [{}, {"limit": 1000}])
+def test_only_the_default_limit_is_warned_of(options: dict[str, Any]) -> None:
+    """The default limit warns of more people; the same number, if passed, does not."""
+    with scripted(service_of(1100)) as service, connected(service):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert len(of.search_people(columns=["id"], **options)) == 1000
+    expected = ["1,000 of 1,100 people were read. Pass limit=None to read all."]
+    assert [str(one.message) for one in caught] == ([] if options else expected)
 
 
 def test_only_needed_pages_are_requested() -> None:
@@ -49,8 +60,7 @@ def test_only_needed_pages_are_requested() -> None:
     with scripted(service_of(1000)) as service, connected(service):
         for limit, requests in ((5, [(1, 5)]), (150, [(1, 100), (2, 100)])):
             service.requests.clear()
-            with pytest.warns(OutreachWarning, match="limit=None"):
-                frame = of.search_people(limit=limit)
+            frame = of.search_people(limit=limit)
             assert numbers(frame) == list(range(1, limit + 1))
             assert [(r.json["page"], r.json["page_size"]) for r in service.requests] == requests
 
@@ -139,7 +149,7 @@ def test_smaller_pages_lose_nobody(limit: int | None) -> None:
 
     with scripted(capped) as service, connected(service):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore" if limit else "error", OutreachWarning)
+            warnings.simplefilter("error", OutreachWarning)
             frame = of.search_people(limit=limit)
     assert numbers(frame) == list(range(1, (limit or 190) + 1))
 

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.resources.search_arguments import COLUMNS
+from outreach_frames.resources.search_arguments import COLUMNS, DEFAULT_LIMIT
 from outreach_frames.widgets.people_search.state import (
-    DEFAULT_LIMIT,
     build_form,
     find_problems,
     search_code,

@@ -9,10 +9,9 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.resources.search_arguments import check_filters
+from outreach_frames.resources.search_arguments import DEFAULT_LIMIT, check_filters
 from outreach_frames.widgets.python_code import call
 
-DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
 
 # Filters with these words in the name have values with commas: "Austin, Texas", "Acme, Inc.".

@@ -21,13 +21,12 @@ from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, search_people
 from outreach_frames.resources.saved_filters import load_filters, save_filters
-from outreach_frames.resources.search_arguments import check_filters, check_limit
+from outreach_frames.resources.search_arguments import DEFAULT_LIMIT, check_filters, check_limit
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
 from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_HEADCOUNT,
-    DEFAULT_LIMIT,
     build_form,
     find_problems,
     search_code,
@@ -288,15 +287,20 @@ class PeopleSearch(Panel):
     def _show_found(self, found: _Found, warnings: list[str]) -> None:
         frame, suggestions, error = found
         rows = 0 if frame is None else len(frame)
-        self._notify(*self._notices(rows, error), warnings=warnings)
+        total = None if frame is None else frame.attrs.get("total")
+        self._notify(*self._notices(rows, total, error), warnings=warnings)
         if frame is not None and (rows or error is None):
             self._results = frame
             self._show("suggestions", suggestions=suggestions)
             self._show("results", **_result_content(frame))
 
-    def _notices(self, rows: int, error: OutreachError | None) -> list[dict[str, Any]]:
+    def _notices(
+        self, rows: int, total: int | None, error: OutreachError | None
+    ) -> list[dict[str, Any]]:
         people = plural(rows, "person", "people")
         if error is None:
+            if total is not None and total > rows:
+                people = f"{rows:,} of {plural(total, 'person', 'people')}"
             found = f"Read {people}: see .results, and below."
             return [notice("info", found if rows else "No people match: .results is empty.")]
         kept = f".results is partial: it has {people}."
