@@ -796,6 +796,55 @@ FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
     }
 )
 
+# The columns that people read; a frame begins with them, followed by `id` and the constants.
+FIRST_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "people": (
+            "name",
+            "title",
+            "company_name",
+            "location",
+            "company_industry",
+            "company_size",
+            "company_location",
+            "company_website",
+            "current_position_start_date",
+            "headline",
+            "profnet_url",
+        ),
+        "companies": (
+            "name",
+            "website",
+            "industry",
+            "size",
+            "estimated_number_of_employees",
+            "location",
+            "founded_year",
+            "type",
+            "latest_funding_stage",
+            "estimated_revenue",
+            "profnet_url",
+        ),
+        "contacts": (
+            "asked",
+            "found",
+            "detail",
+            "name",
+            "email",
+            "title",
+            "company_name",
+            "company_domain",
+            "location",
+            "time_zone",
+            "owner",
+            "last_contacted_at",
+            "profnet_url",
+        ),
+        "mailboxes": ("email", "daily_email_limit", "status", "user_name"),
+        "sequences": ("name", "status"),
+    }
+)
+
 # Error codes of a 422 response to adding leads; the list is not exhaustive.
 ADD_LEADS_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -842,9 +891,18 @@ def leaves(
 
 
 def columns(fields: tuple[Field, ...]) -> dict[str, Field]:
-    """Map column names of a resource's frame to fields, in the interface's order.
+    """Map column names of a resource's frame to fields, in the frame's order.
 
-    >>> list(columns(PERSON))[13:16]
-    ['location_details_city', 'location_details_state', 'location_details_country']
+    A frame begins with its `FIRST_COLUMNS`, `id` and the constants; the others are in the
+    interface's order. Appended fields may be among the first columns.
+
+    >>> list(columns(PERSON))[10:15]
+    ['profnet_url', 'id', 'object', 'company_object', 'first_name']
     """
-    return {"_".join(path): field for path, field in leaves(fields)}
+    found = {"_".join(path): field for path, field in leaves(fields)}
+    for table, (_, known) in FRAMES.items():
+        if fields[: len(known)] == known:
+            constants = (name for name, field in found.items() if field.constant)
+            order = dict.fromkeys([*FIRST_COLUMNS[table], "id", *constants, *found])
+            return {name: found[name] for name in order if name in found}
+    return found

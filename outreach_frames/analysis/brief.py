@@ -8,53 +8,11 @@ import pandas as pd
 
 from outreach_frames import spec
 
-_PEOPLE: Final = (
-    "name",
-    "title",
-    "company_name",
-    "location",
-    "company_industry",
-    "company_size",
-    "company_location",
-    "company_website",
-    "current_position_start_date",
-    "headline",
-    "profnet_url",
-    "id",
-)
-_COMPANIES: Final = (
-    "name",
-    "website",
-    "industry",
-    "size",
-    "estimated_number_of_employees",
-    "location",
-    "founded_year",
-    "type",
-    "latest_funding_stage",
-    "estimated_revenue",
-    "profnet_url",
-    "id",
-)
-_CONTACTS: Final = (
-    "name",
-    "email",
-    "title",
-    "company_name",
-    "company_domain",
-    "location",
-    "time_zone",
-    "owner",
-    "last_contacted_at",
-    "profnet_url",
-    "id",
-)
 # For each table: its selected columns, and all its documented columns.
-_TABLES: Final = (
-    (_PEOPLE, frozenset(spec.columns(spec.PERSON))),
-    (_COMPANIES, frozenset(spec.columns(spec.COMPANY))),
-    (_CONTACTS, frozenset(spec.columns(spec.CONTACT))),
-)
+_TABLES: Final = [
+    ((*spec.FIRST_COLUMNS[table], "id"), frozenset(spec.columns(spec.FRAMES[table][1])))
+    for table in ("people", "companies", "contacts")
+]
 _MAX_COLUMNS: Final = 12
 # These columns have the same value in every row.
 _CONSTANTS: Final = frozenset({"object", "company_object"})

@@ -39,6 +39,7 @@ _EMPLOYEES = "estimated_number_of_employees"
 # Shares of fewer known employees would mislead.
 _MIN_COVERED = 0.5
 _SOURCE = 'a frame from search_people(), with headcount="all" for headcounts'
+_ORDER = {name: place for place, name in enumerate(spec.columns(spec.COMPANY))}
 COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
 
@@ -79,6 +80,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     """
     numbers, first = company_numbers(frame)
     columns = [name for name in frame.columns if str(name).startswith(COMPANY_PREFIX)]
+    columns.sort(key=lambda name: _ORDER.get(name.removeprefix(COMPANY_PREFIX), len(_ORDER)))
     people = frame[columns]
     table = people.iloc[first].reset_index(drop=True)
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -117,15 +117,20 @@ def _columns_of(table: str) -> tuple[Column, ...]:
     else:
         noun, fields, added, group = "", (), _OTHERS[table], table.replace("_", " ")
     columns: list[Column] = []
-    for (path, field), dtype in zip(spec.leaves(fields), _dtypes(fields), strict=True):
+    every = (*fields, *added)
+    paths = {"_".join(path): path for path, _ in spec.leaves(fields)}
+    dtypes = to_frame(empty_table(every), "numpy_nullable").dtypes.map(str)
+    for name, field in spec.columns(every).items():
+        if name not in paths:
+            dtype = RESULT_DTYPES.get((table, name)) or dtypes[name]
+            columns.append(Column(name, readable(name), dtype, field.note, group))
+            continue
+        path = paths[name]
         # The group names the object that has the field.
         objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
         of_object = " ".join(objects[:2]).replace("_", " ")
         label = _label(path, {column.label for column in columns})
-        columns.append(Column("_".join(path), label, dtype, field.note, of_object))
-    for field, dtype in zip(added, _dtypes(added), strict=True):
-        name = RESULT_DTYPES.get((table, field.name)) or dtype
-        columns.append(Column(field.name, readable(field.name), name, field.note, group))
+        columns.append(Column(name, label, dtypes[name], field.note, of_object))
     return tuple(columns)
 
 
@@ -154,10 +159,6 @@ def column_label(name: str) -> str:
     ('Company country', 'Account owner')
     """
     return _people_labels().get(name) or readable(name)
-
-
-def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
-    return [str(dtype) for dtype in to_frame(empty_table(fields), "numpy_nullable").dtypes]
 
 
 def table_of(names: Iterable[object]) -> str:

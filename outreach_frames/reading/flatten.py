@@ -133,10 +133,11 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     1001
     """
     schema = tables[0].schema
-    if _DOCUMENTED.keys() >= set(schema.names) and all(
-        table.schema.equals(schema) for table in tables
-    ):
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    present = set(schema.names)
+    if _DOCUMENTED.keys() >= present and all(table.schema.equals(schema) for table in tables):
+        people = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        order = [name for name in _DOCUMENTED if name in present]
+        return people if order == schema.names else people.select(order)
     # In alphabetical order, which does not depend on how rows are split into tables.
     names = {name for table in tables for name in table.column_names} - {FURTHER_FIELDS}
     undocumented = sorted(names - _DOCUMENTED.keys())

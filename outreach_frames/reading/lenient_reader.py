@@ -137,7 +137,9 @@ def _flatten(
     if any(found.overflow):
         texts = [json_text(values) if values else None for values in found.overflow]
         found.undocumented.append((FURTHER_FIELDS, pa.array(texts, pa.string())))
-    columns = named_columns(found.documented, [*found.undocumented, *found.raws])
+    order = (name for name in spec.columns(fields) if name in found.documented)
+    documented = {name: found.documented[name] for name in order}
+    columns = named_columns(documented, [*found.undocumented, *found.raws])
     if not columns:
         return pa.table({"": pa.nulls(len(rows))}).select([])
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -147,6 +148,40 @@ def test_brief_shows_a_dozen_columns_of_each_table(
     assert list(people.outreach.brief())[:3] == ["name", "title", "company_name"]
     assert "email" in contacts.outreach.brief()
     assert "phone_numbers" not in contacts.outreach.brief()
+
+
+CONSTANTS = {"people": ["object", "company_object"], "companies": ["object"]}
+
+
+@pytest.mark.parametrize("table", ["people", "companies", "contacts", "mailboxes", "sequences"])
+def test_frames_begin_with_readable_columns(tables: dict[str, pd.DataFrame], table: str) -> None:
+    """`brief`'s columns, id and constants come first, and then the interface's order."""
+    names = list(tables[table])
+    shown = [name for name in spec.FIRST_COLUMNS[table] if name in names]
+    if table in ("people", "companies", "contacts"):
+        brief = list(tables[table].outreach.brief())
+        assert sorted([*shown, "id"]) == sorted({*brief} - {"people_in_frame"})
+    first = [*shown, "id", *CONSTANTS.get(table, [])]
+    assert names[: len(first)] == first
+    _, fields = spec.FRAMES[table]
+    documented = ["_".join(path) for path, _ in spec.leaves(fields)]
+    others = [name for name in documented if name not in first]
+    assert names[len(first) :] == [*others, *(["people_in_frame"] if table == "companies" else [])]
+
+
+def test_files_and_exports_have_the_frames_order(
+    client: Client, people: pd.DataFrame, tmp_path: Path
+) -> None:
+    """CSV, Excel, Parquet and exports have the columns of a frame, in its order."""
+    few = people.head(2)
+    writers = [few.outreach.to_csv, few.outreach.to_parquet, few.outreach.to_excel]
+    for write, name in zip(writers, ("x.csv", "x.parquet", "x.xlsx"), strict=True):
+        assert list(of.read_prospects(write(tmp_path / name))) == list(people)
+    for name in ("export.csv", "export.parquet", "folder"):
+        path = of.export_people(tmp_path / name, limit=2)
+        assert list(of.read_prospects(path)) == list(people)
+    old = few[sorted(few)]
+    assert list(of.read_prospects(old.outreach.to_csv(tmp_path / "old.csv"))) == list(old)
 
 
 def test_brief_keeps_custom_columns(people: pd.DataFrame) -> None:

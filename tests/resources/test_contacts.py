@@ -34,7 +34,7 @@ def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) 
     assert list(frame["id"]) == wanted
     assert frame["found"].tolist() == [True] * 45 + [False, True]
     assert list(frame["asked"]) == wanted
-    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "asked", "found", "detail"]
+    assert list(frame.columns) == ["asked", "found", "detail", *spec.columns(spec.CONTACT)]
     missing = frame.loc[frame["id"] == unknown].drop(columns=["id", "asked", "found", "detail"])
     assert missing.isna().all(axis=None)
 
