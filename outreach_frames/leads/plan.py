@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,14 +31,14 @@ from outreach_frames.leads.planning.mapping import (
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
-from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.planning.sequence_status import look_up
+from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SubmissionPlan(PreparedLeads):
     """The leads to send, and the problems of the other rows.
 
@@ -214,10 +213,16 @@ def make_plan(
     )
     frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     account = None if mailbox is None else look_up_mailboxes(connect.resolve(client))
-    return _plan(
-        frame,
-        check_rows(frame, mapping, account),
+    checked = check_rows(frame, mapping, account)
+    kept = _representatives(checked)
+    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
+    positions.setflags(write=False)
+    return SubmissionPlan(
+        checked=checked,
+        kept=kept,
+        _frame=_snapshot(frame),
         repaired=repaired,
+        positions=positions,
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
@@ -226,19 +231,10 @@ def make_plan(
     )
 
 
-def _plan(frame: pd.DataFrame, checked: CheckedRows, **target: Any) -> SubmissionPlan:
-    """Plan the first valid row of each person."""
+def _representatives(checked: CheckedRows) -> Positions:
+    """Return, for each row, the position of its person's first valid row."""
     persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
-    kept = first_valid_rows(persons, checked.is_valid)
-    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
-    positions.setflags(write=False)
-    return SubmissionPlan(
-        **target,
-        positions=positions,
-        checked=checked,
-        kept=kept,
-        _frame=_snapshot(frame),
-    )
+    return first_valid_rows(persons, checked.is_valid)
 
 
 def validate(
@@ -440,6 +436,7 @@ def report(
     journal: str | Path,
     email: Hashable | None = EMAIL_COLUMN,
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+    data: Sequence[str] | Mapping[str, Hashable] | None = None,
     clean: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
@@ -458,6 +455,8 @@ def report(
         The column with the leads' email addresses, as for `df.outreach.add_to_sequence`.
     profnet_url : str or None
         The column with the leads' profile URLs, as for `df.outreach.add_to_sequence`.
+    data : list of column names, or dict of field name to column name, optional
+        Data fields to compare with those that were sent. The details name the fields that differ.
     clean : bool
         Repair cells as for `df.outreach.add_to_sequence`. Pass True if the rows were sent with it.
     client : Client, optional
@@ -494,13 +493,14 @@ def report(
     ['added', 'not_sent']
     """
     mapping = read_mapping(
-        frame, email=email, profnet_url=profnet_url, data=None, overrides=None, mailbox=None
+        frame, email=email, profnet_url=profnet_url, data=data, overrides=None, mailbox=None
     )
     warn_of_own_columns(frame)
     frame, repaired = repair_identifiers(frame, mapping, clean=clean)
-    target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
-    plan = _plan(frame, check_rows(frame, mapping), client=client, repaired=repaired, **target)
-    return read_report(plan, journal)
+    checked = check_rows(frame, mapping)
+    kept = _representatives(checked)
+    rows = CheckedFrame(checked=checked, kept=kept, _frame=_snapshot(frame), repaired=repaired)
+    return read_report(rows, journal, client)
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:

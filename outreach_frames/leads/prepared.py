@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,33 +33,34 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 
 
-# A text, its digest in a journal file, or missing. Only digests lack "@" and "/".
-Text = str | None
+@dataclass(eq=False)
+class JournalPlace:
+    """The location of a plan's, report's or widget's journal file."""
+
+    path: Path
+    is_used: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the journal was not used and does not exist."""
+        return not self.is_used and not self.path.exists()
 
 
-class Sent(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A lead as sent: the mailbox's key, the identifiers' texts, and the overrides as JSON."""
+@dataclass(eq=False)
+class FirstRun:
+    """The service and the journal file of a plan's first run, which later runs must use."""
 
-    mailbox: Text = None
-    email: Text = None
-    profnet_url: Text = None
-    overrides: str | None = None
+    base_url: str | None = None
+    place: JournalPlace | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PreparedLeads:
-    """The leads to send, and why the other rows of the frame are not sent.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CheckedFrame:
+    """A frame's checked rows, and the row that represents each person.
 
-    Later changes of the frame do not affect the leads.
+    Later changes of the frame do not affect the rows.
     """
 
-    sequence_id: str
-    client: Client | None
-    chunk_size: int
-    settings: Mapping[str, Any]
-    sequence: SequenceStatus
-    # The rows to send, by ascending position in the frame.
-    positions: Positions
     # All rows; each request's JSON is built from these rows when needed.
     checked: CheckedRows
     # For each row, the position of the row that is sent for the same person.
@@ -67,8 +68,6 @@ class PreparedLeads:
     _frame: pd.DataFrame
     # A text with the number of cells that clean=True repaired.
     repaired: str = ""
-    # The "memory" and the "place" of the journal file of this plan's first run, for later runs.
-    records: dict[str, Any] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -85,19 +84,6 @@ class PreparedLeads:
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
         return snapshot(self.checked.problems)
-
-    @property
-    def overrides(self) -> dict[str, int]:
-        """The number of leads with each override."""
-        return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
-
-    @property
-    def mailboxes(self) -> dict[str, int]:
-        """The number of leads per mailbox, for rows with a mailbox, largest number first."""
-        if self.checked.mailboxes is None:
-            return {}
-        own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()
-        return dict(Counter(own.to_pylist()).most_common())
 
     @cached_property
     def unsent(self) -> pd.DataFrame:
@@ -122,12 +108,68 @@ class PreparedLeads:
         unsent = pd.concat([invalid.astype(STR), duplicate.astype(STR)]).sort_index()
         return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
+    def identifiers(
+        self, positions: Sequence[int] | Positions
+    ) -> list[tuple[str | None, str | None]]:
+        """Return the emails and profile URLs exactly as sent."""
+        rows, given = self._rows(positions), self.checked.identifiers
+        emails, urls = (
+            given[name].take(rows).to_pylist() if name in given else [None] * len(rows)
+            for name in spec.LEAD_IDENTIFIERS
+        )
+        return list(zip(emails, urls, strict=True))
+
+    @cached_property
+    def identifier_columns(self) -> Identifiers:
+        """The identifiers of all rows."""
+        return identifiers(*self.checked.keys.columns)
+
+    @cached_property
+    def mailbox_keys(self) -> list[str | None]:
+        """Each row's normalised mailbox, or missing."""
+        if self.checked.mailboxes is None:
+            return [None] * len(self._frame)
+        keys: list[str | None] = email_keys(self.checked.mailboxes).to_pylist()
+        return keys
+
+    def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
+        """Convert positions to Arrow; raise an error for rows without valid identifiers."""
+        rows = np.asarray(positions, dtype=np.int64)
+        if not self.checked.is_identified[rows].all():
+            raise KeyError("a row without valid identifiers has no lead")
+        return pa.array(rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PreparedLeads(CheckedFrame):
+    """The leads to send, and why the other rows of the frame are not sent."""
+
+    sequence_id: str
+    client: Client | None
+    chunk_size: int
+    settings: Mapping[str, Any]
+    sequence: SequenceStatus
+    # The rows to send, by ascending position in the frame.
+    positions: Positions
+    first_run: FirstRun = field(default_factory=FirstRun)
+
+    @property
+    def overrides(self) -> dict[str, int]:
+        """The number of leads with each override."""
+        return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
+
+    @property
+    def mailboxes(self) -> dict[str, int]:
+        """The number of leads per mailbox, for rows with a mailbox, largest number first."""
+        if self.checked.mailboxes is None:
+            return {}
+        own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()
+        return dict(Counter(own.to_pylist()).most_common())
+
     def only(self, positions: Positions) -> Self:
         """Restrict the plan to rows at `positions`."""
         positions.setflags(write=False)
-        plan = replace(self, positions=positions)
-        plan.records.update(self.records)
-        return plan
+        return replace(self, positions=positions)
 
     def is_planned(self, rows: Positions) -> Mask:
         """Return, per row, whether this plan sends a row of the same person."""
@@ -157,7 +199,7 @@ class PreparedLeads:
         own = {DISTRIBUTION: spec.MAILBOXES_LEADS_DISTRIBUTION, MAILBOXES: [mailbox]}
         settings = dict(self.settings) if mailbox is None else own
         body = {LEADS: self.leads(positions), SETTINGS: settings}
-        return orjson.dumps({name: part for name, part in body.items() if part})
+        return msgspec.json.encode({name: part for name, part in body.items() if part})
 
     def mailbox_of(self, positions: Sequence[int] | Positions) -> str | None:
         """Return the common mailbox of a request's rows, or None without a mailbox."""
@@ -177,7 +219,7 @@ class PreparedLeads:
         >>> list(frame.outreach.plan("seq_1").payloads())
         [{'leads': [{'email': 'anna@x.example'}]}]
         """
-        return (orjson.loads(self.body(chunk)) for chunk in self.chunks())
+        return (msgspec.json.decode(self.body(chunk)) for chunk in self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
         """Return the leads exactly as sent, without missing cells."""
@@ -189,45 +231,8 @@ class PreparedLeads:
             if data:
                 lead["data"] = data
             if chosen is not None:
-                lead["overrides"] = orjson.loads(chosen)
+                lead["overrides"] = msgspec.json.decode(chosen)
         return leads
-
-    def identifiers(
-        self, positions: Sequence[int] | Positions
-    ) -> list[tuple[str | None, str | None]]:
-        """Return the emails and profile URLs exactly as sent."""
-        rows, given = self._rows(positions), self.checked.identifiers
-        emails, urls = (
-            given[name].take(rows).to_pylist() if name in given else [None] * len(rows)
-            for name in spec.LEAD_IDENTIFIERS
-        )
-        return list(zip(emails, urls, strict=True))
-
-    @cached_property
-    def identifier_columns(self) -> Identifiers:
-        """The identifiers of all rows."""
-        return identifiers(*self.checked.keys.columns)
-
-    @cached_property
-    def mailbox_keys(self) -> list[str | None]:
-        """Each row's normalised mailbox, or missing."""
-        if self.checked.mailboxes is None:
-            return [None] * len(self._frame)
-        keys: list[str | None] = email_keys(self.checked.mailboxes).to_pylist()
-        return keys
-
-    def sent(self, positions: Sequence[int]) -> list[Sent]:
-        """Return the content of rows' leads as it is recorded."""
-        mailboxes = (self.mailbox_keys[row] for row in positions)
-        overrides = self.checked.overrides.take(pa.array(positions, pa.int64())).to_pylist()
-        leads = zip(mailboxes, self.identifiers(positions), overrides, strict=True)
-        return [Sent(mailbox, *texts, chosen) for mailbox, texts, chosen in leads]
-
-    @property
-    def sent_texts(self) -> Iterator[str]:
-        """The mailboxes and identifiers of all rows as they are recorded."""
-        columns = [text.to_pylist() for text in self.checked.identifiers.values()]
-        return (text for column in (self.mailbox_keys, *columns) for text in column if text)
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
         """Return, per row, a bit set of the identifiers and data fields that the row has."""
@@ -241,19 +246,12 @@ class PreparedLeads:
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
         """The sequence, a digest of the settings, and whether rows have mailboxes."""
-        settings = orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)
+        settings = msgspec.json.encode(dict(self.settings), order="sorted")
         return {
             "sequence_id": self.sequence_id,
             SETTINGS: hashlib.sha256(settings).hexdigest(),
             MAILBOX: "none" if self.checked.mailboxes is None else "per row",
         }
-
-    def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
-        """Convert positions to Arrow; raise an error for rows without valid identifiers."""
-        rows = np.asarray(positions, dtype=np.int64)
-        if not self.checked.is_identified[rows].all():
-            raise KeyError("a row without valid identifiers has no lead")
-        return pa.array(rows)
 
 
 def _duplicate_reasons(

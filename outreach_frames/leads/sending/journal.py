@@ -9,85 +9,94 @@ A run sends unrecorded, `rejected` and `not_sent` leads, and `unknown` leads onl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.prepared import PreparedLeads, Sent, Text
-from outreach_frames.leads.sending.journal_file import JournalFile, JournalPlace, nothing_sent
-from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
-from outreach_frames.leads.sending.records import (
+from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
+from outreach_frames.leads.sending.digests import Digests, RowIdentifiers
+from outreach_frames.leads.sending.events import (
     MAY_HAVE_ACTED,
     Entry,
+    Event,
+    EventId,
     Lead,
-    RecordedRow,
-    RowIdentifiers,
-    identifiers_of,
+    LeadId,
+    Link,
+    Outcome,
+    Send,
+    find_people,
+    lead_of,
 )
+from outreach_frames.leads.sending.journal_file import JournalFile, nothing_sent
+from outreach_frames.leads.sending.memory import Memory
+from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.resume import resume
 
 _SENT_EARLIER: Final = "Sent earlier in this session."
-_RECORDED_EARLIER: Final = "Recorded earlier in this session."
+_SKIPPED_EARLIER: Final = "Recorded earlier in this session."
+_RECORDED_EARLIER: Final = "Recorded earlier."
+_ID_BYTES: Final = 8
 
 
 class Journal(AbstractContextManager["Journal"]):
-    """The records of one run, and its decisions on the plan's rows; close it after the run.
+    """The records of one run, and its decisions on the frame's rows; close it after the run.
 
-    The file's leads are added to the memory, and the memory's leads of the plan's people to the
-    file. `bound_to` identifies the submission of the file. A dry run reads the memory and the file,
-    and changes neither.
+    The events of the rows' people are exchanged between the file and the memory. `bound_to`
+    identifies the submission of the file. A dry run changes neither the memory nor the file.
     """
 
     def __init__(
         self,
-        plan: PreparedLeads,
+        frame: CheckedFrame,
         memory: Memory,
         place: JournalPlace | None,
         bound_to: Mapping[str, str],
         *,
+        account: str = "",
         resend_unknown: bool = False,
         dry_run: bool = False,
     ) -> None:
-        self._plan, self._memory = plan, memory
-        columns = (column.to_pylist() for column in plan.identifier_columns)
-        # Each row's email, certain URL and weak URL.
-        self._rows: list[RowIdentifiers] = list(zip(*columns, strict=True))
-        # The number of each row's lead, once the row is being sent.
-        self._numbers: dict[int, int] = {}
+        self._frame, self._memory, self._account = frame, memory, account
+        # The latest send of each row in this run.
+        self._sends: dict[int, Send] = {}
         self.file: JournalFile | None = None
         with nothing_sent(), ExitStack() as stack:
             if place is not None and not (dry_run and place.is_new):
                 self.file = stack.enter_context(JournalFile(place, bound_to, dry_run=dry_run))
-            in_file = {} if self.file is None else self.file.leads
+            in_file = () if self.file is None else (self.file.events,)
+            of_memory = Digests(memory.base_url, memory.sequence_id)
+            self._digests = of_memory if self.file is None else self.file.digests
+            self._rows: list[RowIdentifiers] = self._digests.rows(frame.identifier_columns)
             with memory.lock:
-                people: set[Text] = {one for row in self._rows for one in row} - {None}
-                leads = known = memory.find(people)
-                people |= identifiers_of(known)
-                while self.file is not None:
-                    leads = self.file.merge(known, people, plan)
-                    # Another process may have linked these people to further leads of the memory.
-                    linked = {one.number for one in leads} - {one.number for one in known}
-                    if linked.isdisjoint(memory.leads):
-                        break
-                    people |= identifiers_of(memory.leads[one] for one in linked & {*memory.leads})
-                    known = memory.find(people)
+                identifiers = {one for row in self._rows for one in row if one is not None}
+                people = find_people(identifiers, memory, *in_file)
                 if not dry_run:
-                    stack.enter_context(memory.sending(people))
-                self.found: Final = resume(plan, self._rows, leads, resend_unknown=resend_unknown)
-                self._only_in_memory = {lead.number for lead in leads} - in_file.keys()
+                    stack.enter_context(memory.sending(people.identifiers))
+                self._only_in_memory = {
+                    lead.id
+                    for lead in people.leads
+                    if not any(events.events_of(lead.id) for events in in_file)
+                }
+                self.found: Final = resume(
+                    frame,
+                    self._rows,
+                    people.leads,
+                    lambda positions: self._digests.contents(frame, positions),
+                    resend_unknown=resend_unknown,
+                )
                 self._duplicates = self._rows_of_leads()
                 if not dry_run:
-                    memory.remove({each.number for each in known} - {each.number for each in leads})
-                    self._put(self._extended(leads), InvalidInputError)
+                    known = (event for events in people.events.values() for event in events)
+                    self._record([*(known if in_file else ()), *self._links()], InvalidInputError)
             self._stack = stack.pop_all()
-        every = leads if self.file is None else in_file.values()
-        self.last_chunk: int = max((lead.entry.chunk or 0 for lead in every), default=0)
+        chunks = [events.last_chunk for events in in_file]
+        self.last_chunk: int = max([*chunks, *(lead.entry.chunk or 0 for lead in people.leads)])
 
     def entries(self, *, is_retry: bool = False) -> dict[int, Entry]:
         """Return the recorded entries of rows, with notes in their details."""
@@ -95,45 +104,88 @@ class Journal(AbstractContextManager["Journal"]):
         entries, earlier_rows = {}, set() if is_retry else self.earlier_rows
         for row, (lead, note) in self.found.recorded.items():
             notes = [note]
-            if not self._plan.checked.is_valid[row]:
-                problems = problems or dict(self._plan.unsent[["position", "detail"]].to_numpy())
+            if not self._frame.checked.is_valid[row]:
+                problems = problems or dict(self._frame.unsent[["position", "detail"]].to_numpy())
                 notes.append(problems[row])
             if row in earlier_rows:
-                has_acted = lead.entry.outcome.status in MAY_HAVE_ACTED
-                notes.append(_SENT_EARLIER if has_acted else _RECORDED_EARLIER)
+                notes.append(self._when(lead))
             entries[row] = lead.entry.noted(*notes)
         return entries
+
+    def _when(self, lead: Lead) -> str:
+        """Return a note that a lead was recorded, by this process or from a file."""
+        if not self.was_sent_here(lead):
+            return _RECORDED_EARLIER
+        has_acted = lead.entry.outcome.status in MAY_HAVE_ACTED
+        return _SENT_EARLIER if has_acted else _SKIPPED_EARLIER
+
+    def was_sent_here(self, lead: Lead) -> bool:
+        """Return whether this process has sent a lead, instead of reading it from a file."""
+        return lead.id in self._memory.accounts
 
     @property
     def earlier_rows(self) -> set[int]:
         """The rows that are not sent, because only the memory has a record of their lead."""
+        return {row for row, lead in self._kept_leads() if lead.id in self._only_in_memory}
+
+    @property
+    def rows_of_another_token(self) -> set[int]:
+        """The rows that are not sent, because this process sent their lead with another token."""
+        accounts = self._memory.accounts
         return {
             row
-            for row, (lead, _) in self.found.recorded.items()
-            if row not in self.found.leads and lead.number in self._only_in_memory
+            for row, lead in self._kept_leads()
+            if accounts.get(lead.id, self._account) != self._account
         }
+
+    def _kept_leads(self) -> Iterator[tuple[int, Lead]]:
+        """Yield the rows that are not sent because of a recorded lead, and this lead."""
+        to_send = set(self.found.rows.tolist())
+        for row, (lead, _) in self.found.recorded.items():
+            if row not in to_send and lead.is_reached:
+                yield row, lead
 
     def begin(self, chunk: int, positions: Sequence[int], now: datetime) -> dict[int, Entry]:
         """Record, before the request, that rows are sent in this chunk; return their entries."""
         if self.file is not None:
             self.file.require_in_place()
-        contents = zip(positions, self._plan.sent(positions), strict=True)
+        contents = self._digests.contents(self._frame, positions)
+        sends = {
+            row: Send(
+                number,
+                own_id,
+                self._lead_of(row) or LeadId(own_id),
+                now,
+                chunk,
+                self._rows[row],
+                self._linked_rows(row),
+                content,
+            )
+            for row, content, (number, own_id) in zip(
+                positions, contents, self._new_places(len(contents)), strict=True
+            )
+        }
+        self._record(sends.values())
+        self._sends |= sends
         with self._memory.lock:
-            begun = {row: self._begun_lead(row, sent, chunk, now) for row, sent in contents}
-        self._put(begun.values())
-        self._numbers |= {row: lead.number for row, lead in begun.items()}
-        return {row: lead.entry for row, lead in begun.items()}
+            leads = {row: lead_of(self._memory.events_of(sends[row].lead)) for row in sends}
+            self._memory.accounts.update((lead.id, self._account) for lead in leads.values())
+        return {row: lead.entry for row, lead in leads.items()}
 
     def finish(self, outcomes: Mapping[int, RowOutcome]) -> None:
         """Record the outcomes of rows that were being sent, first in memory."""
-        memory, file = self._memory, self.file
-        with memory.lock:
-            of_number = {self._numbers[row]: outcome for row, outcome in outcomes.items()}
-            leads = [memory.leads[number].finish(one) for number, one in of_number.items()]
-            memory.put(leads)
-        if file is not None:
-            file.write(leads)
-            file.require_in_place()
+        now = _now()
+        events = [
+            Outcome(number, own_id, self._sends[row].lead, now, self._sends[row].id, outcome)
+            for (row, outcome), (number, own_id) in zip(
+                outcomes.items(), self._new_places(len(outcomes)), strict=True
+            )
+        ]
+        with self._memory.lock:
+            self._memory.add(events)
+        if self.file is not None:
+            self.file.write(events)
+            self.file.require_in_place()
 
     def close(self) -> None:
         """Close and unlock the journal; further calls have no effect."""
@@ -142,21 +194,30 @@ class Journal(AbstractContextManager["Journal"]):
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
-    def _put(self, leads: Collection[Lead], kind: type[OutreachError] = OutreachError) -> None:
-        """Record leads, first in the file."""
+    def _record(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
+        """Record events, first in the file."""
         if self.file is not None:
-            self.file.write(leads, kind)
+            self.file.write(events, kind)
         with self._memory.lock:
-            self._memory.put(leads)
+            self._memory.add(events)
 
-    def _extended(self, leads: Iterable[Lead]) -> list[Lead]:
-        """Return leads with the new identifiers of their people."""
-        extended = {lead.number: lead for lead in leads}
-        numbers = self._memory.next_numbers(len(self.found.extensions))
-        for number, (lead, texts) in zip(numbers, self.found.extensions, strict=True):
-            rows = *extended[lead.number].rows, RecordedRow(number, False, texts)
-            extended[lead.number] = replace(extended[lead.number], rows=rows)
-        return list(extended.values())
+    def _new_places(self, size: int) -> Iterator[tuple[int, EventId]]:
+        """Yield numbers for new events, larger than all that are known, and random ids."""
+        last = 0 if self.file is None else self.file.events.last_number
+        first = max(self._memory.last_number, last) + 1
+        random = os.urandom(size * _ID_BYTES)
+        return (
+            (first + place, EventId(random[place * _ID_BYTES : (place + 1) * _ID_BYTES]))
+            for place in range(size)
+        )
+
+    def _links(self) -> list[Link]:
+        """Return events with the new identifiers of known people."""
+        new, now = self.found.extensions, _now()
+        return [
+            Link(number, own_id, lead.id, now, row)
+            for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
+        ]
 
     def _rows_of_leads(self) -> dict[int, list[int]]:
         """Return the other rows of each sent row's person."""
@@ -168,19 +229,19 @@ class Journal(AbstractContextManager["Journal"]):
             rows.setdefault(sent_row, []).append(row)
         return rows
 
-    def _begun_lead(self, row: int, sent: Sent, chunk: int, now: datetime) -> Lead:
-        """Return a row's lead as of the time before its request."""
-        rows = () if row in self._numbers else self._recorded_rows(row)
-        number = self._numbers.get(row)
-        if number is None and row not in self.found.leads:
-            return Lead(rows[0].recorded_at, rows, sent, Entry(NO_RESPONSE, chunk, 1, now))
-        lead = self._memory.leads[self.found.leads[row].number if number is None else number]
-        return lead.begin(rows, sent, chunk, now)
+    def _lead_of(self, row: int) -> LeadId | None:
+        """Return the lead that a row sends again, if any."""
+        if row in self._sends:
+            return self._sends[row].lead
+        return self.found.leads[row].id if row in self.found.leads else None
 
-    def _recorded_rows(self, position: int) -> tuple[RecordedRow, ...]:
-        """Return the distinct identifiers of a person's rows, those of the sent row first."""
-        own = self._rows[position]
-        rows = [position, *self._duplicates.get(position, [])]
-        distinct = dict.fromkeys(self._rows[row] for row in rows if any(self._rows[row]))
-        numbers = zip(self._memory.next_numbers(len(distinct)), distinct, strict=True)
-        return tuple(RecordedRow(number, one == own, one) for number, one in numbers)
+    def _linked_rows(self, position: int) -> tuple[RowIdentifiers, ...]:
+        """Return the distinct identifiers of the other rows of a person."""
+        if position not in self._duplicates:
+            return ()
+        rows = dict.fromkeys(self._rows[row] for row in self._duplicates[position])
+        return tuple(row for row in rows if any(row) and row != self._rows[position])
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,25 +1,23 @@
-"""The journal file of a submission: a durable record of each lead's outcome.
+"""The journal file of a sequence: a durable list of events.
 
-A record is written in one durable transaction before its request, as `unknown`, and again with the
-outcome. Each record has a checksum. The file has salted hashes of the person's identifiers and of
-the row's mailbox, so you may correct, add, drop and reorder rows between runs. It also has the
-service's messages, which may contain an address. It has no leads and no token, and only its owner
-can read it.
+A record holds the events of one durable transaction. Each record's checksum includes those of all
+earlier records, and the header has their number and the last checksum, so that a missing or damaged
+record is found. The file has keyed hashes of the person's identifiers and of the row's mailbox and
+data, so you may correct, add, drop and reorder rows between runs. It also has the service's
+messages, which may contain an address. It has no leads and no token, and only its owner can read
+it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from os.path import samestat
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,78 +27,46 @@ from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
-from outreach_frames.leads.prepared import PreparedLeads, Text
-from outreach_frames.leads.sending.records import (
-    Lead,
-    Records,
-    RowIdentifiers,
+from outreach_frames.leads.prepared import JournalPlace
+from outreach_frames.leads.sending.digests import Digest, Digests
+from outreach_frames.leads.sending.events import (
+    Event,
+    EventStore,
+    erased,
     identifiers_of,
 )
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
-_FORMAT: Final = 6
+_FORMAT: Final = 7
 # "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
-CREATE TABLE salt (salt BLOB NOT NULL);
--- A record is MessagePack of a Lead or the Submission; the checksum includes the salt.
+-- The submission is MessagePack of a map of text to text.
+CREATE TABLE header (
+    submission BLOB NOT NULL, records INTEGER NOT NULL, checksum INTEGER NOT NULL
+);
+-- A record is MessagePack of the events of one transaction.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
 );
 """
-_DIGEST_BYTES: Final = 16
 SEQUENCE_ID: Final = "sequence_id"
+SERVICE: Final = "service"
 _IF_DAMAGED: Final = (
     "Restore the journal from a backup. With a new journal, rows that the service may already "
     "have would be sent again."
 )
 
-
-@dataclass(eq=False)
-class JournalPlace:
-    """The location of a plan's, report's or widget's journal file."""
-
-    path: Path
-    is_used: bool = False
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the journal was not used and does not exist."""
-        return not self.is_used and not self.path.exists()
-
-
-class Submission(msgspec.Struct, frozen=True, array_like=True, tag="submission"):
-    """The identification of a submission without personal data."""
-
-    number: int
-    parts: dict[str, str]
-
-
-Record = Lead | Submission
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
-_DECODE: Final = msgspec.msgpack.Decoder(Record).decode
-
-
-class _Digests(dict[Text, Text]):
-    """The digest of each text, computed once; digests and missing texts stay as they are."""
-
-    def __init__(self, salt: bytes) -> None:
-        self._base = hashlib.blake2b(key=salt, digest_size=_DIGEST_BYTES)
-
-    def __missing__(self, text: Text) -> Text:
-        if text is None or text.isalnum():
-            return text
-        hashed = self._base.copy()
-        hashed.update(text.encode(errors="surrogatepass"))
-        self[text] = hashed.hexdigest()
-        return self[text]
+_DECODE_EVENTS: Final = msgspec.msgpack.Decoder(list[Event]).decode
+_DECODE_PARTS: Final = msgspec.msgpack.Decoder(dict[str, str]).decode
 
 
 class JournalFile(AbstractContextManager["JournalFile"]):
-    """The open and locked journal file of one sequence; its texts are digests.
+    """The open and locked journal file of one sequence.
 
     `submission` identifies the submission without personal data; error messages show the keys of
     this mapping.
@@ -110,7 +76,9 @@ class JournalFile(AbstractContextManager["JournalFile"]):
         self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
     ) -> None:
         self.path: Final = place.path
-        self.records: Final = Records()
+        self.events: Final = EventStore()
+        self._parts: dict[str, str] = {}
+        self._head = _Head(0, 0)
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
@@ -121,8 +89,6 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                         "call of this session with a new plan, which writes a new journal."
                     )
                 self._connection = self._open(stack, submission, dry_run=dry_run)
-                self.salt: Final = _read_salt(self._connection)
-                self.digests: Final = _Digests(self.salt)
                 self._read(submission)
                 if not dry_run:
                     # Write once, to lock the file and to find errors before the first request.
@@ -130,60 +96,27 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
                     self._file = self.path.stat()
                     place.is_used = True
-            stack.callback(self.digests.clear)
             self._stack = stack.pop_all()
-            _LOGGER.info("journal opened; it has %d leads", len(self.leads))
+            _LOGGER.info("journal opened; it has %d leads", len(self.events))
 
     @property
-    def leads(self) -> Mapping[int, Lead]:
-        """The file's leads by number."""
-        return self.records.leads
+    def sequence_id(self) -> str:
+        """The id of the sequence."""
+        return self._parts[SEQUENCE_ID]
 
-    def merge(
-        self, known: Collection[Lead], people: Iterable[Text], plan: PreparedLeads
-    ) -> list[Lead]:
-        """Return known leads and the file's leads of these people, merged, in recorded order."""
-        sent = [lead.sent for lead in known]
-        recorded = {one for each in sent for one in (each.mailbox, each.email, each.profnet_url)}
-        merged = {lead.number: lead for lead in known}
-        by_row = {
-            lead.sent_row.identifiers: lead for lead in known if lead.number not in self.leads
-        }
-        texts = {*people, *plan.sent_texts, *recorded}
-        # Digests among the texts must not replace the texts of the same digests.
-        of_digest = {self.digests[text]: text for text in texts if self.digests[text] != text}
+    @property
+    def digests(self) -> Digests:
+        """The digests of this file's sequence, without any text."""
+        return Digests(self._parts[SERVICE], self.sequence_id)
 
-        def text_of(text: Text) -> Text:
-            return of_digest.get(text, text)
-
-        found = self.records.find({self.digests[text] for text in texts} - {None})
-        for their in (lead.translated(text_of) for lead in found):
-            own = merged.get(their.number) or by_row.get(their.sent_row.identifiers)
-            if own is not None:
-                # Another process may have recorded this person with another number.
-                merged.pop(own.number, None)
-            is_changed = own is not None and not own.is_copy_of(their)
-            merged[their.number] = (
-                own.translated(text_of).merged(their) if own is not None and is_changed else their
-            )
-        return [merged[number] for number in sorted(merged)]
-
-    def write(
-        self,
-        leads: Iterable[Lead],
-        kind: type[OutreachError] = OutreachError,
-    ) -> None:
-        """Record new or changed leads durably; `kind` is of errors."""
-        known = ((lead, self.leads.get(lead.number)) for lead in leads)
-        changed = [
-            lead.translated(self.digests.__getitem__)
-            for lead, before in known
-            if before is None or not lead.is_copy_of(before)
-        ]
-        if changed:
+    def write(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
+        """Record new events durably, in one transaction; `kind` is of errors."""
+        new = [*filter(self.events.lacks, events)]
+        if new:
             with self._explained(kind), sqlite_file.transaction(self._connection):
-                _insert(self._connection, self.salt, changed)
-        self.records.put(changed)
+                head = _append(self._connection, self._head, new)
+            self._head = head
+            self.events.add(new)
 
     def close(self) -> None:
         """Close and unlock the file; further calls have no effect."""
@@ -214,9 +147,9 @@ class JournalFile(AbstractContextManager["JournalFile"]):
         """Connect to the journal; create it if it is missing."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            salt = secrets.token_bytes(_DIGEST_BYTES)
-            connection.execute("INSERT INTO salt VALUES (?)", (salt,))
-            _insert(connection, salt, [Submission(0, dict(submission))])
+            parts = _ENCODE(dict(submission))
+            values = (parts, 0, zlib.crc32(parts))
+            connection.execute("INSERT INTO header VALUES (?, ?, ?)", values)
 
         path = self.path
         if not path.exists():
@@ -231,19 +164,10 @@ class JournalFile(AbstractContextManager["JournalFile"]):
 
     def _read(self, submission: Mapping[str, str]) -> None:
         """Read and check all records."""
-        stored: dict[str, str] | None = None
-        leads: list[Lead] = []
-        for record in _records(self._connection, self.salt):
-            if isinstance(record, Lead):
-                leads.append(record)
-            else:
-                stored = record.parts
-        self.records.put(leads)
-        if stored is None:
-            raise sqlite3.DatabaseError("its submission is missing")
-        # The id of the sequence.
-        self.sequence_id: str = stored[SEQUENCE_ID]
-        changed = [part for part, value in submission.items() if stored.get(part) != value]
+        self._parts, self._head, records = _read_all(self._connection)
+        for events in records:
+            self.events.add(events)
+        changed = [part for part, value in submission.items() if self._parts.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
@@ -289,30 +213,31 @@ def nothing_sent() -> Iterator[None]:
 
 
 class ReachedPeople(NamedTuple):
-    """Digests of the people who may have been reached by a journal's requests."""
+    """The people who may have been reached by a journal's requests."""
 
-    salt: bytes
-    rows: list[RowIdentifiers]
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of identifiers that these people have, or all kinds without people."""
-        known = (any(row[0] for row in self.rows), any(row[1] or row[2] for row in self.rows))
-        kinds = zip(spec.LEAD_IDENTIFIERS, known, strict=True)
-        return [kind for kind, is_known in kinds if is_known] or list(spec.LEAD_IDENTIFIERS)
+    digests: Digests
+    identifiers: set[Digest]
+    # The kinds of identifiers that these people have, or all kinds without people.
+    kinds: list[str]
 
     def are_among(self, people: Identifiers) -> Mask:
         """Return whether each person is among the reached people."""
-        digests, reached = _Digests(self.salt), {one for row in self.rows for one in row} - {None}
-        rows = zip(*(column.to_pylist() for column in people), strict=True)
-        return np.array([any(digests[one] in reached for one in row) for row in rows], dtype=bool)
+        rows = self.digests.rows(people)
+        return np.array([not self.identifiers.isdisjoint(row) for row in rows], dtype=bool)
 
 
 def reached_people(path: str | Path) -> ReachedPeople:
     """Read the people who may have been reached by a journal's requests."""
     with read_only(path) as file:
-        reached = [row for each in file.leads.values() if each.is_reached for row in each.rows]
-        return ReachedPeople(file.salt, [row.identifiers for row in reached])
+        leads = [lead for lead in file.events.leads() if lead.is_reached]
+        rows = [row.identifiers for lead in leads for row in lead.rows]
+        known = (any(row[0] for row in rows), any(row[1] or row[2] for row in rows))
+        kinds = [
+            kind for kind, is_known in zip(spec.LEAD_IDENTIFIERS, known, strict=True) if is_known
+        ]
+        return ReachedPeople(
+            file.digests, identifiers_of(leads), kinds or list(spec.LEAD_IDENTIFIERS)
+        )
 
 
 def read_only(path: str | Path) -> JournalFile:
@@ -321,19 +246,37 @@ def read_only(path: str | Path) -> JournalFile:
     return JournalFile(JournalPlace(locate(path)), {}, dry_run=True)
 
 
+def read_submission(path: Path) -> tuple[str, str]:
+    """Read a journal's service and sequence, also of an older format and during a run."""
+    # These never change, so that no lock is needed.
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+            is_current = ("header",) in tables
+            query = "submission FROM header" if is_current else "record FROM records WHERE number=0"
+            (content,) = connection.execute(f"SELECT {query}").fetchone()
+        # Older formats have a list of a tag, a number and the parts.
+        found: Any = msgspec.msgpack.decode(content)
+        parts = found if is_current else found[2]
+        return parts[SERVICE], parts[SEQUENCE_ID]
+    except (sqlite3.Error, msgspec.MsgspecError, TypeError, LookupError) as error:
+        raise InvalidInputError(f"The journal {path} is damaged. {_IF_DAMAGED}") from error
+
+
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
     """Count a journal's leads about these people, found by hash or by text."""
     with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
-        texts = {text for column in people for text in column.drop_null().to_pylist()}
-        digests = {file.digests[text] for text in texts}
+        digests = {one for row in file.digests.rows(people) for one in row} - {None}
         return sum(
-            holds(lead.entry.outcome.detail) or not digests.isdisjoint(identifiers_of([lead]))
-            for lead in file.leads.values()
+            not digests.isdisjoint(identifiers_of([lead]))
+            or any(holds(text) for text in file.events.texts_of(lead.id))
+            for lead in file.events.leads()
         )
 
 
 def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Apply `erase` to a journal's details, and clear old texts from its free pages.
+    """Apply `erase` to a journal's messages, and clear old texts from its free pages.
 
     The hashes stay, so that nobody is contacted again.
     """
@@ -341,44 +284,52 @@ def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
     explained = sqlite_file.translate_errors(path, _WHAT, damaged=_IF_DAMAGED)
     with sqlite_file.locked(path, _WHAT), explained, closing(sqlite_file.connect(path)) as journal:
         sqlite_file.check_integrity(journal, path)
-        salt = _read_salt(journal)
-        records = _records(journal, salt)
-        changed = [record.erased(erase) for record in records if isinstance(record, Lead)]
+        parts, _, records = _read_all(journal)
         journal.execute("PRAGMA secure_delete = ON")
         with sqlite_file.transaction(journal):
-            _insert(journal, salt, changed)
+            journal.execute("DELETE FROM records")
+            head = _Head(0, zlib.crc32(_ENCODE(parts)))
+            for events in records:
+                head = _append(journal, head, [erased(event, erase) for event in events])
         journal.execute("VACUUM")
 
 
-def _records(connection: sqlite3.Connection, salt: bytes) -> Iterator[Record]:
-    """Yield each record; raise if a record is damaged."""
-    start = zlib.crc32(salt)
-    for number, content, checksum in connection.execute(
-        "SELECT number, record, checksum FROM records ORDER BY number"
-    ):
-        try:
-            if checksum != zlib.crc32(content, start):
-                raise sqlite3.DatabaseError("a record does not match its checksum")
-            record = _DECODE(content)
-        except (TypeError, msgspec.MsgspecError) as error:
-            raise sqlite3.DatabaseError("a record cannot be read") from error
-        if record.number != number:
-            raise sqlite3.DatabaseError("a record has another number")
-        yield record
+class _Head(NamedTuple):
+    """The number of records, and the checksum of the last one."""
+
+    records: int
+    checksum: int
 
 
-def _insert(connection: sqlite3.Connection, salt: bytes, records: Iterable[Record]) -> None:
-    """Write records with checksums."""
-    start = zlib.crc32(salt)
-    encoded = ((record.number, _ENCODE(record)) for record in records)
-    connection.executemany(
-        "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
-        ((number, content, zlib.crc32(content, start)) for number, content in encoded),
+def _read_all(
+    connection: sqlite3.Connection,
+) -> tuple[dict[str, str], _Head, list[list[Event]]]:
+    """Read the submission, the head and each record's events; raise if anything is damaged."""
+    headers = connection.execute("SELECT submission, records, checksum FROM header").fetchall()
+    stored = connection.execute("SELECT number, record, checksum FROM records ORDER BY number")
+    records = []
+    try:
+        ((content, *head),) = headers
+        checksum = zlib.crc32(content)
+        for place, (number, record, its_checksum) in enumerate(stored, 1):
+            checksum = zlib.crc32(record, checksum)
+            if (number, its_checksum) != (place, checksum):
+                raise sqlite3.DatabaseError("a record is missing or does not match its checksum")
+            records.append(_DECODE_EVENTS(record))
+        parts = _DECODE_PARTS(content)
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError("a record cannot be read") from error
+    if head != [len(records), checksum] or not {SERVICE, SEQUENCE_ID} <= parts.keys():
+        raise sqlite3.DatabaseError("the last records are missing")
+    return parts, _Head(len(records), checksum), records
+
+
+def _append(connection: sqlite3.Connection, head: _Head, events: Sequence[Event]) -> _Head:
+    """Write a record and the header; return the new head."""
+    record = _ENCODE(events)
+    head = _Head(head.records + 1, zlib.crc32(record, head.checksum))
+    connection.execute(
+        "INSERT INTO records VALUES (?, ?, ?)", (head.records, record, head.checksum)
     )
-
-
-def _read_salt(connection: sqlite3.Connection) -> bytes:
-    match connection.execute("SELECT salt FROM salt").fetchall():
-        case [(bytes(salt),)] if len(salt) == _DIGEST_BYTES:
-            return salt
-    raise sqlite3.DatabaseError("its salt is missing")
+    connection.execute("UPDATE header SET records = ?, checksum = ?", head)
+    return head

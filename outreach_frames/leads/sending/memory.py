@@ -1,4 +1,4 @@
-"""The journals in memory: for each account and sequence, the leads that this process recorded."""
+"""The journals in memory: for each service and sequence, the events that this process knows."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import Final
 
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.prepared import Text
-from outreach_frames.leads.sending.records import Records
+from outreach_frames.leads.sending.digests import Digest
+from outreach_frames.leads.sending.events import EventStore, LeadId
 
 _memories: Final[dict[tuple[str, str], Memory]] = {}
 _lock = Lock()
 
 
-class Memory(Records):
-    """The leads of one account's sequence, and the people that runs are sending now."""
+class Memory(EventStore):
+    """The events of one sequence of a service, and the people that runs are sending now."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, sequence_id: str) -> None:
         super().__init__()
         self.base_url: Final = base_url
+        self.sequence_id: Final = sequence_id
+        # The account, by address and token, with which this process sent each lead.
+        self.accounts: Final[dict[LeadId, str]] = {}
         self.lock = RLock()
-        self._under_way: list[set[Text]] = []
+        self._under_way: list[set[Digest]] = []
 
     @contextmanager
-    def sending(self, people: set[Text]) -> Iterator[None]:
+    def sending(self, people: set[Digest]) -> Iterator[None]:
         """Reserve people for a run; raise if another run is sending any of them."""
         with self.lock:
             if not all(people.isdisjoint(others) for others in self._under_way):
@@ -49,23 +51,18 @@ class Memory(Records):
         self._under_way = []
 
 
-def memory_of(client: Client, sequence_id: str, memory: Memory | None = None) -> Memory:
-    """Return the journal in memory of a client's account and a sequence.
-
-    A plan that began with another token keeps its `memory`, and the account has no other memory
-    yet: then it has the plan's.
-    """
+def memory_of(base_url: str, sequence_id: str) -> Memory:
+    """Return this process's journal of a service and a sequence, whatever the token."""
     # Only a process that runs a sandbox has imported this module, which is slow to import.
     service = sys.modules.get("outreach_frames.sandbox.service")
     if service is not None and clear not in service.stop_listeners:
         service.stop_listeners.append(clear)
     with _lock:
-        new = memory or Memory(client.base_url)
-        return _memories.setdefault((client.account, sequence_id), new)
+        return _memories.setdefault((base_url, sequence_id), Memory(base_url, sequence_id))
 
 
 def clear(base_url: str | None = None) -> None:
-    """Drop the records of one service, or of all services."""
+    """Drop the events of one service, or of all services."""
     with _lock:
         for key, memory in list(_memories.items()):
             if base_url in {None, memory.base_url}:
@@ -73,11 +70,11 @@ def clear(base_url: str | None = None) -> None:
 
 
 def erase_texts(erase: Callable[[str], str]) -> None:
-    """Apply `erase` to details; the keys stay, so that nobody is contacted again."""
+    """Apply `erase` to the service's messages; hashes stay, so that nobody is contacted again."""
     with _lock:
         for memory in _memories.values():
             with memory.lock:
-                memory.put([lead.erased(erase) for lead in memory.leads.values()])
+                memory.replace_texts(erase)
 
 
 def _after_fork_in_child() -> None:

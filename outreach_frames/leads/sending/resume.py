@@ -7,9 +7,8 @@ that were rejected or not sent reached nobody and are retried. All functions her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -23,22 +22,23 @@ from outreach_frames.identity.persons import (
     first_valid_rows,
 )
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import PreparedLeads, Sent, Text
-from outreach_frames.leads.sending import records
-from outreach_frames.leads.sending.records import Lead, RecordedRow, RowIdentifiers
+from outreach_frames.leads.planning.mapping import MAILBOX
+from outreach_frames.leads.prepared import CheckedFrame
+from outreach_frames.leads.sending import events
+from outreach_frames.leads.sending.digests import Content, Digest, RowIdentifiers
+from outreach_frames.leads.sending.events import Lead, RecordedRow
 
 _OTHER_IDENTIFIERS: Final = "The row was sent {} and is not resent."
+_OTHER_DATA: Final = "{} changed since the row was sent; the service never updates leads."
 _CHANGED: Final = "Not resent, because the {} changed since the row was sent."
 _INVALID: Final = "Not resent, because the row is invalid now; see the plan's problems."
 _OTHER_LEAD: Final = "Not resent, because another lead of this person may be in the sequence."
 
-# A changed override does not matter.
-_SENT_NAMES: Final = Sent.__struct_fields__[:-1]
 _OVERRIDES: Final = {
     statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
 }
 # Statuses of leads that are or may be in the sequence.
-_MAY_BE_IN_SEQUENCE: Final = records.MAY_HAVE_ACTED | {statuses.ALREADY_IN_SEQUENCE}
+_MAY_BE_IN_SEQUENCE: Final = events.MAY_HAVE_ACTED | {statuses.ALREADY_IN_SEQUENCE}
 
 
 @dataclass
@@ -51,8 +51,10 @@ class Resumption:
     kept: Rows
     # The recorded lead per row that represents it, or that is invalid now, with a note.
     recorded: dict[int, tuple[Lead, str]] = field(default_factory=dict)
-    # The recorded lead per row to send.
+    # The recorded lead that a row sends again.
     leads: dict[int, Lead] = field(default_factory=dict)
+    # The rows whose person is or may be in the sequence with other data.
+    changed_rows: list[int] = field(default_factory=list)
     # New identifiers of recorded leads.
     extensions: list[tuple[Lead, RowIdentifiers]] = field(default_factory=list)
     # Pairs: an invalid row with valid identifiers, and the row that is sent for the same person.
@@ -60,17 +62,18 @@ class Resumption:
 
 
 def resume(
-    plan: PreparedLeads,
-    texts: Sequence[RowIdentifiers],
+    frame: CheckedFrame,
+    identifiers: Sequence[RowIdentifiers],
     leads: Sequence[Lead],
+    contents: Callable[[Sequence[int]], Sequence[Content]],
     *,
     resend_unknown: bool = False,
 ) -> Resumption:
     """Decide which rows are sent; with `resend_unknown`, only unknown rows.
 
-    `texts` has each row's identifiers.
+    `identifiers` has each row's identifiers; `contents` returns what rows would send.
     """
-    people = _People(plan, texts, leads)
+    people = _People(frame, identifiers, leads, contents)
     found = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, found)
     to_send = [] if resend_unknown else new_rows
@@ -86,13 +89,14 @@ def resume(
             found.leads[row] = lead
         elif not note:
             note = people.describe_changes(at, row)
+        if resent is None and lead.entry.outcome.status in _MAY_BE_IN_SEQUENCE:
+            found.changed_rows += [row] if people.changed_fields(at, row) else []
         if len(rows) > 1:
             found.kept[[each for each in rows if people.is_valid[each]]] = row
         invalid = [each for each in rows if not people.is_valid[each]]
         found.recorded |= dict.fromkeys([row, *invalid], (lead, note))
     found.extensions = list(people.unrecorded_identifiers())
-    chosen = np.array(sorted(to_send), dtype=np.int64)
-    found.rows = chosen if resend_unknown else chosen[plan.is_planned(chosen)]
+    found.rows = np.array(sorted(to_send), dtype=np.int64)
     return found
 
 
@@ -103,46 +107,54 @@ class _People:
     """
 
     def __init__(
-        self, plan: PreparedLeads, texts: Sequence[RowIdentifiers], leads: Sequence[Lead]
+        self,
+        frame: CheckedFrame,
+        identifiers: Sequence[RowIdentifiers],
+        leads: Sequence[Lead],
+        contents: Callable[[Sequence[int]], Sequence[Content]],
     ) -> None:
-        self._plan, self._texts, self._leads = plan, texts, leads
-        self.size = len(plan.checked.is_valid)
-        self.is_valid, self._overrides = plan.checked.is_valid, plan.checked.overrides
+        self._frame, self._identifiers, self._leads = frame, identifiers, leads
+        self.size = len(frame.checked.is_valid)
+        self.is_valid, self._overrides = frame.checked.is_valid, frame.checked.overrides
         # Invalid rows that link a person's identifiers.
-        self.is_unsent = plan.checked.is_identified & ~self.is_valid
+        self.is_unsent = frame.checked.is_identified & ~self.is_valid
         self._has_no_overrides = self._overrides.null_count == self.size
-        self._mailboxes = plan.mailbox_keys
         recorded = [(row, at) for at, lead in enumerate(leads) for row in lead.rows]
         reached = [(row, at) for row, at in recorded if leads[at].is_reached]
-        reached.sort(key=lambda each: each[0].recorded_at)
-        # The first lead that was recorded with an identifier, or with the same identifiers.
-        self._lead_of: dict[Text | RowIdentifiers, int] = {}
+        # An identifier, or all identifiers of a row, belong to a lead that was sent with them
+        # before one that was only extended by them; of several to the best, then to the first.
+        reached.sort(key=lambda each: (not each[0].is_sent, _rank(leads[each[1]]), each[0].order))
+        self._lead_of: dict[Digest | RowIdentifiers, int] = {}
         for row, at in reached:
             for known in (row.identifiers, *row.identifiers):
-                if known:
+                if known is not None:
                     self._lead_of.setdefault(known, at)
-        self._retryable_lead: dict[Text, int] = {
-            one: at
+        # The latest lead that was only refused with an identifier, or with a row's identifiers.
+        self._refused_lead: dict[Digest | RowIdentifiers, int] = {
+            known: at
             for row, at in recorded
             if not leads[at].is_reached
-            for one in row.identifiers
-            if one is not None
+            for known in (row.identifiers, *row.identifiers)
+            if known is not None
         }
         self.person_of_row, persons = self._link(reached)
         self.is_known = np.isin(self.person_of_row, persons)
         self._leads_of_person: dict[int, set[int]] = {}
         for (_, at), person in zip(reached, persons.tolist(), strict=True):
             self._leads_of_person.setdefault(person, set()).add(at)
+        known_rows = np.flatnonzero(self.is_known).tolist()
+        # What each row with a recorded person would send.
+        self._contents = dict(zip(known_rows, contents(known_rows), strict=True))
         self._lead_of_row: dict[int, int] = {}
         self._taken: set[int] = set()
         self._resent: set[int] = set()
 
     def _link(self, reached: Sequence[tuple[RecordedRow, int]]) -> tuple[Rows, Rows]:
         """Return the person of each row of the frame, and of each recorded row."""
-        numbers: dict[Text, int] = {None: NONE}
-        texts = [*(row.identifiers for row, _ in reached), *self._texts]
+        numbers: dict[Digest | None, int] = {None: NONE}
+        rows = [*(row.identifiers for row, _ in reached), *self._identifiers]
         columns = [
-            np.array([numbers.setdefault(one[kind], len(numbers)) for one in texts], dtype=np.int64)
+            np.array([numbers.setdefault(one[kind], len(numbers)) for one in rows], dtype=np.int64)
             for kind in range(len(Identifiers._fields))
         ]
         # All rows of a lead are one person.
@@ -150,10 +162,11 @@ class _People:
         persons = first_rows([*columns, leads])
         return persons[len(reached) :], persons[: len(reached)]
 
-    def take_retryable_lead(self, row: int) -> Lead | None:
-        """Return the retryable lead with a row's email or URL; each lead only once."""
-        for one in self._texts[row]:
-            at = self._retryable_lead.get(one)
+    def take_refused_lead(self, row: int, *, unchanged: bool) -> Lead | None:
+        """Return the refused lead of the same row, or with its email or URL; each only once."""
+        own = self._identifiers[row]
+        for known in (own,) if unchanged else own:
+            at = None if known is None else self._refused_lead.get(known)
             if at is not None and at not in self._taken:
                 self._taken.add(at)
                 return self._leads[at]
@@ -169,7 +182,7 @@ class _People:
 
     def _lead(self, row: int) -> int:
         """Return the recorded lead whose outcome applies to a row."""
-        texts = self._texts[row]
+        texts = self._identifiers[row]
         for one in (texts, *texts):
             if one in self._lead_of:
                 return self._lead_of[one]
@@ -185,42 +198,52 @@ class _People:
         if len(rows) == 1:
             return rows[0]
         lead = self._leads[at]
-        sent = lead.sent_row.identifiers
+        sent = lead.send.row
         recorded = [row.identifiers for row in lead.rows]
 
         def distance(row: int) -> tuple[int, ...]:
-            is_moved = self._mailboxes[row] != lead.sent.mailbox
-            is_changed = bool(self._changes(row, lead.sent))
+            is_moved = self._contents[row].mailbox != lead.send.content.mailbox
+            is_changed = bool(self._changes(row, lead))
             # Rows recorded first, so that later rows do not change the choice.
-            place = [*recorded, self._texts[row]].index(self._texts[row])
-            is_other = self._texts[row] != sent
+            place = [*recorded, self._identifiers[row]].index(self._identifiers[row])
+            is_other = self._identifiers[row] != sent
             return is_other, is_moved, not self.is_valid[row], is_changed, place
 
         return min(rows, key=distance)
 
     def describe_changes(self, at: int, row: int) -> str:
-        """Describe how a row's identifiers and mailbox differ from the sent lead's."""
+        """Describe how a row's identifiers, mailbox and data differ from the sent lead's."""
+        lead = self._leads[at]
         now, sent = (
             (email, url or weak_url)
-            for email, url, weak_url in (self._texts[row], self._leads[at].sent_row.identifiers)
+            for email, url, weak_url in (self._identifiers[row], lead.send.row)
         )
         differ = [
             f"with another {kind}" if before else f"without this {kind}"
             for kind, text, before in zip(spec.LEAD_IDENTIFIERS, now, sent, strict=True)
             if text not in (None, before)
         ]
-        mailbox = self._leads[at].sent.mailbox
-        if self._plan.checked.mailboxes is not None and self._mailboxes[row] != mailbox:
+        mailbox = lead.send.content.mailbox
+        if self._frame.checked.mailboxes is not None and self._contents[row].mailbox != mailbox:
             differ.append("without this mailbox" if mailbox is None else "from another mailbox")
-        return _OTHER_IDENTIFIERS.format(" and ".join(differ)) if differ else ""
+        notes = [_OTHER_IDENTIFIERS.format(" and ".join(differ))] if differ else []
+        if fields := self.changed_fields(at, row):
+            notes.append(_OTHER_DATA.format(" and ".join(fields)))
+        return " ".join(notes)
+
+    def changed_fields(self, at: int, row: int) -> list[str]:
+        """Return the data fields of this call in which a row differs from the lead as sent."""
+        now, sent = self._contents[row], self._leads[at].send.content
+        if (now.fields, now.data) == (sent.fields, sent.data):
+            return []
+        return [field for field in now.fields if now.text_of(field) != sent.text_of(field)]
 
     def take_overridden_row(self, at: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
         lead = self._leads[at]
         status = lead.entry.outcome.status
-        # A lead whose resend was refused needs no further override.
-        override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
-        if override is None or (override and self._has_no_overrides):
+        override = _OVERRIDES.get(status)
+        if override is None or self._has_no_overrides:
             return None
         candidates = [
             row
@@ -230,7 +253,7 @@ class _People:
         person = int(self.person_of_row[rows[0]])
         if not candidates or person in self._resent or self._leads_in_sequence(person):
             return None
-        if override and override in (lead.sent.overrides or ""):
+        if override in (lead.send.content.overrides or ""):
             return None
         self._resent.add(person)
         return candidates[0]
@@ -243,23 +266,23 @@ class _People:
             return None, ""
         if self._leads_in_sequence(int(self.person_of_row[nearest])) > 1:
             return None, _OTHER_LEAD
-        changes = {row: self._changes(row, self._leads[at].sent) for row in rows}
+        changes = {row: self._changes(row, self._leads[at]) for row in rows}
         same = [row for row in rows if self.is_valid[row] and not changes[row]]
         if same:
             return same[0], ""
         names = " and ".join(changes[nearest])
         return None, _CHANGED.format(names) if names else _INVALID
 
-    @cached_property
-    def _sent(self) -> dict[int, Sent]:
-        """The content of each identified row's lead."""
-        rows = np.flatnonzero(self._plan.checked.is_identified).tolist()
-        return dict(zip(rows, self._plan.sent(rows), strict=True))
+    def _changes(self, row: int, lead: Lead) -> list[str]:
+        """Return the names of the texts in which a row differs from a lead as sent.
 
-    def _changes(self, row: int, sent: Sent) -> list[str]:
-        """Return the names of the texts in which a row differs from a lead as sent."""
-        now = self._sent.get(row, Sent())
-        return [name for name in _SENT_NAMES if getattr(now, name) != getattr(sent, name)]
+        The overrides do not matter.
+        """
+        now, sent = self._contents[row], lead.send.content
+        names = (MAILBOX, *spec.LEAD_IDENTIFIERS)
+        changed = [name for name in names if getattr(now, name) != getattr(sent, name)]
+        fields = dict.fromkeys((*now.fields, *sent.fields))
+        return changed + [field for field in fields if now.text_of(field) != sent.text_of(field)]
 
     def _leads_in_sequence(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""
@@ -270,7 +293,7 @@ class _People:
         """Yield unrecorded identifiers of known people as `extensions`."""
         seen: set[RowIdentifiers] = set()
         for row in np.flatnonzero(self.is_known).tolist():
-            texts = self._texts[row]
+            texts = self._identifiers[row]
             if texts in self._lead_of or texts in seen or not any(texts):
                 continue
             seen.add(texts)
@@ -297,10 +320,15 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
     for row in np.flatnonzero(people.is_unsent & is_new).tolist():
         if (lead_row := lead_of_person.get(int(persons[row]))) is not None:
             found.unsent_rows.append((row, lead_row))
-    for row in first:
-        if (lead := people.take_retryable_lead(row)) is not None:
-            found.leads[row] = lead
-            found.recorded[row] = lead, ""
+    # First the unchanged rows, which keep their leads.
+    for unchanged in (True, False):
+        for row in first:
+            if row not in found.recorded and (
+                lead := people.take_refused_lead(row, unchanged=unchanged)
+            ):
+                found.recorded[row] = lead, ""
+                if unchanged:
+                    found.leads[row] = lead
     return first
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.warnings import warn
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.prepared import CheckedFrame, Positions
+from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal_file import read_only
 from outreach_frames.leads.sending.outcome import OWN_DETAILS
-from outreach_frames.leads.sending.records import Entry
 from outreach_frames.tables.columns import clashing_names, drop_appended
 
 # The columns of `rows`: label, outcome and request.
@@ -35,20 +35,20 @@ _REMOVED: Final = "[removed]"
 _COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
 
 
-def make_rows(plan: PreparedLeads, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
+def make_rows(frame: CheckedFrame, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
     """Build `SubmissionReport.rows` from the entries of rows; `kept` as in the plan.
 
     Rows without an entry have the plan's outcome or are `not_sent`.
     """
     none = (statuses.NOT_SENT, "", None, pd.NA, 0, None)
-    values: list[tuple[Any, ...]] = [none] * len(plan.frame)
-    unsent = plan.unsent_rows(kept)
+    values: list[tuple[Any, ...]] = [none] * len(frame.frame)
+    unsent = frame.unsent_rows(kept)
     for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
         values[position] = (*known, pd.NA, 0, None)
     for position, entry in entries.items():
         values[position] = _cells(entry)
     rows = pd.DataFrame(values, columns=_COLUMNS, dtype="object")
-    return typed_rows(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
+    return typed_rows(rows.assign(index=pd.Series(frame.frame.index.to_list(), dtype="object")))
 
 
 def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
@@ -125,7 +125,7 @@ def read_journal(path: str | Path) -> pd.DataFrame:
     (['added'], True)
     """
     with read_only(path) as file:
-        values = [_cells(lead.entry) for lead in file.leads.values()]
+        values = [_cells(lead.entry) for lead in file.events.leads()]
         sequence_id = file.sequence_id
     rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object"))[_COLUMNS]
     rows["detail"] = rows["detail"].where(rows["detail"].isin(OWN_DETAILS), _REMOVED)

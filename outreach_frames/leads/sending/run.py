@@ -17,6 +17,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.outcome import (
     NextStep,
@@ -26,7 +27,6 @@ from outreach_frames.leads.sending.outcome import (
     read_response,
     reclassify_resent,
 )
-from outreach_frames.leads.sending.records import Entry
 
 _LOGGER: Final = logging.getLogger(__name__)
 # After this number of consecutive failures, the service is down or refuses all requests.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,12 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
-from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.prepared import CheckedFrame, JournalPlace, Positions, PreparedLeads
+from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import JournalPlace, locate
+from outreach_frames.leads.sending.journal_file import SERVICE, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.records import Entry
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
 from outreach_frames.leads.sending.rows import make_rows, mark_duplicates_of_unsent
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
@@ -56,149 +57,239 @@ def submit(
     ...     submit(plan).rows["status"].tolist()
     ['added']
     """
-    if dry_run or (journal is None and not len(plan.positions)):
-        found = preview(plan, journal, client)
-        ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
-        entries = found.entries() | dict.fromkeys(found.found.rows.tolist(), ready)
-        known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
-        report = _report(plan, found.found.kept, entries, is_run=not dry_run, **known)
-        return _warn_if_incomplete(report, "")
-    client = _client_of(plan.client, client)
-    memory, place = _records_of(plan, client, journal)
-    return _submit(plan, client, memory, place, progress=progress, watch=watch)
+    place = _place_of(plan, journal)
+    if dry_run or (place is None and not len(plan.positions) and not _is_connected(plan, client)):
+        return _report_preview(plan, place, client, dry_run=dry_run)
+    return _Submission(plan, client, place, progress=progress, watch=watch).run()
+
+
+def _is_connected(plan: PreparedLeads, client: Client | None) -> bool:
+    """Return whether there is a client with which a plan can be sent."""
+    client = client or plan.client or connect.current()
+    return client is not None and not client.closed
+
+
+def _report_preview(
+    plan: PreparedLeads, place: JournalPlace | None, client: Client | None, *, dry_run: bool
+) -> SubmissionReport:
+    """Report what a run would do with each row."""
+    found = preview(plan, place, client)
+    ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
+    to_send = _planned(plan, found.found.rows).tolist()
+    entries = found.entries() | dict.fromkeys(to_send, ready)
+    known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
+    named = plan.sequence_id, plan.sequence.name
+    report = _report(plan, found.found.kept, entries, *named, **known)
+    if not dry_run:
+        _add_error(report)
+    _warn_all([_changed_data(found), *_incomplete(report, "")])
+    return report
 
 
 def preview(
-    plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
+    plan: PreparedLeads, place: JournalPlace | None, client: Client | None = None
 ) -> Journal:
     """Return what a run would do with each row, without changing the journal."""
     client = client or plan.client or connect.current()
-    memory, place = _records_of(plan, client, journal)
-    with Journal(plan, memory, place, _bound_to(plan, client), dry_run=True) as found:
+    base_url = "" if client is None else client.base_url
+    _require_first_service(plan, client)
+    memory = memory_of(base_url, plan.sequence_id)
+    account = "" if client is None else client.account
+    bound_to = _bound_to(plan, client)
+    with Journal(plan, memory, place, bound_to, account=account, dry_run=True) as found:
         return found
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return preview(plan, plan.records.get("place")).found.rows
+        return _planned(plan, preview(plan, plan.first_run.place).found.rows)
     except OutreachError:
         return plan.positions
 
 
-def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
-    """Report a plan's rows with the outcomes from a journal, without changing the journal."""
+def read_report(
+    frame: CheckedFrame, journal: str | Path, client: Client | None
+) -> SubmissionReport:
+    """Report a frame's rows with the outcomes from a journal, without changing the journal."""
     require_readable_file(expanded(journal))
     place = JournalPlace(locate(journal))
-    with Journal(plan, Memory(""), place, {}, dry_run=True) as read:
-        found, sequence_id = read.found, read.file and read.file.sequence_id
+    with Journal(frame, Memory("", ""), place, {}, dry_run=True) as read:
+        assert read.file is not None
+        sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
-    entries = dict.fromkeys(found.rows.tolist(), no_record) | read.entries()
-    known: dict[str, Any] = {"client": plan.client, "journal": place.path}
-    return _report(plan, found.kept, entries, sequence_id=sequence_id, **known)
+    entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
+    _warn_all([_changed_data(read)])
+    known: dict[str, Any] = {"client": client, "journal": place.path}
+    return _report(frame, read.found.kept, entries, sequence_id, **known)
 
 
 def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     """Return the service, sequence and settings for a journal; dry runs may lack the service."""
-    service = {} if client is None else {"service": client.base_url}
+    service = {} if client is None else {SERVICE: client.base_url}
     return {**service, **plan.fingerprint}
 
 
-def _records_of(
-    plan: PreparedLeads, client: Client | None, journal: str | Path | JournalPlace | None
-) -> tuple[Memory, JournalPlace | None]:
-    """Return the memory and the journal of a plan; reject others than those of its first run."""
+def _place_of(
+    plan: PreparedLeads, journal: str | Path | JournalPlace | None
+) -> JournalPlace | None:
+    """Return the journal file of a run; reject another one than that of the plan's first run."""
     if journal is not None and not isinstance(journal, JournalPlace):
         # Use an absolute path: the working folder may change before the unknown rows are resent.
         journal = JournalPlace(locate(journal))
-    memory, used = plan.records.get("memory"), plan.records.get("place")
-    if memory is None:
-        return (Memory("") if client is None else memory_of(client, plan.sequence_id)), journal
-    if client is not None and client.base_url != memory.base_url:
-        raise InvalidInputError(
-            f"This plan was submitted before, to {memory.base_url}; submitting it to "
-            f"{client.base_url} would send its leads twice. Create a new plan. Nothing was sent."
-        )
+    used = plan.first_run.place
     if used is not None and (journal is None or journal.path != used.path):
         raise InvalidInputError(
             f"This plan was submitted before, with the journal {used.path}. Submit the plan with "
             "the same journal, so that the file has all records. Nothing was sent."
         )
-    return memory, used or journal
+    return used or journal
 
 
-def _submit(
-    plan: PreparedLeads,
-    client: Client,
-    memory: Memory,
-    place: JournalPlace | None,
-    *,
-    progress: bool | None = None,
-    watch: Monitor | None = None,
-    earlier: Mapping[int, Entry] | None = None,
-    notes: Sequence[str] = (),
-) -> SubmissionReport:
-    """Send a plan's remaining rows; with the `earlier` entries of a report, its unknown rows."""
-    is_retry = earlier is not None
-    memory_of(client, plan.sequence_id, memory)
-    # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
-    with HeldSignals() as signals, ExitStack() as stack:
-        bound_to = _bound_to(plan, client)
-        opened = Journal(plan, memory, place, bound_to, resend_unknown=is_retry)
-        journal = stack.enter_context(opened)
-        plan.records.update(memory=memory, place=place)
-        found = journal.found
-        unsent = {
-            row: entry
-            for row, entry in (earlier or {}).items()
-            if not entry.attempts and found.kept[row] == row
-        }
-        entries = unsent | journal.entries(is_retry=is_retry)
-        if place is None and not is_retry:
-            _warn_of_earlier_rows(plan, journal)
-        numbered = enumerate(plan.chunks(found.rows), journal.last_chunk + 1)
-        chunks = [Chunk(number, part.tolist()) for number, part in numbered]
-        leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
-        leads = leads[plan.is_planned(leads)]
-        run = Run(plan, client, journal, is_retry, deque(chunks), entries)
-        # The run closes the journal in its own thread.
-        stack.pop_all()
-
-        def report_now(error: OutreachError | None) -> SubmissionReport:
-            detail = f"The run stopped before this row: {error}" if error is not None else ""
-            not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
-            final = dict.fromkeys(leads.tolist(), not_sent) | run.entries
-            all_notes = [*notes, *run.notes]
-
-            def retry(
-                watch: Monitor | None = None, client: Client | None = None
-            ) -> SubmissionReport:
-                client = _client_of(run.client, client)
-                known: dict[str, Any] = {"progress": progress, "watch": watch, "notes": all_notes}
-                return _submit(plan, client, memory, plan.records["place"], earlier=final, **known)
-
-            known: dict[str, Any] = {"notes": all_notes, "retry": retry, "client": client}
-            return _report(plan, found.kept, final, is_run=True, error=error, **known)
-
-        with remembered(lambda: report_now(run.error)) as remember:
-            error = supervise(run, signals, progress=progress, monitor=watch)
-            report = report_now(error)
-            remember(report)
-        advice = _advice(report, has_file=journal.file is not None)
-        return _warn_if_incomplete(report, advice)
-
-
-def _warn_of_earlier_rows(plan: PreparedLeads, journal: Journal) -> None:
-    """Warn of rows that are not sent, because this process sent or recorded them before."""
-    rows = np.array(sorted(journal.earlier_rows), dtype=np.int64)
-    if number := int(plan.is_planned(rows).sum()):
-        them = "it" if number == 1 else "them"
-        warn(
-            f"{plural(number, 'row was', 'rows were')} not sent again: this Python process sent "
-            f"{them} to this sequence before. Restarting Python sends {them} again; pass journal= "
-            "to keep the record in a file."
+def _require_first_service(plan: PreparedLeads, client: Client | None) -> None:
+    """Raise if a plan's first run was sent to another service."""
+    first = plan.first_run.base_url
+    if client is not None and first not in {None, client.base_url}:
+        raise InvalidInputError(
+            f"This plan was submitted before, to {first}; submitting it to {client.base_url} would "
+            "send its leads twice. Create a new plan. Nothing was sent."
         )
+
+
+def _planned(plan: PreparedLeads, rows: Positions) -> Positions:
+    """Return the rows whose person the plan sends."""
+    return rows[plan.is_planned(rows)]
+
+
+class _Submission:
+    """A run of a plan; with the `earlier` entries of a report, a run of its unknown rows."""
+
+    def __init__(
+        self,
+        plan: PreparedLeads,
+        client: Client | None,
+        place: JournalPlace | None,
+        *,
+        progress: bool | None,
+        watch: Monitor | None,
+        earlier: Mapping[int, Entry] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._plan, self._place = plan, place
+        self._client = _client_of(plan.client, client)
+        self._progress, self._watch = progress, watch
+        self._earlier, self._notes = earlier, notes
+        _require_first_service(plan, self._client)
+
+    def run(self) -> SubmissionReport:
+        """Send the remaining rows, and report all rows."""
+        # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
+        with HeldSignals() as signals, ExitStack() as stack:
+            journal = stack.enter_context(self._opened())
+            run = self._make_run(journal)
+            messages = [*self._messages(journal), _changed_data(journal)]
+            # The run closes the journal in its own thread.
+            stack.pop_all()
+            with remembered(lambda: self.report(run, run.error)) as remember:
+                error = supervise(run, signals, progress=self._progress, monitor=self._watch)
+                report = self.report(run, error)
+                remember(report)
+            messages += _incomplete(report, _advice(report, has_file=journal.file is not None))
+            _warn_all(messages)
+            return report
+
+    def _opened(self) -> Journal:
+        """Open the journal, and note it as that of the plan's first run."""
+        plan, client = self._plan, self._client
+        journal = Journal(
+            plan,
+            memory_of(client.base_url, plan.sequence_id),
+            self._place,
+            _bound_to(plan, client),
+            account=client.account,
+            resend_unknown=self._is_retry,
+        )
+        plan.first_run.base_url, plan.first_run.place = client.base_url, self._place
+        return journal
+
+    @property
+    def _is_retry(self) -> bool:
+        return self._earlier is not None
+
+    def _make_run(self, journal: Journal) -> Run:
+        """Divide the rows to send into chunks."""
+        found = journal.found
+        rows = found.rows if self._is_retry else _planned(self._plan, found.rows)
+        entries = {row: one for row, one in (self._earlier or {}).items() if found.kept[row] == row}
+        entries |= journal.entries(is_retry=self._is_retry)
+        numbered = enumerate(self._plan.chunks(rows), journal.last_chunk + 1)
+        chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
+        return Run(self._plan, self._client, journal, self._is_retry, chunks, entries)
+
+    def _messages(self, journal: Journal) -> Iterable[str]:
+        """Yield a warning of rows that are not sent, because this process knows their records."""
+        if self._is_retry:
+            return
+        rows = journal.earlier_rows if journal.file is None else set()
+        others = journal.rows_of_another_token
+        number, of_others = (
+            int(self._plan.is_planned(np.array(sorted(some), dtype=np.int64)).sum())
+            for some in (rows | others, others)
+        )
+        if not number:
+            return
+        them = "it" if number == 1 else "them"
+        text = (
+            f"{plural(number, 'row was', 'rows were')} not sent again: this Python process sent "
+            f"{them} to this sequence before"
+        )
+        if of_others:
+            text += (
+                f", {of_others:,} with another token. If that token belongs to another account "
+                "whose sequence has the same id, restart Python and pass another journal"
+            )
+        if journal.file is None:
+            text += (
+                f". Restarting Python sends {them} again; pass journal= to keep the record in a "
+                "file"
+            )
+        yield f"{text}."
+
+    def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
+        """Report all rows, also during the run."""
+        plan, kept = self._plan, run.journal.found.kept
+        detail = f"The run stopped before this row: {error}" if error is not None else ""
+        not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
+        leads = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
+        entries = dict.fromkeys(_planned(plan, leads).tolist(), not_sent) | run.entries
+        notes = [*self._notes, *run.notes]
+        known: dict[str, Any] = {"notes": notes, "client": self._client}
+        retry = partial(self.retry_unknown, entries, notes)
+        made = _report(
+            plan, kept, entries, plan.sequence_id, plan.sequence.name, retry=retry, **known
+        )
+        made.error = error
+        return _add_error(made)
+
+    def retry_unknown(
+        self,
+        entries: Mapping[int, Entry],
+        notes: Sequence[str],
+        *,
+        watch: Monitor | None = None,
+        client: Client | None = None,
+    ) -> SubmissionReport:
+        """Send the unknown rows of a report, which has these entries and notes."""
+        return _Submission(
+            self._plan,
+            client or self._client,
+            self._plan.first_run.place,
+            progress=self._progress,
+            watch=watch,
+            earlier=entries,
+            notes=notes,
+        ).run()
 
 
 def _client_of(own: Client | None, given: Client | None) -> Client:
@@ -217,37 +308,55 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
 
 
 def _report(
-    plan: PreparedLeads,
+    frame: CheckedFrame,
     kept: Positions,
     entries: Mapping[int, Entry],
-    *,
-    is_run: bool = False,
+    sequence_id: str,
+    sequence_name: str | None = None,
     **options: Any,
 ) -> SubmissionReport:
-    """Build the report of all rows; the report of a run has an error if any row is incomplete."""
-    notes = {row: note for row, note in mailbox_notes(plan.checked).items() if row in entries}
+    """Build the report of all rows."""
+    notes = {row: note for row, note in mailbox_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
-    rows = make_rows(plan, entries, kept)
+    rows = make_rows(frame, entries, kept)
     if not options.get("dry_run"):
         rows = mark_duplicates_of_unsent(rows, kept)
-    named = {"sequence_id": plan.sequence_id, "sequence_name": plan.sequence.name}
-    options = {**named, "emails": plan.emails, **options}
-    report = SubmissionReport(plan.frame, rows, **options)
-    if is_run and report.error is None and (counts := _count_incomplete(report.rows["status"])):
+    named = {"sequence_id": sequence_id, "sequence_name": sequence_name}
+    return SubmissionReport(frame.frame, rows, emails=frame.emails, **named, **options)
+
+
+def _add_error(report: SubmissionReport) -> SubmissionReport:
+    """Set the error of a run's report if any row is incomplete."""
+    if report.error is None and (counts := _count_incomplete(report.rows["status"])):
         report.error = OutreachError(f"Not all rows were added: {counts}.")
     return report
 
 
-def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:
-    """Warn if the report has an error, and return the report."""
+def _warn_all(messages: Iterable[str]) -> None:
+    """Warn at the end of a run; if warnings are raised as errors, keep the report instead."""
+    for message in filter(None, messages):
+        with suppress(Exception):
+            warn(message)
+
+
+def _changed_data(journal: Journal) -> str:
+    """Return a warning of rows that are or may be in the sequence with other data, or ""."""
+    if not (number := len(journal.found.changed_rows)):
+        return ""
+    return (
+        f"{plural(number, 'row has', 'rows have')} other data than the lead that was sent, and the "
+        "service never updates leads: correct the leads in the service itself. The details name "
+        "the fields."
+    )
+
+
+def _incomplete(report: SubmissionReport, advice: str) -> Iterable[str]:
+    """Yield a warning if the report has an error."""
     if report.error is not None:
         counts = _count_incomplete(report.rows["status"])
         is_counted = not counts or counts in str(report.error)
         prefix = "" if is_counted else f"Of {plural(len(report.rows), 'row')}, {counts}: "
-        # If warnings are raised as errors, drop the warning rather than the report.
-        with suppress(Exception):
-            warn(f"{prefix}{report.error} {advice}".strip())
-    return report
+        yield f"{prefix}{report.error} {advice}".strip()
 
 
 def _count_incomplete(status: pd.Series[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,8 @@ from outreach_frames.common.text import plural
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.sending.journal_file import JournalPlace, locate
+from outreach_frames.leads.prepared import FirstRun, JournalPlace
+from outreach_frames.leads.sending.journal_file import locate
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.leads.sending.submit import preview, submit
@@ -38,8 +40,8 @@ class Sender:
         # An absolute path, or None to record the runs only in memory.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
-        # Later plans keep the records of earlier runs, also after a change of the token.
-        self._records: dict[tuple[str, str], dict[str, Any]] = {}
+        # Later plans of a service and sequence keep the journal of the first run.
+        self._first_runs: dict[tuple[str, str], FirstRun] = {}
         # The current plan, without the rows that are recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
@@ -95,7 +97,8 @@ class Sender:
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, **plan_arguments(value))
-            plan.records.update(self._records.get((client.base_url, plan.sequence_id), {}))
+            first_run = self._first_runs.get((client.base_url, plan.sequence_id), plan.first_run)
+            plan = replace(plan, first_run=first_run)
             return plan.only(preview(plan, self._place).found.rows)
 
         return make
@@ -144,7 +147,7 @@ class Sender:
     def send(self, watch: Monitor) -> SubmissionReport:
         """Send the plan; callable in any thread."""
         report = submit(self._plan, journal=self._place, progress=False, watch=watch)
-        self._records[self.client.base_url, self._plan.sequence_id] = self._plan.records
+        self._first_runs[self.client.base_url, self._plan.sequence_id] = self._plan.first_run
         return report
 
     def resend_unknown(self, watch: Monitor) -> SubmissionReport:

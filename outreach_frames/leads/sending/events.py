@@ -1,0 +1,268 @@
+"""The events of a journal, and what is known of a lead by its events.
+
+A journal is a list of events that is only added to: a send begins, a send's outcome, and further
+identifiers of a lead. Every event has a random id, so that journals are joined by uniting their
+events, and a number that is larger than all numbers that its run knew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from operator import attrgetter
+from typing import Final, NamedTuple, NewType
+
+import msgspec
+from msgspec.structs import replace
+
+from outreach_frames.leads import statuses
+from outreach_frames.leads.sending.digests import Content, Digest, RowIdentifiers
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
+
+# Statuses of leads that a request has added or may have added.
+MAY_HAVE_ACTED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
+
+EventId = NewType("EventId", bytes)
+# The id of the lead's first send.
+LeadId = NewType("LeadId", bytes)
+# Events are ordered by their number, and by their id if two processes used the same number.
+Order = tuple[int, EventId]
+
+
+class Send(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="send"):
+    """A request with the lead begins."""
+
+    number: int
+    id: EventId
+    lead: LeadId
+    at: datetime
+    chunk: int
+    row: RowIdentifiers
+    # The identifiers of the person's other rows.
+    linked: tuple[RowIdentifiers, ...]
+    content: Content
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="outcome"):
+    """The outcome of a send."""
+
+    number: int
+    id: EventId
+    lead: LeadId
+    at: datetime
+    send: EventId
+    outcome: RowOutcome
+
+
+class Link(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="link"):
+    """Further identifiers of a lead that may have been reached."""
+
+    number: int
+    id: EventId
+    lead: LeadId
+    at: datetime
+    row: RowIdentifiers
+
+
+Event = Send | Outcome | Link
+_BEGUN: Final = attrgetter("begun")
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A row's outcome, chunk number, number of sends and time."""
+
+    outcome: RowOutcome
+    chunk: int | None
+    attempts: int
+    # The time of the first send that may have added the lead, to the second.
+    sent_at: datetime | None = None
+
+    def with_outcome(self, outcome: RowOutcome) -> Entry:
+        """Return the entry with another outcome."""
+        return Entry(outcome, self.chunk, self.attempts, self.sent_at)
+
+    def noted(self, *notes: str) -> Entry:
+        """Append notes to the outcome's detail."""
+        detail = " ".join(filter(None, [self.outcome.detail, *notes]))
+        return self.with_outcome(self.outcome._replace(detail=detail)) if any(notes) else self
+
+
+class RecordedRow(msgspec.Struct, frozen=True, gc=False):
+    """The identifiers of a row of a lead's person, and whether the row itself was sent."""
+
+    order: Order
+    is_sent: bool
+    identifiers: RowIdentifiers
+
+
+class Lead(msgspec.Struct, frozen=True, gc=False):
+    """What is known of a lead."""
+
+    id: LeadId
+    begun: Order
+    entry: Entry
+    # The send that decides the outcome.
+    send: Send
+    # Whether a request may have reached the person, or the service skipped them.
+    is_reached: bool
+    # The rows that identify the person; without `is_reached`, the rows that were refused.
+    rows: tuple[RecordedRow, ...]
+
+
+def order_of(event: Event) -> Order:
+    """Return the sort key of an event."""
+    return event.number, event.id
+
+
+def lead_of(events: Iterable[Event]) -> Lead:
+    """Derive what is known of a lead from its events, in any order.
+
+    An outcome that proves the lead in the sequence wins, then `unknown` (also a send without an
+    outcome), then the last skip, then the last outcome. A refused send adds no identifiers.
+    """
+    sends, outcomes, links = [], {}, []
+    for event in sorted(events, key=order_of):
+        if isinstance(event, Send):
+            sends.append(event)
+        elif isinstance(event, Outcome):
+            outcomes[event.send] = event.outcome
+        else:
+            links.append(RecordedRow(order_of(event), False, event.row))
+    decisive, outcome, weight = sends[0], NO_RESPONSE, -1
+    first, reaching = None, []
+    for send in sends:
+        its_outcome = outcomes.get(send.id, NO_RESPONSE)
+        its_weight = _weight(its_outcome.status)
+        if its_weight > weight or weight == its_weight < _PROVEN:
+            decisive, outcome, weight = send, its_outcome, its_weight
+        if its_weight > _REFUSED:
+            reaching.append(send)
+        if first is None and its_outcome.status in MAY_HAVE_ACTED:
+            first = send.at
+    rows = []
+    for send in reaching or sends:
+        rows.append(RecordedRow(order_of(send), True, send.row))
+        if reaching:
+            rows += [RecordedRow(order_of(send), False, row) for row in send.linked]
+    entry = Entry(outcome, decisive.chunk, len(sends), first or decisive.at)
+    every = (*rows, *links) if reaching else tuple(rows)
+    return Lead(decisive.lead, order_of(sends[0]), entry, decisive, bool(reaching), every)
+
+
+_REFUSED, _SKIPPED, _UNKNOWN, _PROVEN = range(4)
+
+
+def _weight(status: str) -> int:
+    if status in statuses.IN_SEQUENCE:
+        return _PROVEN
+    if status == statuses.UNKNOWN:
+        return _UNKNOWN
+    return _REFUSED if status in statuses.RETRYABLE else _SKIPPED
+
+
+def erased(event: Event, erase: Callable[[str], str]) -> Event:
+    """Apply `erase` to the service's message in an event."""
+    if not isinstance(event, Outcome):
+        return event
+    outcome = event.outcome._replace(detail=erase(event.outcome.detail))
+    return replace(event, outcome=outcome)
+
+
+class EventStore:
+    """The events of leads, found by lead and by identifier; events are only added."""
+
+    def __init__(self) -> None:
+        self._events: dict[LeadId, tuple[Event, ...]] = {}
+        self._leads_with: dict[Digest, tuple[LeadId, ...]] = {}
+        self.last_number: int = 0
+        self.last_chunk: int = 0
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def events_of(self, lead: LeadId) -> tuple[Event, ...]:
+        """Return the events of a lead."""
+        return self._events.get(lead, ())
+
+    def lacks(self, event: Event) -> bool:
+        """Return whether an event is not in the store."""
+        return all(known.id != event.id for known in self.events_of(event.lead))
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add events, except those that the store has."""
+        for event in filter(self.lacks, events):
+            self._events[event.lead] = (*self.events_of(event.lead), event)
+            self.last_number = max(self.last_number, event.number)
+            if isinstance(event, Send):
+                self.last_chunk = max(self.last_chunk, event.chunk)
+            for row in _rows_of(event):
+                for identifier in row:
+                    if identifier is not None:
+                        leads = self._leads_with.get(identifier, ())
+                        if event.lead not in leads:
+                            self._leads_with[identifier] = (*leads, event.lead)
+
+    def leads_with(self, identifiers: set[Digest]) -> set[LeadId]:
+        """Return the leads with any of these identifiers."""
+        known = self._leads_with.keys() & identifiers
+        return {lead for identifier in known for lead in self._leads_with[identifier]}
+
+    def leads(self) -> list[Lead]:
+        """Return what is known of all leads, in the order of their first sends."""
+        return sorted(map(lead_of, self._events.values()), key=_BEGUN)
+
+    def texts_of(self, lead: LeadId) -> Iterator[str]:
+        """Yield the service's messages about a lead."""
+        events = (event for event in self.events_of(lead) if isinstance(event, Outcome))
+        return (event.outcome.detail for event in events)
+
+    def replace_texts(self, erase: Callable[[str], str]) -> None:
+        """Apply `erase` to the service's messages."""
+        for lead, events in self._events.items():
+            self._events[lead] = tuple(erased(event, erase) for event in events)
+
+
+def _rows_of(event: Event) -> tuple[RowIdentifiers, ...]:
+    if isinstance(event, Send):
+        return (event.row, *event.linked)
+    return (event.row,) if isinstance(event, Link) else ()
+
+
+class People(NamedTuple):
+    """The leads of some people in the order of their first sends, and their events."""
+
+    leads: list[Lead]
+    events: dict[LeadId, tuple[Event, ...]]
+    identifiers: set[Digest]
+
+
+def find_people(identifiers: Iterable[Digest], *stores: EventStore) -> People:
+    """Unite the stores' events of the people with these identifiers.
+
+    People are followed through their leads' further identifiers. A lead that reached nobody leads
+    to no further lead.
+    """
+    leads: dict[LeadId, Lead] = {}
+    events: dict[LeadId, tuple[Event, ...]] = {}
+    every = new = set(identifiers)
+    while new:
+        found = {lead for store in stores for lead in store.leads_with(new)} - leads.keys()
+        united = {lead: _unite(lead, stores) for lead in found}
+        events |= united
+        leads |= {lead: lead_of(its_events) for lead, its_events in united.items()}
+        reached = (leads[lead] for lead in found if leads[lead].is_reached)
+        new = identifiers_of(reached) - every
+        every = every | new
+    return People(sorted(leads.values(), key=_BEGUN), events, every)
+
+
+def _unite(lead: LeadId, stores: Iterable[EventStore]) -> tuple[Event, ...]:
+    by_id = {event.id: event for store in stores for event in store.events_of(lead)}
+    return tuple(by_id.values())
+
+
+def identifiers_of(leads: Iterable[Lead]) -> set[Digest]:
+    """Return all identifiers of leads."""
+    return {
+        one for lead in leads for row in lead.rows for one in row.identifiers if one is not None
+    }
