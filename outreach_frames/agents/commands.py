@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,11 +27,14 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.terminal import fit_lines, print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
+from outreach_frames.common.sqlite_file import locked
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.leads.cards import plan_facts
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.statuses import IN_SEQUENCE
+from outreach_frames.leads.sending.journal import load_journals
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.statuses import IN_SEQUENCE, WOULD_SEND
 
 _MAX_AGE: Final = timedelta(hours=24)
 _LEADS_SHOWN: Final = 3
@@ -84,9 +88,9 @@ def _run_approve(options: argparse.Namespace) -> int:
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
-        if journal.exists():
-            print_text("An earlier approval of this plan has sent leads:")
-            print_card(prepared.submit(journal=journal, dry_run=True)._card(), options)
+        load_journals(journal.parent, client, plan.sequence_id)
+        for line in _recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
+            print_text(line)
         sequence = Fact("Sequence", f"{name}, {status} ({plan.sequence_id})")
         _show(plan, prepared, [Fact("Service", client.base_url), sequence])
         typed = ""
@@ -94,11 +98,29 @@ def _run_approve(options: argparse.Namespace) -> int:
             typed = input("To send, type the sequence's name: ")
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
-        report = prepared.submit(journal=journal)
+        # Another approval may have sent some of these people meanwhile.
+        with locked(journal.parent, "folder of approvals", lock=journal.with_name("approve.lock")):
+            load_journals(journal.parent, client, plan.sequence_id)
+            report = prepared.submit(journal=journal)
         print_card(report._card(), options)
         if options.results is not None:
             report.to_csv(options.results)
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
+
+
+def _recorded(prepared: SubmissionPlan, preview: SubmissionReport) -> Iterator[str]:
+    """Yield what earlier approvals have sent of a plan, and what remains."""
+    rows = preview.rows[preview.rows["attempts"] > 0]
+    if rows.empty:
+        return
+    leads, remaining = len(prepared.positions), int(preview.rows["status"].eq(WOULD_SEND).sum())
+    days = rows["sent_at"].dt.strftime(" on %Y-%m-%d (UTC)").fillna("")
+    outcomes = (rows["status"] + days).value_counts(sort=False)
+    known = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+    yield (
+        f"Earlier approvals have sent leads of this plan: {remaining:,} of {plural(leads, 'row')} "
+        f"remain. Recorded: {known}."
+    )
 
 
 def _show(plan: Plan, prepared: SubmissionPlan, target: list[Fact]) -> None:

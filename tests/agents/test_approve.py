@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
-import re
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,8 @@ def test_an_agent_plans_and_a_person_approves(
     assert len(added(sandbox, sequence)) == 2
     again = Terminal("approve", path, env=env).read_until(PROMPT).type(name)
     assert again.end() == 4
-    assert "An earlier approval of this plan has sent leads" in again.shown
+    assert "0 of 2 rows remain. Recorded: 2 added on 20" in " ".join(again.shown.split())
+    assert "dry_run" not in again.shown
     assert len(added(sandbox, sequence)) == 2
     outcome = {"approved": True, "outcomes": {"added": 2, "invalid": 1}}
     assert agent.reply("plan_status", plan=made["plan"]) == outcome
@@ -303,7 +305,9 @@ def test_a_killed_approval_is_resumed(account: Account) -> None:
         plan_status_of(account, plan)
     killed.kill()
     resumed = account.approve(plan).read_until(PROMPT)
-    assert re.search(r"added +20\b", resumed.shown)
+    shown = " ".join(resumed.shown.split())
+    assert "20 of 50 rows remain. Recorded: 20 added on 20" in shown
+    assert "10 unknown on 20" in shown
     assert resumed.type(SHOWN).end() == 4  # the request that was killed has no known outcome
     assert set(account.sent().values()) == {1}
     assert len(account.sent()) == 50
@@ -313,6 +317,54 @@ def test_a_killed_approval_is_resumed(account: Account) -> None:
     assert journal.stem == json.loads(plan.read_bytes())["digest"]
     assert journal.stat().st_mode & 0o777 == 0o600
     assert journal.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_plans_of_one_sequence_know_each_other(account: Account) -> None:
+    """Two plans of one file by different identifiers add each person once."""
+    people = [f"lead{row}@x.example,https://profnet.example/in/lead{row}" for row in range(5)]
+    (account.folder / "both.csv").write_text("\n".join(["email,profnet_url", *people, ""]))
+    first = account.plan("both.csv", chunk_size=1)
+    second = account.plan("both.csv", email=None)
+    # One approval waits at its question while the other one sends.
+    waiting = account.approve(second).read_until(PROMPT)
+    assert account.approve(first).read_until(PROMPT).type(SHOWN).end() == 0
+    assert waiting.type(SHOWN).end() == 0
+    assert sum(account.sent().values()) == 5
+    again = account.approve(second).read_until(PROMPT)
+    assert "0 of 5 rows remain" in " ".join(again.shown.split())
+    assert again.type("no").end() != 0
+
+
+def write_old_journal(path: Path, service: str, sequence_id: str) -> None:
+    """Write the beginning of a journal of an older format."""
+    submission = ("submission", 0, {"service": service, "sequence_id": sequence_id})
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA application_id = 0x6C656164")
+        connection.execute("PRAGMA user_version = 6")
+        connection.execute("CREATE TABLE records (number INTEGER PRIMARY KEY, record BLOB)")
+        record = msgspec.msgpack.encode(submission)
+        connection.execute("INSERT INTO records VALUES (0, ?)", (record,))
+
+
+@pytest.mark.parametrize("damage", ["other sequence", "cut", "old"])
+def test_unreadable_journals_stop_an_approval(account: Account, damage: str) -> None:
+    """A journal that cannot be loaded stops the approvals of its sequence; the error names it."""
+    plan = account.plan()
+    assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
+    account.service.requests.clear()
+    (journal,) = Path(account.env["XDG_DATA_HOME"]).rglob("*.journal")
+    other = journal.with_name("other.journal")
+    if damage == "cut":
+        journal.rename(other)
+        other.write_bytes(other.read_bytes()[:5000])
+    else:
+        write_old_journal(other, account.service.url, "s1" if damage == "old" else "s2")
+    if damage == "other sequence":
+        assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
+        return
+    shown = " ".join(account.refusal(plan).split())
+    assert "other.journal" in shown
+    assert "could be contacted twice. Nothing was sent." in shown
 
 
 def plan_status_of(account: Account, plan: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final, NewType
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from outreach_frames import spec
@@ -53,15 +52,12 @@ class Digests:
         """Return the digests of texts of one kind, such as email; missing texts have none."""
         known = self._known.setdefault(kind, {None: None})
         base = hashlib.blake2b(f"{kind}\n".encode(), key=self._key, digest_size=DIGEST_BYTES)
-        found = []
         for text in texts:
-            digest = known.get(text)
-            if digest is None and text is not None:
+            if text is not None and text not in known:
                 hashed = base.copy()
                 hashed.update(text.encode(errors="surrogatepass"))
-                digest = known[text] = Digest(hashed.digest())
-            found.append(digest)
-        return found
+                known[text] = Digest(hashed.digest())
+        return [known[text] for text in texts]
 
     def rows(self, columns: Identifiers) -> list[RowIdentifiers]:
         """Return the digests of each row's email, certain URL and weak URL."""
@@ -74,27 +70,36 @@ class Digests:
 
     def contents(self, rows: CheckedFrame, positions: Sequence[int]) -> list[Content]:
         """Return what a request has, or would have, of these rows."""
-        checked, at = rows.checked, np.array(positions, dtype=np.int64)
-        places, size = pa.array(at), len(at)
-
-        def column(kind: str, texts: pa.Array | None) -> list[Digest | None]:
-            if texts is None:
-                return [None] * size
-            return self.column(kind, texts.take(places).to_pylist())
-
-        texts = [column(kind, checked.identifiers.get(kind)) for kind in spec.LEAD_IDENTIFIERS]
-        mailboxes = self.column(MAILBOX, [rows.mailbox_keys[position] for position in positions])
-        overrides = checked.overrides.take(places).to_pylist()
-        fields = tuple(checked.data)
-        columns = [column(f"data {field}", checked.data[field]) for field in fields]
-        every = (
-            (b"".join(one or NO_DIGEST for one in row) for row in zip(*columns, strict=True))
-            if columns
-            else iter([b""] * size)
-        )
-        return [
-            Content(mailbox, email, url, chosen, fields, data)
-            for mailbox, email, url, chosen, data in zip(
-                mailboxes, *texts, overrides, every, strict=True
-            )
+        checked, places = rows.checked, pa.array(positions, pa.int64())
+        nothing: list[Digest | None] = [None] * len(positions)
+        texts = [
+            self.column(kind, checked.identifiers[kind].take(places).to_pylist())
+            if kind in checked.identifiers
+            else nothing
+            for kind in spec.LEAD_IDENTIFIERS
         ]
+        overrides = checked.overrides.take(places).to_pylist()
+        fields, data = tuple(checked.data), self.data(rows, positions)
+        columns = zip(self.mailboxes(rows, positions), *texts, overrides, data, strict=True)
+        return [
+            Content(mailbox, email, url, chosen, fields, digests)
+            for mailbox, email, url, chosen, digests in columns
+        ]
+
+    def mailboxes(self, rows: CheckedFrame, positions: Sequence[int]) -> list[Digest | None]:
+        """Return the digests of these rows' mailboxes."""
+        if rows.checked.mailboxes is None:
+            return [None] * len(positions)
+        return self.column(MAILBOX, [rows.mailbox_keys[position] for position in positions])
+
+    def data(self, rows: CheckedFrame, positions: Sequence[int]) -> list[bytes]:
+        """Return the digests of these rows' data fields, as in `Content`."""
+        places = pa.array(positions, pa.int64())
+        columns = [
+            [
+                one or NO_DIGEST
+                for one in self.column(f"data {field}", texts.take(places).to_pylist())
+            ]
+            for field, texts in rows.checked.data.items()
+        ]
+        return [*map(b"".join, zip(*columns, strict=True))] or [b""] * len(positions)

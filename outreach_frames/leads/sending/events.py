@@ -7,8 +7,9 @@ events, and a number that is larger than all numbers that its run knew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple, NewType
 
@@ -114,20 +115,15 @@ def order_of(event: Event) -> Order:
     return event.number, event.id
 
 
-def lead_of(events: Iterable[Event]) -> Lead:
+def lead_of(events: Sequence[Event]) -> Lead:
     """Derive what is known of a lead from its events, in any order.
 
     An outcome that proves the lead in the sequence wins, then `unknown` (also a send without an
     outcome), then the last skip, then the last outcome. A refused send adds no identifiers.
     """
-    sends, outcomes, links = [], {}, []
-    for event in sorted(events, key=order_of):
-        if isinstance(event, Send):
-            sends.append(event)
-        elif isinstance(event, Outcome):
-            outcomes[event.send] = event.outcome
-        else:
-            links.append(RecordedRow(order_of(event), False, event.row))
+    sends = sorted((event for event in events if isinstance(event, Send)), key=order_of)
+    outcomes = {event.send: event.outcome for event in events if isinstance(event, Outcome)}
+    links = [event for event in events if isinstance(event, Link)]
     decisive, outcome, weight = sends[0], NO_RESPONSE, -1
     first, reaching = None, []
     for send in sends:
@@ -139,14 +135,13 @@ def lead_of(events: Iterable[Event]) -> Lead:
             reaching.append(send)
         if first is None and its_outcome.status in MAY_HAVE_ACTED:
             first = send.at
-    rows = []
-    for send in reaching or sends:
-        rows.append(RecordedRow(order_of(send), True, send.row))
-        if reaching:
-            rows += [RecordedRow(order_of(send), False, row) for row in send.linked]
+    rows = [RecordedRow(order_of(send), True, send.row) for send in reaching or sends]
+    if reaching:
+        linked = [(order_of(send), row) for send in reaching for row in send.linked]
+        linked += [(order_of(link), link.row) for link in links]
+        rows += [RecordedRow(order, False, row) for order, row in linked]
     entry = Entry(outcome, decisive.chunk, len(sends), first or decisive.at)
-    every = (*rows, *links) if reaching else tuple(rows)
-    return Lead(decisive.lead, order_of(sends[0]), entry, decisive, bool(reaching), every)
+    return Lead(decisive.lead, order_of(sends[0]), entry, decisive, bool(reaching), tuple(rows))
 
 
 _REFUSED, _SKIPPED, _UNKNOWN, _PROVEN = range(4)
@@ -177,30 +172,50 @@ class EventStore:
         self.last_number: int = 0
         self.last_chunk: int = 0
 
-    def __len__(self) -> int:
+    @property
+    def lead_count(self) -> int:
+        """The number of leads."""
         return len(self._events)
 
     def events_of(self, lead: LeadId) -> tuple[Event, ...]:
         """Return the events of a lead."""
         return self._events.get(lead, ())
 
+    def all(self) -> Iterator[Event]:
+        """Yield all events."""
+        return chain.from_iterable(self._events.values())
+
     def lacks(self, event: Event) -> bool:
         """Return whether an event is not in the store."""
-        return all(known.id != event.id for known in self.events_of(event.lead))
+        return event.id not in [known.id for known in self._events.get(event.lead, ())]
 
     def add(self, events: Iterable[Event]) -> None:
         """Add events, except those that the store has."""
-        for event in filter(self.lacks, events):
-            self._events[event.lead] = (*self.events_of(event.lead), event)
+        for event in events:
+            known = self._events.get(event.lead)
+            if known is None:
+                self._events[event.lead] = (event,)
+            elif self.lacks(event):
+                self._events[event.lead] = (*known, event)
+            else:
+                continue
             self.last_number = max(self.last_number, event.number)
-            if isinstance(event, Send):
-                self.last_chunk = max(self.last_chunk, event.chunk)
-            for row in _rows_of(event):
-                for identifier in row:
-                    if identifier is not None:
-                        leads = self._leads_with.get(identifier, ())
-                        if event.lead not in leads:
-                            self._leads_with[identifier] = (*leads, event.lead)
+            if not isinstance(event, Outcome):
+                self._index(event)
+
+    def _index(self, event: Send | Link) -> None:
+        """Find the event's lead by the event's identifiers from now on."""
+        rows = [event.row]
+        if isinstance(event, Send):
+            rows += event.linked
+            self.last_chunk = max(self.last_chunk, event.chunk)
+        own = (event.lead,)
+        for row in rows:
+            for identifier in row:
+                if identifier is not None:
+                    leads = self._leads_with.setdefault(identifier, own)
+                    if event.lead not in leads:
+                        self._leads_with[identifier] = leads + own
 
     def leads_with(self, identifiers: set[Digest]) -> set[LeadId]:
         """Return the leads with any of these identifiers."""
@@ -220,12 +235,6 @@ class EventStore:
         """Apply `erase` to the service's messages."""
         for lead, events in self._events.items():
             self._events[lead] = tuple(erased(event, erase) for event in events)
-
-
-def _rows_of(event: Event) -> tuple[RowIdentifiers, ...]:
-    if isinstance(event, Send):
-        return (event.row, *event.linked)
-    return (event.row,) if isinstance(event, Link) else ()
 
 
 class People(NamedTuple):
@@ -256,7 +265,9 @@ def find_people(identifiers: Iterable[Digest], *stores: EventStore) -> People:
     return People(sorted(leads.values(), key=_BEGUN), events, every)
 
 
-def _unite(lead: LeadId, stores: Iterable[EventStore]) -> tuple[Event, ...]:
+def _unite(lead: LeadId, stores: Sequence[EventStore]) -> tuple[Event, ...]:
+    if len(stores) == 1:
+        return stores[0].events_of(lead)
     by_id = {event.id: event for store in stores for event in store.events_of(lead)}
     return tuple(by_id.values())
 

@@ -13,10 +13,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
 from outreach_frames.leads.sending.digests import Digests, RowIdentifiers
@@ -33,9 +35,14 @@ from outreach_frames.leads.sending.events import (
     find_people,
     lead_of,
 )
-from outreach_frames.leads.sending.journal_file import JournalFile, nothing_sent
-from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.journal_file import (
+    JournalFile,
+    nothing_sent,
+    read_only,
+    read_submission,
+)
+from outreach_frames.leads.sending.memory import Memory, memory_of
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
 from outreach_frames.leads.sending.resume import resume
 
 _SENT_EARLIER: Final = "Sent earlier in this session."
@@ -87,7 +94,7 @@ class Journal(AbstractContextManager["Journal"]):
                     frame,
                     self._rows,
                     people.leads,
-                    lambda positions: self._digests.contents(frame, positions),
+                    self._digests,
                     resend_unknown=resend_unknown,
                 )
                 self._duplicates = self._rows_of_leads()
@@ -95,8 +102,11 @@ class Journal(AbstractContextManager["Journal"]):
                     known = (event for events in people.events.values() for event in events)
                     self._record([*(known if in_file else ()), *self._links()], InvalidInputError)
             self._stack = stack.pop_all()
-        chunks = [events.last_chunk for events in in_file]
-        self.last_chunk: int = max([*chunks, *(lead.entry.chunk or 0 for lead in people.leads)])
+        self.last_chunk: int = max(
+            [lead.entry.chunk or 0 for lead in people.leads]
+            + [events.last_chunk for events in in_file],
+            default=0,
+        )
 
     def entries(self, *, is_retry: bool = False) -> dict[int, Entry]:
         """Return the recorded entries of rows, with notes in their details."""
@@ -150,27 +160,22 @@ class Journal(AbstractContextManager["Journal"]):
         if self.file is not None:
             self.file.require_in_place()
         contents = self._digests.contents(self._frame, positions)
-        sends = {
-            row: Send(
-                number,
-                own_id,
-                self._lead_of(row) or LeadId(own_id),
-                now,
-                chunk,
-                self._rows[row],
-                self._linked_rows(row),
-                content,
-            )
-            for row, content, (number, own_id) in zip(
-                positions, contents, self._new_places(len(contents)), strict=True
-            )
-        }
+        places = self._new_places(len(contents))
+        sends, entries = {}, {}
+        for row, content, (number, own_id) in zip(positions, contents, places, strict=True):
+            lead = self._lead_of(row) or LeadId(own_id)
+            others = self._linked_rows(row)
+            known = self._rows[row]
+            sends[row] = Send(number, own_id, lead, now, chunk, known, others, content)
+            entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
         self._record(sends.values())
-        self._sends |= sends
         with self._memory.lock:
-            leads = {row: lead_of(self._memory.events_of(sends[row].lead)) for row in sends}
-            self._memory.accounts.update((lead.id, self._account) for lead in leads.values())
-        return {row: lead.entry for row, lead in leads.items()}
+            self._memory.accounts.update((send.lead, self._account) for send in sends.values())
+            for row, send in sends.items():
+                if row in self._sends or row in self.found.leads:
+                    entries[row] = lead_of(self._memory.events_of(send.lead)).entry
+        self._sends |= sends
+        return entries
 
     def finish(self, outcomes: Mapping[int, RowOutcome]) -> None:
         """Record the outcomes of rows that were being sent, first in memory."""
@@ -241,6 +246,22 @@ class Journal(AbstractContextManager["Journal"]):
             return ()
         rows = dict.fromkeys(self._rows[row] for row in self._duplicates[position])
         return tuple(row for row in rows if any(row) and row != self._rows[position])
+
+
+def load_journals(folder: Path, client: Client, sequence_id: str) -> None:
+    """Add the events of a folder's journals of a sequence to this process's memory."""
+    memory = memory_of(client.base_url, sequence_id)
+    for path in sorted(folder.glob("*.journal")):
+        try:
+            if read_submission(path) != (client.base_url, sequence_id):
+                continue
+            with read_only(path) as file, memory.lock:
+                memory.add(file.events.all())
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"{error} The file may record people who were sent to this sequence: without it, "
+                "they could be contacted twice. Nothing was sent."
+            ) from error
 
 
 def _now() -> datetime:

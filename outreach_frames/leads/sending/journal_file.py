@@ -97,7 +97,7 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                     self._file = self.path.stat()
                     place.is_used = True
             self._stack = stack.pop_all()
-            _LOGGER.info("journal opened; it has %d leads", len(self.events))
+            _LOGGER.info("journal opened; it has %d leads", self.events.lead_count)
 
     @property
     def sequence_id(self) -> str:

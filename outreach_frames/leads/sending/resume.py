@@ -7,11 +7,13 @@ that were rejected or not sent reached nobody and are retried. All functions her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from outreach_frames import spec
 from outreach_frames.identity.persons import (
@@ -20,12 +22,13 @@ from outreach_frames.identity.persons import (
     Rows,
     first_rows,
     first_valid_rows,
+    numbers_of,
 )
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import CheckedFrame
 from outreach_frames.leads.sending import events
-from outreach_frames.leads.sending.digests import Content, Digest, RowIdentifiers
+from outreach_frames.leads.sending.digests import Content, Digest, Digests, RowIdentifiers
 from outreach_frames.leads.sending.events import Lead, RecordedRow
 
 _OTHER_IDENTIFIERS: Final = "The row was sent {} and is not resent."
@@ -65,15 +68,15 @@ def resume(
     frame: CheckedFrame,
     identifiers: Sequence[RowIdentifiers],
     leads: Sequence[Lead],
-    contents: Callable[[Sequence[int]], Sequence[Content]],
+    digests: Digests,
     *,
     resend_unknown: bool = False,
 ) -> Resumption:
     """Decide which rows are sent; with `resend_unknown`, only unknown rows.
 
-    `identifiers` has each row's identifiers; `contents` returns what rows would send.
+    `identifiers` has each row's identifiers.
     """
-    people = _People(frame, identifiers, leads, contents)
+    people = _People(frame, identifiers, leads, digests)
     found = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, found)
     to_send = [] if resend_unknown else new_rows
@@ -87,10 +90,11 @@ def resume(
             row = resent
             to_send.append(row)
             found.leads[row] = lead
-        elif not note:
-            note = people.describe_changes(at, row)
-        if resent is None and lead.entry.outcome.status in _MAY_BE_IN_SEQUENCE:
-            found.changed_rows += [row] if people.changed_fields(at, row) else []
+        else:
+            fields = people.changed_fields(at, row)
+            note = note or people.describe_changes(at, row, fields)
+            if fields and lead.entry.outcome.status in _MAY_BE_IN_SEQUENCE:
+                found.changed_rows.append(row)
         if len(rows) > 1:
             found.kept[[each for each in rows if people.is_valid[each]]] = row
         invalid = [each for each in rows if not people.is_valid[each]]
@@ -111,9 +115,10 @@ class _People:
         frame: CheckedFrame,
         identifiers: Sequence[RowIdentifiers],
         leads: Sequence[Lead],
-        contents: Callable[[Sequence[int]], Sequence[Content]],
+        digests: Digests,
     ) -> None:
         self._frame, self._identifiers, self._leads = frame, identifiers, leads
+        self._digests = digests
         self.size = len(frame.checked.is_valid)
         self.is_valid, self._overrides = frame.checked.is_valid, frame.checked.overrides
         # Invalid rows that link a person's identifiers.
@@ -126,31 +131,33 @@ class _People:
         reached.sort(key=lambda each: (not each[0].is_sent, _rank(leads[each[1]]), each[0].order))
         self._lead_of: dict[Digest | RowIdentifiers, int] = {}
         for row, at in reached:
-            for known in (row.identifiers, *row.identifiers):
-                if known is not None:
-                    self._lead_of.setdefault(known, at)
+            for one in (row.identifiers, *row.identifiers):
+                if one is not None:
+                    self._lead_of.setdefault(one, at)
         # The latest lead that was only refused with an identifier, or with a row's identifiers.
         self._refused_lead: dict[Digest | RowIdentifiers, int] = {
-            known: at
+            one: at
             for row, at in recorded
             if not leads[at].is_reached
-            for known in (row.identifiers, *row.identifiers)
-            if known is not None
+            for one in (row.identifiers, *row.identifiers)
+            if one is not None
         }
         self.person_of_row, persons = self._link(reached)
         self.is_known = np.isin(self.person_of_row, persons)
         self._leads_of_person: dict[int, set[int]] = {}
         for (_, at), person in zip(reached, persons.tolist(), strict=True):
             self._leads_of_person.setdefault(person, set()).add(at)
-        known_rows = np.flatnonzero(self.is_known).tolist()
-        # What each row with a recorded person would send.
-        self._contents = dict(zip(known_rows, contents(known_rows), strict=True))
+        known = np.flatnonzero(self.is_known).tolist()
+        self._fields = tuple(frame.checked.data)
+        self._data = dict(zip(known, digests.data(frame, known), strict=True))
         self._lead_of_row: dict[int, int] = {}
         self._taken: set[int] = set()
         self._resent: set[int] = set()
 
     def _link(self, reached: Sequence[tuple[RecordedRow, int]]) -> tuple[Rows, Rows]:
         """Return the person of each row of the frame, and of each recorded row."""
+        if not reached:
+            return first_rows(numbers_of(self._frame.identifier_columns)), np.empty(0, np.int64)
         numbers: dict[Digest | None, int] = {None: NONE}
         rows = [*(row.identifiers for row, _ in reached), *self._identifiers]
         columns = [
@@ -161,6 +168,11 @@ class _People:
         leads = np.array([*(at for _, at in reached), *[NONE] * self.size], dtype=np.int64)
         persons = first_rows([*columns, leads])
         return persons[len(reached) :], persons[: len(reached)]
+
+    @property
+    def has_refused_leads(self) -> bool:
+        """Whether any recorded lead reached nobody."""
+        return bool(self._refused_lead)
 
     def take_refused_lead(self, row: int, *, unchanged: bool) -> Lead | None:
         """Return the refused lead of the same row, or with its email or URL; each only once."""
@@ -211,32 +223,33 @@ class _People:
 
         return min(rows, key=distance)
 
-    def describe_changes(self, at: int, row: int) -> str:
+    def describe_changes(self, at: int, row: int, fields: Sequence[str]) -> str:
         """Describe how a row's identifiers, mailbox and data differ from the sent lead's."""
-        lead = self._leads[at]
-        now, sent = (
-            (email, url or weak_url)
-            for email, url, weak_url in (self._identifiers[row], lead.send.row)
-        )
-        differ = [
-            f"with another {kind}" if before else f"without this {kind}"
-            for kind, text, before in zip(spec.LEAD_IDENTIFIERS, now, sent, strict=True)
-            if text not in (None, before)
-        ]
-        mailbox = lead.send.content.mailbox
+        send, differ = self._leads[at].send, []
+        if self._identifiers[row] != send.row:
+            now, sent = (
+                (email, url or weak_url)
+                for email, url, weak_url in (self._identifiers[row], send.row)
+            )
+            differ = [
+                f"with another {kind}" if before else f"without this {kind}"
+                for kind, text, before in zip(spec.LEAD_IDENTIFIERS, now, sent, strict=True)
+                if text not in (None, before)
+            ]
+        mailbox = send.content.mailbox
         if self._frame.checked.mailboxes is not None and self._contents[row].mailbox != mailbox:
             differ.append("without this mailbox" if mailbox is None else "from another mailbox")
         notes = [_OTHER_IDENTIFIERS.format(" and ".join(differ))] if differ else []
-        if fields := self.changed_fields(at, row):
-            notes.append(_OTHER_DATA.format(" and ".join(fields)))
+        notes += [_OTHER_DATA.format(" and ".join(fields))] if fields else []
         return " ".join(notes)
 
     def changed_fields(self, at: int, row: int) -> list[str]:
         """Return the data fields of this call in which a row differs from the lead as sent."""
-        now, sent = self._contents[row], self._leads[at].send.content
-        if (now.fields, now.data) == (sent.fields, sent.data):
+        sent, data = self._leads[at].send.content, self._data[row]
+        if sent.data == data and sent.fields == self._fields:
             return []
-        return [field for field in now.fields if now.text_of(field) != sent.text_of(field)]
+        now = replace(sent, fields=self._fields, data=data)
+        return [field for field in self._fields if now.text_of(field) != sent.text_of(field)]
 
     def take_overridden_row(self, at: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
@@ -270,8 +283,15 @@ class _People:
         same = [row for row in rows if self.is_valid[row] and not changes[row]]
         if same:
             return same[0], ""
-        names = " and ".join(changes[nearest])
-        return None, _CHANGED.format(names) if names else _INVALID
+        if not self.is_valid[nearest]:
+            return None, _INVALID
+        return None, _CHANGED.format(" and ".join(changes[nearest]))
+
+    @cached_property
+    def _contents(self) -> dict[int, Content]:
+        """What each row with a recorded person would send."""
+        rows = [*self._data]
+        return dict(zip(rows, self._digests.contents(self._frame, rows), strict=True))
 
     def _changes(self, row: int, lead: Lead) -> list[str]:
         """Return the names of the texts in which a row differs from a lead as sent.
@@ -321,7 +341,7 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
         if (lead_row := lead_of_person.get(int(persons[row]))) is not None:
             found.unsent_rows.append((row, lead_row))
     # First the unchanged rows, which keep their leads.
-    for unchanged in (True, False):
+    for unchanged in (True, False) if people.has_refused_leads else ():
         for row in first:
             if row not in found.recorded and (
                 lead := people.take_refused_lead(row, unchanged=unchanged)

@@ -37,6 +37,9 @@ class Sent:
     carries: frozenset[str]
     known: str = ""
     committed: bool = False
+    note: str | None = None
+    # The process and the file of the run.
+    places: frozenset[str] = frozenset()
 
     @property
     def may_have_acted(self) -> bool:
@@ -59,6 +62,9 @@ class Oracle:
         The current run and its number.
     is_clean : bool
         Whether the service has worked without faults so far in this run.
+    is_apart : bool
+        Whether runs may lack records of other runs; then only runs that certainly share records
+        are compared.
     sent : list of Sent
         All leads in all requests.
     recorded : list of pair
@@ -72,16 +78,19 @@ class Oracle:
     run: Run = field(default_factory=lambda: Run(""))
     number: int = -1
     is_clean: bool = True
+    is_apart: bool = False
     sent: list[Sent] = field(default_factory=list)
     recorded: list[Pair] = field(default_factory=list)
     seen: list[Pair] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
+    _starts: Counter[int] = field(default_factory=Counter)
     _in_sequence: dict[Pair, str] = field(default_factory=dict)
     _reports: dict[int, tuple[Run, Sequence[str]]] = field(default_factory=dict)
 
     def begin(self, run: Run) -> None:
         """Prepare for a run."""
         self.run, self.number, self.is_clean = run, self.number + 1, True
+        self._starts[run.process] += run.is_new
 
     def fail(self, rule: str, words: str) -> None:
         """Record a broken rule."""
@@ -89,9 +98,13 @@ class Oracle:
 
     def receive(self, leads: Iterable[Sent]) -> None:
         """Check the leads of a request before the reply."""
-        known = Persons([*self.recorded, *self._pairs])
+        known = Persons([*self.recorded, *self._linked])
         for lead in leads:
-            self._judge_lead(lead, known)
+            lead.places = self._places
+            if self.is_apart:
+                self._judge_apart(lead)
+            else:
+                self._judge_lead(lead, known)
             self.sent.append(lead)
 
     def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
@@ -99,33 +112,49 @@ class Oracle:
         if self.run.how == "dry":
             self._judge_dry(statuses or ())
             return
-        self.seen += self._pairs
+        self.seen += self._linked
         if statuses is not None and len(statuses) != len(self.run.rows):
             self.fail("one outcome", f"{len(statuses)} outcomes of {len(self.run.rows)} rows")
-        elif statuses is not None:
+        elif statuses is not None and not self.is_apart:
             self._judge_report(statuses, details)
             self._reports[self.number] = self.run, statuses
-        known = Persons([*self.recorded, *self._pairs])
+        known = Persons([*self.recorded, *self._linked])
         reached = {known[one.pair] for one in self.sent if one.known not in RETRYABLE}
-        self.recorded += [pair for pair in self._pairs if known[pair] in reached]
+        self.recorded += [pair for pair in self._linked if known[pair] in reached]
 
     def end_without_run(self) -> None:
         """Check that no row was due to be sent."""
-        self._judge_missing(Persons([*self.seen, *self._pairs]))
+        if not self.is_apart:
+            self._judge_missing(Persons([*self.seen, *self._linked]))
 
     @property
     def _rows(self) -> list[Row]:
         return [row for row in self.run.rows if row.is_valid]
 
     @property
-    def _pairs(self) -> list[Pair]:
-        return [row.pair for row in self._rows]
+    def _linked(self) -> list[Pair]:
+        """The identifiers of all rows that link a person's rows."""
+        return [row.pair for row in self.run.rows if row.is_identified]
+
+    @property
+    def _places(self) -> frozenset[str]:
+        """The memory and the file of the current run."""
+        own = f"process {self.run.process} started {self._starts[self.run.process]} times"
+        return frozenset({own, *filter(None, [self.run.file])})
+
+    def _judge_apart(self, lead: Sent) -> None:
+        """Check that no run sends again what its own process or file has recorded."""
+        for one in self.sent:
+            is_same = one.pair == lead.pair and one.places & lead.places and one.run != self.number
+            if is_same and one.may_have_acted and self.run.how != "retry":
+                self.fail("twice", f"{lead.texts} is sent, and was in {one.run}")
 
     def _judge_lead(self, lead: Sent, known: Persons) -> None:
         if self.run.how == "dry":
             self.fail("dry run", f"{lead.texts} was sent")
-        if (lead.texts, lead.carries) not in [(row.texts, row.carries) for row in self._rows]:
-            self.fail("as it is", f"no row is {lead.texts} with {set(lead.carries)}")
+        rows = [(row.texts, row.carries, row.note) for row in self._rows]
+        if (lead.texts, lead.carries, lead.note) not in rows:
+            self.fail("as it is", f"no row is {lead.texts} with {set(lead.carries)} {lead.note}")
             return
         earlier = [one for one in self.sent if known[one.pair] == known[lead.pair]]
         acted = [one for one in earlier if one.may_have_acted]
@@ -133,6 +162,8 @@ class Oracle:
             same = [one for one in self.sent if one.texts == lead.texts]
             if outcomes(same) != {"unknown"}:
                 self.fail("retry", f"{lead.texts} is sent again, and is {outcomes(same)}")
+            if lead.note not in {one.note for one in same}:
+                self.fail("retry", f"{lead.texts} is sent again with {lead.note}")
             acted = [one for one in acted if one not in same or one.run == self.number]
         elif not acted:
             self._judge_skipped(lead, earlier)
@@ -154,7 +185,8 @@ class Oracle:
         everybody = Persons(self.seen)
         of_person: dict[str | None, set[str]] = {}
         for row, status in zip(self.run.rows, statuses, strict=True):
-            if row.is_valid == (status == "invalid") or status == "would_send":
+            is_odd = row.is_valid or not row.is_identified
+            if (is_odd and row.is_valid == (status == "invalid")) or status == "would_send":
                 self.fail("invalid", f"{row.email}, {row.url} is {status}")
             if row.is_valid:
                 of_person.setdefault(everybody[row.pair], set()).add(status)
@@ -198,10 +230,16 @@ class Oracle:
         was_sent = {key for one in self.sent for key in one.pair} - {None}
         if status not in RETRYABLE and not was_sent & set(row.pair) and not detail:
             self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
+        own = [one for one in self.sent if one.pair == row.pair]
+        is_earlier = len(own) == 1 and own[0].run != self.number
+        if is_earlier and status not in (*RETRYABLE, DUPLICATE):
+            is_changed = own[0].note != row.note
+            if is_changed != ("note changed since" in detail or "note changed" in detail):
+                self.fail("data", f"{row.texts} had {own[0].note}, has {row.note}: {detail}")
 
     def _judge_dry(self, statuses: Sequence[str]) -> None:
         """Require that no person would be sent twice, and that no row is `not_sent`."""
-        known = Persons([*self.recorded, *self._pairs])
+        known = Persons([*self.recorded, *self._linked])
         acted = {known[one.pair] for one in self.sent if one.may_have_acted}
         for row, status in zip(self.run.rows, statuses, strict=bool(statuses)):
             if status == "would_send" and (not row.is_valid or known[row.pair] in acted):
@@ -220,7 +258,9 @@ class Oracle:
             before = [one for one in sent if one.run != self.number]
             if self.run.how == "retry":
                 is_due = len(rows) == 1 and outcomes(before) == {"unknown"}
-                is_due &= {one.texts for one in before} == {rows[0].texts}
+                is_due &= {(one.texts, one.note) for one in before} == {
+                    (rows[0].texts, rows[0].note)
+                }
             else:
                 carried = frozenset.intersection(*(row.carries for row in rows))
                 is_due = not any(
@@ -254,7 +294,7 @@ class Oracle:
             return
         # Rows of other runs link people too.
         every = [*run.rows, *(row for other, _ in self._reports.values() for row in other.rows)]
-        known = Persons([row.pair for row in every if row.is_valid])
+        known = Persons([row.pair for row in every if row.is_identified])
         changed = {known[one.pair] for one in self.sent if one.run >= self.number - 1}
         changed |= {
             known[row.pair]

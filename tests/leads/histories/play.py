@@ -18,23 +18,24 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
-from outreach_frames.leads.statuses import FAILED
+from outreach_frames.leads.statuses import FAILED, RETRYABLE
 from tests.leads.histories.oracle import Broken, Oracle
 from tests.leads.histories.service import LeadService
 from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of
-from tests.leads.sending.lead_service import connected
 from tests.scripted import Service, scripted
 from tests.widgets.lead_page import Page
 
 OPTIONS: dict[str, Any] = {
+    "data": ["note"],
     "overrides": {override: override for override in OVERRIDES.values()},
 }
 
 
 def play(story: Story, folder: Path) -> list[Broken]:
     """Play a story, and return the rules that it broke."""
-    oracle = Oracle()
+    oracle = Oracle(is_apart=story.is_apart)
     memory.clear()
+    memories: list[dict[Any, Any]] = [{}, {}]
     books = LeadService(story, oracle)
     with scripted(books) as service, warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
@@ -43,12 +44,17 @@ def play(story: Story, folder: Path) -> list[Broken]:
             books.fates = iter(run.fates)
             is_here = run.how in ("cell", "plan", "again", "retry")
             books.watch = player.take_midway if is_here else lambda: None
-            with connected(service, max_wait=5) as client:
+            if run.is_new:
+                memories[run.process].clear()
+            memory.clear()
+            memory._memories.update(memories[run.process])
+            with Client(service.url, run.token, cache=None, backoff=0, max_wait=5) as client:
                 try:
                     player.steps[run.how](run, client)
                 except (OutreachError, AssertionError) as error:
                     oracle.fail("raised", repr(error))
                     oracle.end()
+            memories[run.process] = dict(memory._memories)
     return oracle.broken
 
 
@@ -57,7 +63,7 @@ class _Player:
 
     def __init__(self, oracle: Oracle, books: LeadService, service: Service, folder: Path) -> None:
         self.oracle, self.books, self.service = oracle, books, service
-        self.folder, self.journal = folder, folder / "journal"
+        self.folder = folder
         # Earlier reports and plans, each with its run, the latest first.
         self.reports: list[tuple[Run, Any]] = []
         self.plans: list[tuple[Run, Any]] = []
@@ -75,7 +81,7 @@ class _Player:
 
     def file_of(self, run: Run) -> Path | None:
         """Return the journal file of a run, if it has one."""
-        return self.journal if run.journal else None
+        return self.folder / run.file if run.file else None
 
     def cell(self, run: Run, client: Client) -> None:
         self.oracle.begin(run)
@@ -108,7 +114,7 @@ class _Player:
         """Submit an earlier plan again, with its unchanged frame."""
         if self.plans:
             former, plan = self.plans[run.pick % len(self.plans)]
-            run = run._replace(rows=former.rows, journal=former.journal, clean=former.clean)
+            run = run._replace(rows=former.rows, file=former.file, clean=former.clean)
             self.oracle.begin(run)
             journal = self.file_of(run)
             self.end(run, plan.submit(journal=journal, progress=False, client=client))
@@ -118,7 +124,7 @@ class _Player:
         open_ends = [one for one in self.reports if "unknown" in set(one[1].rows["status"])]
         if open_ends:
             former, report = open_ends[run.pick % len(open_ends)]
-            run = run._replace(rows=former.rows, journal=former.journal, clean=former.clean)
+            run = run._replace(rows=former.rows, file=former.file, clean=former.clean)
             self.oracle.begin(run)
             self.end(run, report.retry_unknown(client=client))
 
@@ -148,12 +154,19 @@ class _Player:
             self.oracle.fail("error", f"The report's error is {report.error!r}")
         self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
         # `report(journal=)` takes no overrides, which distinguish rows with the same texts.
-        texts = {(row.texts, row.carries) for row in run.rows}
-        has_twins = len({one for one, _ in texts}) < len(texts)
-        if run.journal and self.journal.exists() and not has_twins:
-            read = of.outreach(frame_of(run)).report(journal=self.journal, clean=run.clean)
+        texts = {(row.texts, row.carries, row.note) for row in run.rows}
+        has_twins = len({one for one, *_ in texts}) < len(texts)
+        journal = self.file_of(run)
+        if journal and journal.exists() and not has_twins:
+            options: dict[str, Any] = {"clean": run.clean, "data": OPTIONS["data"]}
+            read = of.outreach(frame_of(run)).report(journal=journal, **options)
             columns = ["status", "attempts", "sent_at"]
-            if not read.rows[columns].equals(report.rows[columns]):
+            # After a skip, a refused resend is the run's outcome and not the journal's.
+            is_refused = report.rows["status"].isin(RETRYABLE) & ~read.rows["status"].isin(
+                RETRYABLE
+            )
+            rows = [one.rows.loc[~is_refused, columns] for one in (read, report)]
+            if not rows[0].equals(rows[1]):
                 self.oracle.fail("report of the journal", "the journal's report is another")
 
     def widget(self, run: Run, client: Client) -> None:
@@ -162,7 +175,7 @@ class _Player:
         async def clicks() -> None:
             page = Page(frame_of(run), client, journal=self.file_of(run))
             carries = run.rows[0].carries if run.rows else ()
-            columns = {"email": "email", "profnet_url": "profnet_url", "data": {}}
+            columns = {"email": "email", "profnet_url": "profnet_url", "data": {"note": "note"}}
             for how in ("widget", *["widget"] * (run.pick == 0), "retry"):
                 before = page.widget.report
                 if how == "retry" and (before is None or "unknown" not in page.statuses):
@@ -186,7 +199,7 @@ class _Player:
         """Kill a run's process during a request, or let a run without that request end."""
         result = self.folder / "report.json"
         result.write_text("[[], []]")
-        arguments = (self.service.url, run, self.journal, result)
+        arguments = (self.service.url, run, self.file_of(run), result)
         process = forkserver().Process(target=submit_and_leave, args=arguments)
         is_started = threading.Event()
 
@@ -218,7 +231,7 @@ def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
     warnings.simplefilter("ignore")
     # With fork, a lock's semaphore is unlinked at once, so a killed process leaves none behind.
     multiprocessing.set_start_method("fork", force=True)
-    with Client(url, "token", cache=None, backoff=0, max_wait=5) as client:
+    with Client(url, run.token, cache=None, backoff=0, max_wait=5) as client:
         rows = add(run, client, journal).rows
     result.write_text(json.dumps([rows["status"].tolist(), rows["detail"].tolist()]))
 

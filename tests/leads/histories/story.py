@@ -28,6 +28,10 @@ JUNK = (
 )
 PLACEHOLDERS = ("n/a", "https://www.profnet.example/in/Unknown/")
 
+# A data field with this text is too long, so that the row is invalid.
+TOO_LONG = "x" * 1025
+FILES = ("journal", "other")
+
 Pair = tuple[str | None, str | None]
 
 
@@ -39,6 +43,8 @@ class Row(NamedTuple):
     carries: frozenset[str] = frozenset()
     # Whether runs with clean=True have more text around the identifiers.
     is_wrapped: bool = False
+    # The only data field.
+    note: str | None = None
 
     @property
     def pair(self) -> Pair:
@@ -48,6 +54,11 @@ class Row(NamedTuple):
     @property
     def is_valid(self) -> bool:
         """Whether the row identifies a person."""
+        return self.is_identified and self.note != TOO_LONG
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the identifiers of the row are valid, so that they link a person's rows."""
         return self.pair != (None, None) and self.email != NO_ADDRESS
 
     @property
@@ -73,9 +84,13 @@ class Run(NamedTuple):
     pick: int = 0
     # How many runs ago the frame began with these rows, if only a column was shifted since.
     restores: int = 0
-    # Whether the run has the journal file; each run has the memory.
-    journal: bool = True
+    # The name of the run's journal file, if any; each run has its process's memory.
+    file: str | None = FILES[0]
     clean: bool = False
+    token: str = "token"
+    process: int = 0
+    # Whether the process has just started.
+    is_new: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,14 +101,17 @@ class Story:
     skips: tuple[tuple[str, str], ...] = ()
     there: tuple[Pair, ...] = ()
     needs_email: bool = False
+    # Whether runs may lack records of other runs, by other processes or with other files.
+    is_apart: bool = False
 
     def __str__(self) -> str:
         lines = [f"skips={self.skips} there={self.there} needs_email={self.needs_email}"]
         for number, run in enumerate(self.runs):
             lines.append(f"run {number}: {run._replace(rows=())}")
-            for email, url, carries, is_wrapped in run.rows:
+            for email, url, carries, is_wrapped, note in run.rows:
                 wrapped = "wrapped" * is_wrapped
-                lines.append(f"    {email!r}, {url!r} {' '.join(sorted(carries))} {wrapped}")
+                more = f"{' '.join(sorted(carries))} {wrapped} {(note or '')[:9]}"
+                lines.append(f"    {email!r}, {url!r} {more}")
         return "\n".join(lines)
 
 
@@ -152,14 +170,18 @@ class _Author:
 
     def story(self) -> Story:
         rng = self.rng
-        # Killed processes have a memory of their own, so such stories always use the file.
-        self.is_mixed = rng.random() < 0.5
+        # Unless they are apart, all runs share a file or a memory.
+        kinds = ["one process", "restarts", "two processes", "two files", "apart"]
+        self.kind = rng.choices(kinds, [3, 2, 2, 2, 1])[0]
         rows = [self.row() for _ in range(rng.randint(8, 14))]
         runs = [self.run(self.how(), rows)]
         count = rng.randint(5, 8)
         while len(runs) < count:
             if rng.random() < 0.3:
                 runs.append(self.run(rng.choice(["retry", "retry", "again", "dry"]), rows))
+                continue
+            if rng.random() < 0.1:
+                runs.append(self.run("cell", [row._replace(note=TOO_LONG) for row in rows]))
                 continue
             before, former = list(rows), runs[-1]
             shifts = rng.random() < 0.12 and former.how in ("cell", "plan", "widget")
@@ -184,11 +206,17 @@ class _Author:
             tuple(skips[: rng.randint(0, 3)]),
             tuple(there),
             needs_email=rng.random() < 0.1,
+            is_apart=self.kind == "apart",
         )
 
     def how(self) -> str:
-        hows, weights = ["cell", "plan", "widget", "kill"], [9, 4, 3, 0 if self.is_mixed else 1]
+        hows, weights = ["cell", "plan", "widget", "kill"], [9, 4, 3, int(self.is_filed)]
         return self.rng.choices(hows, weights)[0]
+
+    @property
+    def is_filed(self) -> bool:
+        """Whether each run has the same file; a killed process has its own memory."""
+        return self.kind in ("restarts", "two processes")
 
     def who(self) -> int:
         return self.rng.randrange(PEOPLE)
@@ -213,8 +241,15 @@ class _Author:
             library=rng.choice([*DTYPES, *LIBRARIES]),
             chunk_size=rng.choice([1, 2, 3, 5, 250]),
             pick=rng.choice([0, 0, 1, 2]),
-            journal=not self.is_mixed or rng.random() < 0.5,
+            file=FILES[0] if self.is_filed else rng.choice(self.files),
+            token=rng.choice(["token", "token", "token", "another-token"]),
+            process=rng.randrange(2) if self.kind in ("two processes", "apart") else 0,
+            is_new=self.kind in ("restarts", "apart") and rng.random() < 0.3,
         )
+
+    @property
+    def files(self) -> list[str | None]:
+        return [None, FILES[0]] if self.kind == "one process" else [None, *FILES]
 
     def row(self) -> Row:
         rng, who = self.rng, self.who()
@@ -259,6 +294,7 @@ class _Author:
             self.corrected,
             self.carrying,
             self.shifted,
+            self.annotated,
         ]
 
     def permuted(self, rows: list[Row]) -> list[Row]:
@@ -303,6 +339,14 @@ class _Author:
         some = frozenset(self.rng.sample([*OVERRIDES.values()], self.rng.randint(0, 2)))
         return [row._replace(carries=some) if self.rng.random() < 0.7 else row for row in rows]
 
+    def annotated(self, rows: list[Row]) -> list[Row]:
+        """Change the data of some rows."""
+        notes = ["a", "b", None, TOO_LONG]
+        return [
+            row._replace(note=self.rng.choice(notes)) if self.rng.random() < 0.3 else row
+            for row in rows
+        ]
+
 
 def make_story(seed: int) -> Story:
     """Generate a story; the same seed always gives the same story."""
@@ -345,6 +389,7 @@ def frame_of(run: Run) -> Any:
         {
             "email": pd.Series([email for email, _ in texts], dtype=dtype),
             "profnet_url": pd.Series([url for _, url in texts], dtype=dtype),
+            "note": pd.Series([row.note for row in run.rows], dtype=dtype),
         }
     )
     for name in OVERRIDES.values():

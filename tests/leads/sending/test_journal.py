@@ -26,11 +26,12 @@ from msgspec.structs import replace
 
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.prepared import JournalPlace
+from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import JournalPlace, is_journal, locate
+from outreach_frames.leads.sending.journal_file import is_journal, locate
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.records import Entry
 from tests import forked
 from tests.examples import share_of_examples
 
@@ -43,7 +44,8 @@ from datetime import UTC, datetime
 import pandas as pd
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import JournalPlace, locate
+from outreach_frames.leads.prepared import JournalPlace
+from outreach_frames.leads.sending.journal_file import locate
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome
 
@@ -52,7 +54,8 @@ NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 def opened(rows):
     emails = [f"lead{{row}}@example.com" for row in range(rows)]
     plan = make_plan(pd.DataFrame({{"email": emails}}), "s1")
-    return Journal(plan, Memory(""), JournalPlace(locate(sys.argv[1])), {SUBMISSION!r})
+    memory, place = Memory("https://x.example", "a1"), JournalPlace(locate(sys.argv[1]))
+    return Journal(plan, memory, place, {SUBMISSION!r})
 """
 
 
@@ -76,7 +79,9 @@ def opened(
     """Open the journal of these tests' submission, or of one with changed properties."""
     place, bound_to = JournalPlace(locate(path)), SUBMISSION | changes
     # A new process has an empty memory.
-    return Journal(plan, memory or Memory(""), place, bound_to, resend_unknown=again)
+    return Journal(
+        plan, memory or Memory("https://x.example", "a1"), place, bound_to, resend_unknown=again
+    )
 
 
 def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
@@ -163,20 +168,24 @@ class TestRecords:
             assert journal.last_chunk == 2
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
-        """A journal holds only hashes of identifiers, and they differ between files."""
+        """A journal holds only keyed hashes, equal in all files of a sequence and nowhere else."""
         certain, weak = "https://profnet.example/in/lead1", "https://profnet.example/view?id=lead1"
-        plan = planned(("lead1@example.com", certain), (None, weak))
-        hashes: list[bytes] = []
-        for name in ("one", "other"):
-            place = path.with_name(name)
-            with opened(place, plan) as journal:
+        rows = [("lead1@example.com", certain, "lead1"), (None, weak, None)]
+        frame = pd.DataFrame(rows, columns=["email", "profnet_url", "note"], dtype="object")
+        hashes: list[set[bytes]] = []
+        for name, sequence_id in (("one", "a1"), ("same", "a1"), ("other", "a2")):
+            plan, place = make_plan(frame, sequence_id, data=["note"]), path.with_name(name)
+            with opened(place, plan, sequence_id=sequence_id) as journal:
                 journal.begin(1, [0, 1], NOW)
             assert b"lead1" not in place.read_bytes()
             with closing(sqlite3.connect(place)) as connection:
-                records = [*connection.execute("SELECT record FROM records WHERE number > 0")]
-            hashes += {*re.findall(rb"[0-9a-f]{32}", b"".join(text for (text,) in records))}
-        # The email and the weak URL are sent as they are compared, the certain URL is not.
-        assert len(set(hashes)) == len(hashes) == 2 * (2 + 2)
+                ((record,),) = connection.execute("SELECT record FROM records")
+            # MessagePack marks 16 bytes with these two bytes.
+            hashes.append({*re.findall(rb"(?s)\xc4\x10(.{16})", record)})
+        # The email is sent as it is compared, and so is the weak URL; zeros are no text.
+        assert len(hashes[0]) == 1 + 2 + 1 + 2
+        assert hashes[0] == hashes[1]
+        assert hashes[0] & hashes[2] == {bytes(16)}
 
     def test_the_time_of_sending(self, path: Path) -> None:
         """Each lead has the time of its first request that may have arrived."""
@@ -349,7 +358,7 @@ class TestRejected:
             opened(path)
         assert not (tmp_path / "missing").exists()
 
-    @pytest.mark.parametrize("version", [1, 5, 99])
+    @pytest.mark.parametrize("version", [1, 6, 99])
     def test_another_format(self, path: Path, version: int) -> None:
         """Another version's journal is rejected unchanged; the error names the format."""
         opened(path).close()
@@ -359,35 +368,45 @@ class TestRejected:
         for dry_run in (True, False):
             with pytest.raises(
                 InvalidInputError,
-                match=rf"another version of this package \(format {version}, not 6\).*Nothing was",
+                match=rf"another version of this package \(format {version}, not 7\).*Nothing was",
             ):
-                Journal(LEADS, Memory(""), JournalPlace(locate(path)), SUBMISSION, dry_run=dry_run)
+                Journal(
+                    LEADS,
+                    Memory("https://x.example", "a1"),
+                    JournalPlace(locate(path)),
+                    SUBMISSION,
+                    dry_run=dry_run,
+                )
         assert path.read_bytes() == before
         assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
     @pytest.mark.parametrize(
         "damage",
         [
-            *(f"DROP TABLE {table}" for table in ("records", "salt")),
+            *(f"DROP TABLE {table}" for table in ("records", "header")),
             "ALTER TABLE records DROP COLUMN checksum",
-            "UPDATE records SET number = number + 1",
-            "UPDATE records SET number = -number WHERE number > 0",
-            "UPDATE records SET record = replace(CAST(record AS TEXT), 'unknown', 'added')",
+            "UPDATE records SET number = number * 10",
+            "UPDATE records SET number = -number",
+            "UPDATE records SET record = zeroblob(length(record))",
             "UPDATE records SET record = 7",
             "UPDATE records SET checksum = checksum + 1",
+            *(f"DELETE FROM records WHERE number = {number}" for number in (1, 2, 3)),
             "DELETE FROM records",
-            "DELETE FROM salt",
-            "INSERT INTO salt VALUES (x'00')",
-            "UPDATE salt SET salt = 7",
-            "UPDATE salt SET salt = 'salt'",
-            "UPDATE salt SET salt = randomblob(100)",
-            "UPDATE salt SET salt = randomblob(length(salt))",
+            "INSERT INTO records VALUES (4, x'90', 0)",
+            "DELETE FROM header",
+            "INSERT INTO header SELECT * FROM header",
+            "UPDATE header SET records = records - 1",
+            "UPDATE header SET checksum = 7",
+            "UPDATE header SET submission = x'80'",
+            "UPDATE header SET submission = 'odd'",
         ],
     )
     def test_invalid_content(self, path: Path, damage: str) -> None:
-        """A journal with invalid tables or rows is rejected as damaged."""
+        """A journal with changed, missing or additional records is rejected as damaged."""
         with opened(path) as journal:
             journal.begin(1, [1], NOW)
+            journal.finish({1: ADDED})
+            journal.begin(2, [2], NOW)
         change(path, damage)
         with pytest.raises(InvalidInputError, match=r"is damaged\..*Nothing was sent"):
             entries_of(path)
@@ -473,7 +492,7 @@ class TestDisk:
         """A run ends if its journal is deleted or replaced, and the memory has the outcomes."""
         folder = tmp_path / "folder"
         folder.mkdir()
-        path, memory = folder / "journal", Memory("")
+        path, memory = folder / "journal", Memory("https://x.example", "a1")
         with opened(path, memory=memory) as journal:
             journal.begin(1, [1], NOW)
             if moment == "begin":
@@ -511,22 +530,31 @@ def test_a_row_that_matches_two_leads(path: Path) -> None:
         journal.finish(dict(enumerate(map(RowOutcome, ["rejected", "unknown", "added"]))))
     place = JournalPlace(locate(path))
     for row, status in [((a, u), "added"), ((b, u), "unknown"), ((a, v), "unknown")]:
-        with Journal(planned(row), Memory(""), place, SUBMISSION, dry_run=True) as journal:
+        with Journal(
+            planned(row), Memory("https://x.example", "a1"), place, SUBMISSION, dry_run=True
+        ) as journal:
             assert journal.entries()[0].outcome.status == status
 
 
 def test_attempts_and_chunks_continue(path: Path) -> None:
-    """Attempts of a corrected row add up, and chunk numbers continue."""
+    """Attempts of an unchanged row add up, a corrected row is a new lead; chunks continue."""
     profile = "https://profnet.example/in/u"
-    with opened(path, planned(("typo@x.example", profile), ("b@x.example", None))) as journal:
+    typo, added = ("typo@x.example", profile), ("b@x.example", None)
+    with opened(path, planned(typo, added)) as journal:
         journal.begin(1, [0, 1], NOW)
         journal.finish({0: RowOutcome("rejected"), 1: ADDED})
-    with opened(path, planned(("c@x.example", None), ("a@x.example", profile))) as journal:
+    with opened(path, planned(("c@x.example", None), typo)) as journal:
         assert journal.last_chunk == 1
         journal.begin(2, [1], NOW)
-        journal.finish({1: ADDED})
-    assert entries_of(path, planned(("a@x.example", None))) == {0: Entry(ADDED, 2, 2)}
-    assert entries_of(path, planned(("typo@x.example", None))) == {}
+        journal.finish({1: RowOutcome("rejected")})
+    corrected = planned(("a@x.example", profile))
+    assert entries_of(path, corrected) == {0: Entry(RowOutcome("rejected"), 2, 2)}
+    with opened(path, corrected) as journal:
+        journal.begin(3, [0], NOW)
+        journal.finish({0: ADDED})
+    assert entries_of(path, corrected) == {0: Entry(ADDED, 3, 1)}
+    # The refused request's email still identifies nobody.
+    assert entries_of(path, planned(("typo@x.example", None)))[0].outcome.status == "rejected"
 
 
 class Resumed(RuleBasedStateMachine):
@@ -556,14 +584,15 @@ class Resumed(RuleBasedStateMachine):
             done = [row for row, status in recorded.items() if status != "rejected"]
             expected = [row for row in range(30) if row not in done]
         assert found.rows.tolist() == sorted(expected)
-        self.sendable = found.rows.tolist()
+        self.is_retry, self.sendable = again, found.rows.tolist()
         self.begun: set[int] = set()
 
-    @precondition(lambda self: self.sendable)
+    @precondition(lambda self: set(self.sendable) - self.begun)
     @rule(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        """Begin any rows that may be sent, even rows that were begun before."""
-        rows = data.draw(st.lists(st.sampled_from(self.sendable), min_size=1, unique=True))
+        """Begin any rows that may be sent, even rows that were rejected before."""
+        ready = sorted({*self.sendable} - self.begun)
+        rows = data.draw(st.lists(st.sampled_from(ready), min_size=1, unique=True))
         self.number += 1
         self.journal.begin(self.number, rows, NOW)
         for row in rows:
@@ -574,12 +603,16 @@ class Resumed(RuleBasedStateMachine):
     @precondition(lambda self: self.begun)
     @rule(status=st.sampled_from(["added", "rejected", "unknown", "odd"]), data=st.data())
     def finish(self, status: str, data: st.DataObject) -> None:
-        """Finish some of the begun rows."""
+        """Finish some of the begun rows; a resent row is `unknown` unless it was added."""
+        if self.is_retry and status != "added":
+            status = "unknown"
         rows = data.draw(st.sets(st.sampled_from(sorted(self.begun))))
         self.journal.finish(dict.fromkeys(rows, RowOutcome(status, "said", "code")))
         for row in rows:
             self.model[row] = self.model[row].with_outcome(RowOutcome(status, "said", "code"))
         self.begun -= rows
+        if status != "rejected":
+            self.sendable = [row for row in self.sendable if row not in rows]
 
     @rule(again=st.booleans())
     def reopen(self, again: bool) -> None:

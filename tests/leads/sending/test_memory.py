@@ -1,4 +1,4 @@
-"""The journal in memory: what a process, an account and a sequence remember."""
+"""The journal in memory: what a process remembers of a service and a sequence."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending import memory
+from outreach_frames.leads.sending.events import find_people
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import (
@@ -71,43 +72,132 @@ def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
         assert sent(service) == [["a"]]
 
 
-def test_an_account_is_an_address_and_a_token() -> None:
-    """Another token, sequence or service has another memory; another client object has not."""
-    with serving(*[added] * 9) as (service, client):
+@pytest.mark.parametrize("journal", [None, "j"])
+def test_a_new_token_sends_nobody_again(journal: str | None, tmp_path: Path) -> None:
+    """After a 401 and a new token, the added people are not sent again, also by their URL alone."""
+    url = "https://profnet.example/in/ada"
+    rows = pd.DataFrame({"email": [A, B, C], "profnet_url": [url, None, None]})
+    options: dict[str, Any] = {"chunk_size": 2, "progress": False}
+    if journal:
+        options["journal"] = tmp_path / journal
+    with serving(added, script.json({}, 401), *[added] * 3) as (service, client):
+        first = rows.outreach.add_to_sequence("s1", client=client, **options)
+        assert column(first) == ["added", "added", "not_sent"]
+        with Client(service.url, "new-token", cache=None) as other:
+            with pytest.warns(OutreachWarning, match=r"2 rows were not sent again.*another token"):
+                again = rows.outreach.add_to_sequence("s1", client=other, **options)
+            assert column(again) == ["added"] * 3
+            alone = rows[["profnet_url"]].head(1)
+            assert column(alone.outreach.add_to_sequence("s1", client=other, **options)) == [
+                "added"
+            ]
+        assert sent(service) == [["a", "b"], ["c"], ["c"]]
+
+
+def test_a_sequence_or_service_has_a_memory() -> None:
+    """Another sequence or service has another memory; another client or token has not."""
+    with serving(*[added] * 9) as (service, client), serving(added) as (_, elsewhere):
         add(client, A)
         with connected(service) as again:
             assert column(add(again, A), "detail") == [EARLIER]
-        with Client(service.url, "other-token", cache=None) as other:
-            assert column(add(other, A), "detail") == [""]
+        assert column(add(elsewhere, A), "detail") == [""]
         frame = pd.DataFrame({"email": [A]})
         assert column(frame.outreach.add_to_sequence("s2", client=client), "detail") == [""]
-        assert len(sent(service)) == 3
-
-
-def test_a_plan_keeps_its_memory_with_another_token() -> None:
-    """A plan and its report keep the memory that they began with."""
-    with serving(script.reset(), added) as (service, client):
-        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
-        report = plan.submit()
-        with Client(service.url, "new-token", cache=None) as other:
-            assert column(plan.submit(client=other)) == ["unknown"]
-            assert column(report.retry_unknown(client=other)) == ["added"]
-            assert column(plan.submit(client=other)) == ["added"]
-            assert column(add(other, A), "detail") == [EARLIER]
         assert len(sent(service)) == 2
+
+
+def test_a_plan_of_another_client_records_for_all_clients() -> None:
+    """A plan that another client submits, and its report, record where every client looks."""
+    with serving(script.reset(), added, added) as (service, client):
+        plan = pd.DataFrame({"email": [A]}).outreach.plan("s1", client=client)
+        with Client(service.url, "new-token", cache=None) as other:
+            report = plan.submit(client=other)
+            assert column(add(client, A)) == ["unknown"]
+            assert column(report.retry_unknown(client=client)) == ["added"]
+            assert column(plan.submit(client=client)) == ["added"]
+            assert column(add(other, A, B)) == ["added"] * 2
+        assert sent(service) == [["a"], ["a"], ["b"]]
+
+
+def processes(client: Client, frame: pd.DataFrame, path: Path, **options: Any) -> SubmissionReport:
+    """Add a frame's rows as a new process does, with a journal file."""
+    memory.clear()
+    options = {"journal": path, "client": client, "progress": False, **options}
+    return frame.outreach.add_to_sequence("s1", **options)
 
 
 @pytest.mark.parametrize("first", [skipped("recently_contacted_and_skipped"), script.reset()])
 def test_the_better_outcome_wins(first: Any, tmp_path: Path) -> None:
-    """Of two records, one that may have acted wins, then the later one, then a proven one."""
+    """A proven outcome stays proven after another process's later `unknown` or skip."""
     journal = tmp_path / "j"
+    frame = pd.DataFrame({"email": [A]})
     with serving(first, added, added) as (service, client):
-        add(client, A, journal=journal)
-        with Client(service.url, "other-token", cache=None) as other:
-            add(other, A)
-            assert column(add(other, A, journal=journal)) == ["added"]
+        processes(client, frame, tmp_path / "k")
+        mine = dict(memory._memories)
+        assert column(processes(client, frame, journal)) == ["added"]
+        memory.clear()
+        memory._memories.update(mine)
+        assert column(add(client, A, journal=journal)) == ["added"]
+        assert column(add(client, A)) == ["added"]
+        assert column(frame.outreach.report(journal=journal)) == ["added"]
         assert len(sent(service)) == 2
-        assert column(pd.DataFrame({"email": [A]}).outreach.report(journal=journal)) == ["added"]
+
+
+def test_a_skip_outlasts_a_later_refusal(tmp_path: Path) -> None:
+    """After a skip, a refused resend is `rejected`; the next call reports the skip."""
+    journal = tmp_path / "j"
+    ignoring = {"overrides": {"ignore_exclusion_list": True}}
+    turns = [skipped("in_exclusion_list_and_skipped"), script.json({}, 400), added]
+    with serving(*turns) as (service, client):
+        add(client, A, journal=journal)
+        assert column(add(client, A, journal=journal, **ignoring)) == ["rejected"]
+        assert column(add(client, A, journal=journal)) == ["in_exclusion_list"]
+        assert column(add(client, A)) == ["in_exclusion_list"]
+        assert len(sent(service)) == 2
+        assert column(add(client, A, **ignoring)) == ["added"]
+
+
+def test_two_processes_with_one_clock_lose_nothing(tmp_path: Path) -> None:
+    """Events of two processes with equal numbers are kept side by side."""
+    first, second = (pd.DataFrame({"email": [one]}) for one in (A, B))
+    with serving(added, added) as (service, client):
+        processes(client, first, tmp_path / "j")
+        mine = dict(memory._memories)
+        processes(client, second, tmp_path / "k")
+        theirs = dict(memory._memories)
+        for known in (mine, theirs):
+            memory.clear()
+            memory._memories.update(known)
+            assert len({*of.read_journal(tmp_path / "j")["status"]}) == 1
+            add(client, A if known is mine else B, journal=tmp_path / "j")
+        memory.clear()
+        assert column(add(client, A, B, journal=tmp_path / "j")) == ["added"] * 2
+        assert len(sent(service)) == 2
+        assert len(of.read_journal(tmp_path / "j")) == 2
+
+
+def test_invalid_rows_record_new_identifiers(tmp_path: Path) -> None:
+    """A run of invalid rows alone links a person's URL, is the last report, and sends nothing."""
+    url, data = "https://profnet.example/in/ada", {"note": ["z" * 2_000]}
+    both = pd.DataFrame({"email": [A], "profnet_url": [url], **data})
+    with serving(added, added) as (service, client):
+        add(client, A)
+        options: dict[str, Any] = {"client": client, "progress": False, "data": ["note"]}
+        for dry_run in (True, False):
+            report = both.outreach.add_to_sequence("s1", dry_run=dry_run, **options)
+        assert of.last_report() is report
+        alone = both[["profnet_url"]].outreach
+        assert column(alone.add_to_sequence("s1", client=client)) == ["added"]
+        assert len(sent(service)) == 1
+
+
+def test_invalid_rows_without_a_connection() -> None:
+    """Without a connection, or with a closed one, invalid rows are reported and not recorded."""
+    frame = pd.DataFrame({"email": ["n/a"]})
+    assert column(frame.outreach.add_to_sequence("s1")) == ["invalid"]
+    with serving() as (_, client):
+        plan = frame.outreach.plan("s1", client=client)
+    assert column(plan.submit()) == ["invalid"]
 
 
 @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "on_holiday_and_skipped"])
@@ -187,9 +277,10 @@ def test_a_forked_child_keeps_the_records() -> None:
     def reply(received: Received) -> Reply:
         child = os.fork()
         if child == 0:
-            known = [each for each in memory._memories.values() if each.leads]
-            with known[0].lock, known[0].sending({A}):
-                os._exit(0 if len(known[0].leads) == 1 else 1)
+            known = [each for each in memory._memories.values() if each.lead_count]
+            reserved = find_people([], known[0]).identifiers
+            with known[0].lock, known[0].sending(reserved):
+                os._exit(0 if known[0].lead_count == 1 else 1)
         assert os.waitpid(child, 0)[1] == 0
         return added(received)
 

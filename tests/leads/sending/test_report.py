@@ -27,8 +27,8 @@ from outreach_frames.errors import (
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.records import Entry
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import make_rows
 

@@ -27,7 +27,7 @@ from tests.leads.sending.lead_service import (
 )
 from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_6.sql"
+DUMP = Path(__file__).with_name("data") / "journal_7.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
@@ -76,6 +76,48 @@ class TestChangedRows:
                 report = add(emails("a", "b", "c"), other, journal=tmp_path / "j")
         assert column(report) == ["added"] * 3
         assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
+
+
+@pytest.mark.parametrize("journal", [None, "j"])
+class TestChangedData:
+    """Recorded rows whose data differ keep their outcomes, and the details name the fields."""
+
+    pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+
+    def test_a_corrected_field_is_named(self, journal: str | None, tmp_path: Path) -> None:
+        """A corrected or emptied field of an added row is named, and counted in a warning."""
+        frame = emails("a", "b", "c").assign(first_name=["Anna", "Bbo", "Cy"], city="Rome")
+        data = ["first_name", "city"]
+        options: dict[str, Any] = {"journal": journal and tmp_path / journal, "data": data}
+        with serving(added, added) as (service, client):
+            add(frame, client, **options)
+            frame["first_name"] = ["Anna", "Bob", None]
+            with pytest.warns(OutreachWarning, match=r"2 rows have other data.*service itself"):
+                report = add(frame, client, **options)
+            assert column(report) == ["added"] * 3
+            changed = "first_name changed since the row was sent; the service never updates leads."
+            assert [changed in detail for detail in column(report, "detail")] == [False, True, True]
+            # Only the fields of the call are compared.
+            report = add(frame, client, **{**options, "data": ["city"]})
+            assert "changed" not in " ".join(column(report, "detail"))
+            assert len(sent(service)) == 2
+
+    def test_only_unchanged_rows_are_resent(self, journal: str | None, tmp_path: Path) -> None:
+        """`retry_unknown` sends an unknown row only with the data of the first request."""
+        first = emails("a", "b").assign(first_name=["Anna", "Bbo"], city="Rome")
+        options: dict[str, Any] = {"journal": journal and tmp_path / journal}
+        with serving(script.reset(), *[added] * 9) as (service, client):
+            add(first, client, data=["first_name"], **options)
+            for changes in ({"first_name": "Bob"}, {"first_name": None}, {"city": "Oslo"}):
+                report = add(first.assign(**changes), client, data=[*changes], **options)
+                assert column(report.retry_unknown()) == ["unknown"] * 2
+            assert len(sent(service)) == 1
+            detail = column(report.retry_unknown(), "detail")[0]
+            assert "Not resent, because the city and first_name changed" in detail
+            corrected = first.assign(first_name=["Anna", "Bob"])
+            report = add(corrected, client, data=["first_name"], **options).retry_unknown()
+            assert column(report) == ["added", "unknown"]
+            assert sent(service)[1:] == [["a"]]
 
 
 class TestLostJournal:
@@ -178,11 +220,15 @@ def test_a_stored_journal_is_recognised(tmp_path: Path) -> None:
         ("g.x@example.com", None),
     ]
     restore(tmp_path / "j")
-    report = pairs(*rows).outreach.report(journal=tmp_path / "j")
+    frame = pairs(*rows).assign(note="a note")
+    frame.loc[3, "note"] = "another note"
+    with pytest.warns(OutreachWarning, match="1 row has other data"):
+        report = frame.outreach.report(journal=tmp_path / "j", data=["note"])
     others = ["unknown", "recently_contacted", "rejected", "not_sent"]
     assert column(report) == [*["added"] * 3, *others]
     assert "another email" in column(report, "detail")[0]
     assert column(report, "detail")[1:3] == [""] * 2
+    assert "note changed since the row was sent" in column(report, "detail")[3]
     assert column(report, "chunk")[:6] == [1, 2, 3, 4, 5, 6]
 
 
