@@ -110,7 +110,8 @@ class Oracle:
     def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
         """Check the report, if any, and record the people that the run reached."""
         if self.run.how == "dry":
-            self._judge_dry(statuses or ())
+            if not self.is_apart:
+                self._judge_dry(statuses or ())
             return
         self.seen += self._linked
         if statuses is not None and len(statuses) != len(self.run.rows):
