@@ -40,7 +40,7 @@ _TABLE, _SNAPSHOT, _NOT_READ, _NOT_SEARCHED = "table", "snapshot", "not read", "
 _SIDE_FILES: Final = (METADATA_SUFFIX, "-journal", "-shm", "-wal")
 _HOW: Final = {
     _CACHE: "forget removes these responses, except in a dry run",
-    _JOURNAL: "salted hashes stay, so that the people are not contacted again",
+    _JOURNAL: "keyed hashes stay, so that the people are not contacted again",
     _CHECKPOINT: "resume the interrupted export or delete this folder, then call forget again",
 }
 _ROWS: Final = (
@@ -122,7 +122,7 @@ def forget(
     -----
     All spellings of an address or URL are found; names are not searched. From caches, whole
     responses are removed, also from free pages and the write-ahead log; later reads fetch these
-    responses again. Journals keep salted hashes of the identifiers, so that the person is not
+    responses again. Journals keep keyed hashes of the identifiers, so that the person is not
     contacted again. Column names, categories, `.attrs` and, in workbooks, links, comments,
     formulas, names of sheets and properties are searched, but not pictures. Nothing is deleted from
     the service itself. Frames and reports in memory are not searched.

@@ -321,7 +321,7 @@ def _report(
     rows = make_rows(frame, entries, kept)
     if not options.get("dry_run"):
         rows = mark_duplicates_of_unsent(rows, kept)
-    named = {"sequence_id": sequence_id, "sequence_name": sequence_name}
+    named: dict[str, Any] = {"sequence_id": sequence_id, "sequence_name": sequence_name}
     return SubmissionReport(frame.frame, rows, emails=frame.emails, **named, **options)
 
 

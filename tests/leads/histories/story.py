@@ -156,7 +156,7 @@ def _identifiers(pair: Pair) -> set[str]:
 
 FATES = {
     "refused": ("400", "413", "422", "422 stop"),
-    "not sent": ("401", "403", "404", "405", "425", "429 stop", "429", "503 wait"),
+    "not sent": ("401", "403", "404", "405", "425", "429 stop", "429"),
     "lost": ("reset", "hang up", "408", "409", "499", "500", "503"),
     "lost after": ("+reset", "+hang up", "+cut off", "+500", "+garbage", "+miscount"),
 }
