@@ -105,7 +105,7 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
         return
     missing = 1 + len(reply.body) // 10 if reply.delivery == "short" else 0
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", reply.media_type.encode()),
         (b"content-length", str(len(reply.body) + missing).encode()),
         *((name.lower().encode(), value.encode("latin-1")) for name, value in reply.headers),
     ]

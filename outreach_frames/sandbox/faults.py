@@ -45,6 +45,7 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     delivery: Delivery = "whole"
     delay: float = 0.0
+    media_type: str = "application/json"
 
     def with_header(self, name: str, value: str) -> Reply:
         """Return a copy with one more header."""
@@ -52,6 +53,7 @@ class Reply:
 
 
 Handler = Callable[[Call], Reply]
+Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Fault:
     probability : float, default 1.0
         The probability that the fault affects a request; the sandbox's seed determines which.
     retry_after : float or str, optional
-        The seconds in `Retry-After` (default 1), for kinds that send it; a text is sent unchanged.
+        The seconds in `Retry-After` or `RateLimit-Reset` (default 1), for kinds that send one; a
+        text is sent unchanged.
     delay : float, default 0.05
         Seconds between two bytes of a slow body.
     href : str, default "http://foreign.example/sequences"
@@ -144,6 +147,47 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
+def _refuse_until_reset(fault: Fault, *_: object) -> Reply:
+    return _refuse(429, _TOO_MANY, None, fault).with_header("RateLimit-Reset", _retry_after(fault))
+
+
+def _describe(status: int, *errors: Document) -> Reply:
+    """Return a response with errors as objects, a form that services of this kind use."""
+    body = msgspec.json.encode(
+        {spec.ERRORS_KEY: [{"status": str(status), **one} for one in errors]}
+    )
+    return Reply(status, body)
+
+
+def _refuse_value(_fault: Fault, _handle: Handler, call: Call) -> Reply:
+    """Refuse the first value of the body or, if there is no body, the first parameter."""
+    sent = msgspec.json.decode(call.body) if call.body else {}
+    pointers = [f"/{name}/0" if isinstance(sent[name], list) else f"/{name}" for name in sent]
+    parameters = [name for name, _ in call.query]
+    source = {"pointer": pointers[0]} if pointers else {"parameter": (*parameters, "id")[0]}
+    words = {"code": "unsupported_value", "title": "Unsupported value"}
+    return _describe(400, {**words, "detail": "This value is not supported.", "source": source})
+
+
+def _refuse_lead(_fault: Fault, handle: Handler, call: Call) -> Reply:
+    """Refuse requests with a lead whose email begins with `refused@`, and point at the lead."""
+    leads = msgspec.json.decode(call.body)[spec.LEADS_KEY]
+    found = [at for at, lead in enumerate(leads) if str(lead.get("email")).startswith("refused@")]
+    errors = [
+        {
+            "detail": "The address is refused.",
+            "source": {"pointer": f"/{spec.LEADS_KEY}/{at}/email"},
+        }
+        for at in found
+    ]
+    return _describe(400, *errors) if errors else handle(call)
+
+
+def _refuse_contact(*_: object) -> Reply:
+    code = "unavailable_for_legal_reasons"
+    return _describe(451, {"code": code, "title": "Unavailable for legal reasons"})
+
+
 def _add_wait(header: Callable[[Fault], str], fault: Fault, handle: Handler, call: Call) -> Reply:
     return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
@@ -160,9 +204,6 @@ def _cut_gzip(_fault: Fault, handle: Handler, call: Call) -> Reply:
     reply = handle(call)
     packed = gzip.compress(reply.body)
     return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
-
-
-Document = dict[str, Any]
 
 
 def _edit(
@@ -228,6 +269,7 @@ KINDS: Mapping[str, Kind] = {
         "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
+    "rate_limit_reset": Kind("429 with RateLimit-Reset in seconds", _refuse_until_reset),
     "retry_after": Kind("200 with Retry-After in seconds", partial(_add_wait, _retry_after)),
     "retry_after_date": Kind(
         "200 with Retry-After as an HTTP date", partial(_add_wait, _retry_after_date)
@@ -237,6 +279,23 @@ KINDS: Mapping[str, Kind] = {
         "503 with Retry-After in seconds", partial(_refuse, 503, _BUSY, _retry_after)
     ),
     "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
+    "refused_value": Kind(
+        "400 with an error object that points at the first value of the request", _refuse_value
+    ),
+    "refused_lead": Kind(
+        "400 that points at each lead whose email begins with refused@; other requests succeed",
+        _refuse_lead,
+        (spec.ADD_LEADS,),
+    ),
+    "refused_contact": Kind(
+        "451, unavailable for legal reasons", _refuse_contact, (spec.GET_CONTACT_BY_EMAIL,)
+    ),
+    "media_type": Kind(
+        "the media type is application/vnd.sandbox+json",
+        lambda _fault, handle, call: replace(
+            handle(call), media_type="application/vnd.sandbox+json"
+        ),
+    ),
     "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
     "drop_before_commit": Kind("the connection breaks before the request is handled", _drop_before),
     "drop_after_commit": Kind(

@@ -134,6 +134,31 @@ class TestStatuses:
         assert status == 200 or set(response.json()["error"]) == {"code", "message"}
         assert len(api.sandbox.leads(sequence_id)) - before == (status == 200)
 
+    def test_error_objects(self, api: Api) -> None:
+        """Errors can be objects that point at a value, a parameter or a lead."""
+        api.sandbox.faults = ["rate_limit_reset"]
+        reset = api.get("/mailboxes")
+        assert (reset.status_code, reset.headers["RateLimit-Reset"]) == (429, "1")
+        api.sandbox.faults = ["media_type", "refused_value"]
+        searched = api.search(person_titles=["CEO"])
+        assert searched.headers["Content-Type"] == "application/vnd.sandbox+json"
+        assert searched.json()["_errors"][0]["source"] == {"pointer": "/person_titles/0"}
+        (error,) = api.get("/sequences?status=draft").json()["_errors"]
+        assert error["source"] == {"parameter": "status"}
+        api.sandbox.faults = "refused_contact"
+        assert api.get("/contacts/email/ada@x.example").status_code == 451
+
+    def test_a_refused_lead(self, api: Api) -> None:
+        """A request with a lead of the refused address is rejected, and others succeed."""
+        sequence_id = api.sandbox.sequence_ids["accepts_any"]
+        api.sandbox.faults = "refused_lead"
+        leads = [{"email": "kept@x.example"}, {"email": "refused@x.example"}]
+        refused = api.add(sequence_id, leads)
+        assert refused.status_code == 400
+        pointers = [error["source"]["pointer"] for error in refused.json()["_errors"]]
+        assert pointers == ["/leads/1/email"]
+        assert api.add(sequence_id, leads[:1]).json()["total_added_to_sequence"] == 1
+
     @pytest.mark.parametrize("kind", ["rate_limit_date", "retry_after_date"])
     def test_retry_after_date(self, api: Api, kind: str) -> None:
         """Retry-After can be an HTTP date, which is never earlier than the delay."""
