@@ -142,6 +142,7 @@ TASKS: Final = (
             "of.keys.email",
             "of.keys.domain",
             "of.keys.profnet_url",
+            "of.keys.company_name",
         ),
     ),
     Task(
