@@ -26,6 +26,8 @@ DOCS = Path(__file__).parent
 SEARCHES = {
     "GDPR": "how-to/remove-a-person",
     "job changers": "how-to/job-changers",
+    "contacted recently": "how-to/contacted-recently",
+    "left a customer": "how-to/left-a-customer",
     "upload": "how-to/sequence",
     "unsubscribe": "how-to/unsubscribed",
     "dedupe": "how-to/dedupe",

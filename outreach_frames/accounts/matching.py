@@ -14,23 +14,21 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.accounts.companies import drop_shared_domains
+from outreach_frames.accounts.excluded import Excluded, Since, read_sources
 from outreach_frames.analysis.companies import column_of, near_column
-from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.read import frame_or_file, is_table_path
+from outreach_frames.files.read import frame_or_file
 from outreach_frames.identity.cells import Cells, join_cells, texts_of
 from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
-from outreach_frames.leads.sending.journal_file import ReachedPeople, is_journal, reached_people
 from outreach_frames.tables.columns import columns_like, usual_column
 from outreach_frames.tables.interchange import A_FRAME, FrameLike
 
 _TABLES: Final = f"{A_FRAME} or the path of a table"
-_TABLES_AND_JOURNALS: Final = "frames, and the paths of tables (.csv, .xlsx, .parquet) and journals"
 
 # For each kind of key: this table's columns, and the other table's columns.
 _Columns = Mapping[str, tuple[list[Hashable], list[Hashable]]]
@@ -172,11 +170,12 @@ def match(
 
 def without(
     frame: pd.DataFrame,
-    *others: FrameLike | str | Path,
+    *others: Excluded | Sequence[Excluded],
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
     company_name: MatchKey | None = None,
+    since: Since | None = None,
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
@@ -189,14 +188,16 @@ def without(
     that have neither. Rows of the other tables do not link rows of this table.
 
     A journal excludes all people that its submission may have reached: all recorded people except
-    those with the status `rejected` or `not_sent`. A journal holds hashes, not addresses.
+    those with the status `rejected` or `not_sent`. With `since`, only people whose last attempt is
+    not older, and those who were in the exclusion list. A journal holds hashes, not addresses.
 
     Parameters
     ----------
     frame : DataFrame
         The rows to filter; it is not changed.
     *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a table or journal
-        Tables with the people to exclude. A file is not changed; a table is read as text.
+        Tables with the people to exclude, also in lists. A path may be a pattern, such as
+        `campaigns/*.journal`. A file is not changed; a table is read as text.
     email : str, list of str or a pair of these, optional
         The column with email addresses, as for `match`; all columns of a list exclude. A table is
         not compared by keys that it lacks; a journal has only emails and profile URLs.
@@ -206,6 +207,9 @@ def without(
         The column with websites or email addresses, as for `email`.
     company_name : str, list of str or a pair of these, optional
         The column with company names, as for `email`.
+    since : str, date or timedelta, optional
+        A day as YYYY-MM-DD, or a span back from now, such as "90D": older attempts of journals
+        exclude nobody. Days are in UTC; tables exclude as without `since`.
 
     Returns
     -------
@@ -216,7 +220,8 @@ def without(
     ------
     InvalidInputError
         No table was passed, a column is missing or ambiguous, a table has no key in common with
-        this table, or a path does not lead to a table or journal.
+        this table, a path does not lead to a table or journal, a pattern matches no file, or
+        `since` was passed without a journal.
 
     Warns
     -----
@@ -242,19 +247,12 @@ def without(
     >>> people.outreach.without(crm, email=("email", ["Email", "E-Mail"]))["email"].tolist()
     ['ada@x.example']
     """
-    if not others:
-        raise InvalidInputError("Pass at least one table with the people to exclude.")
-    journals = [_read_journal(one) for one in others]
-    frames = [
-        frame_or_file(one, "without()", _TABLES_AND_JOURNALS) if journal is None else pd.DataFrame()
-        for one, journal in zip(others, journals, strict=True)
-    ]
+    read_from = read_sources(others, since)
+    frames, tables, journals = map(list, zip(*read_from, strict=True))
     given = dict(zip(_KEYS, (email, profnet_url, domain, company_name), strict=True))
-    tables = [f"Table {number}" for number in range(1, len(others) + 1)]
     requested = _requested(frame, given, frames)
     for place, journal in enumerate(journals):
         if journal is not None:
-            tables[place] = f"The journal {Path(str(others[place])).name}"
             named = [names[0] for kind, (_, names) in requested.items() if kind in journal.kinds]
             if requested and not named:
                 kinds = " or ".join(journal.kinds)
@@ -297,15 +295,6 @@ def without(
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         warn(f"Rows without {kinds} to compare are kept: {keyless:,}.")
     return frame.loc[is_kept]
-
-
-def _read_journal(other: object) -> ReachedPeople | None:
-    """Read a journal; return None for any other table."""
-    if not isinstance(other, str | Path) or is_table_path(other):
-        return None
-    path = expanded(other)
-    require_readable_file(path)
-    return reached_people(path) if is_journal(path) else None
 
 
 def _columns_error(

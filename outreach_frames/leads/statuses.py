@@ -19,6 +19,7 @@ NOT_SENT: Final = "not_sent"
 WOULD_SEND: Final = "would_send"
 
 ALREADY_IN_SEQUENCE: Final = "already_in_sequence"
+IN_EXCLUSION_LIST: Final = "in_exclusion_list"
 
 # The statuses of documented lists of skipped leads; undocumented lists follow the same rule.
 SKIPPED: Final = tuple(

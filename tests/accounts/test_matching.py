@@ -547,3 +547,39 @@ def test_files_are_read_as_tables(ending: str, tmp_path: Path) -> None:
         ):
             with pytest.raises(InvalidInputError, match=f"^{function}\\(\\) {words}"):
                 compare(tmp_path / name)
+
+
+def test_tables_may_be_in_lists_and_patterns(tmp_path: Path) -> None:
+    """Lists and patterns mean each of their tables; a pattern without a file is an error."""
+    people = pd.DataFrame({"email": [f"{name}@x.example" for name in "abcde"]})
+    for name in "abc":
+        crm = people[people["email"].str.startswith(name)]
+        crm.to_csv(tmp_path / f"{name}.csv", index=False)
+    crm = people.tail(1)
+    for others in (
+        [tmp_path / "*.csv", crm],
+        [[f"{tmp_path}/[ab].csv", [crm]], tmp_path / "c.csv"],
+        [(f"{tmp_path}/**/?.csv", crm)],
+    ):
+        assert people.outreach.without(*others)["email"].tolist() == ["d@x.example"]
+    (tmp_path / "[d].csv").write_text("email\nd@x.example\n")
+    assert len(people.outreach.without(tmp_path / "[d].csv")) == 4
+    for others, words in (
+        ([], "at least one table"),
+        ([[]], "at least one table"),
+        ([tmp_path / "*.parquet"], r"No file matches .*\*\.parquet"),
+        ([["ada@x.example"]], "'ada@x.example' is a person.*Pass a frame"),
+        ([crm.set_axis(["a@x.example"], axis=1)], "no header"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            people.outreach.without(*others)
+
+
+@pytest.mark.parametrize("since", ["90", "abc", "31.12.2026", 5, "-3D", "2999-01-01", True])
+def test_a_time_that_is_not_past_is_an_error(since: Any) -> None:
+    """A span without a unit, a future day and other values are errors that show a right one."""
+    people = pd.DataFrame({"email": ["a@x.example"]})
+    with pytest.raises(InvalidInputError, match=r"since=.* is not a past day.*90D"):
+        people.outreach.without(people, since=since)
+    with pytest.raises(InvalidInputError, match="since= applies to journals"):
+        people.outreach.without(people, since="90D")

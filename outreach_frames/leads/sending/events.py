@@ -144,6 +144,14 @@ def lead_of(events: Sequence[Event]) -> Lead:
     return Lead(decisive.lead, order_of(sends[0]), entry, decisive, bool(reaching), tuple(rows))
 
 
+def is_recent(events: Sequence[Event], since: datetime) -> bool:
+    """Return whether a lead's last send is not older, or the lead was in the exclusion list."""
+    outcomes = (event.outcome for event in events if isinstance(event, Outcome))
+    return max(event.at for event in events if isinstance(event, Send)) >= since or any(
+        outcome.status == statuses.IN_EXCLUSION_LIST for outcome in outcomes
+    )
+
+
 _REFUSED, _SKIPPED, _UNKNOWN, _PROVEN = range(4)
 
 

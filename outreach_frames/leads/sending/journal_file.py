@@ -15,6 +15,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from datetime import datetime
 from os.path import samestat
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -34,6 +35,7 @@ from outreach_frames.leads.sending.events import (
     EventStore,
     erased,
     identifiers_of,
+    is_recent,
 )
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -226,8 +228,11 @@ class ReachedPeople(NamedTuple):
         return np.array([not self.identifiers.isdisjoint(row) for row in rows], dtype=bool)
 
 
-def reached_people(path: str | Path) -> ReachedPeople:
-    """Read the people who may have been reached by a journal's requests."""
+def reached_people(path: str | Path, since: datetime | None = None) -> ReachedPeople:
+    """Read the people who may have been reached by a journal's requests.
+
+    With `since`, only people whose last attempt is not older, or who were in the exclusion list.
+    """
     with read_only(path) as file:
         leads = [lead for lead in file.events.leads() if lead.is_reached]
         rows = [row.identifiers for lead in leads for row in lead.rows]
@@ -235,6 +240,8 @@ def reached_people(path: str | Path) -> ReachedPeople:
         kinds = [
             kind for kind, is_known in zip(spec.LEAD_IDENTIFIERS, known, strict=True) if is_known
         ]
+        if since is not None:
+            leads = [lead for lead in leads if is_recent(file.events.events_of(lead.id), since)]
         return ReachedPeople(
             file.digests, identifiers_of(leads), kinds or list(spec.LEAD_IDENTIFIERS)
         )

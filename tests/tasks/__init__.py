@@ -1,0 +1,1 @@
+"""An analyst's tasks, each done in a few lines."""
