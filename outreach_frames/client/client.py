@@ -391,7 +391,8 @@ class Client:
         if body is not None:
             headers, content = headers | _JSON, self._content(body)
         prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
-        filters = body if endpoint == spec.SEARCH_PEOPLE and isinstance(body, Mapping) else {}
+        members = body if isinstance(body, Mapping) and endpoint == spec.SEARCH_PEOPLE else {}
+        filters = {name: one for name, one in members.items() if name in spec.FILTERS_BY_NAME}
         call = _Call(endpoint, label, str(prepared.url), prepared, content, filters)
         # Check the prepared address too, because URL parsers disagree.
         request.require_same_origin(call.url, self.base_url)

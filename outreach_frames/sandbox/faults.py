@@ -8,6 +8,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from email.utils import formatdate
 from functools import partial
@@ -159,10 +160,19 @@ def _describe(status: int, *errors: Document) -> Reply:
     return Reply(status, body)
 
 
+def _object_sent(call: Call) -> Document:
+    """Return the JSON object of a request's body, empty if the body is anything else."""
+    with suppress(msgspec.DecodeError):
+        sent = msgspec.json.decode(call.body)
+        return sent if isinstance(sent, dict) else {}
+    return {}
+
+
 def _refuse_value(_fault: Fault, _handle: Handler, call: Call) -> Reply:
-    """Refuse the first value of the body or, if there is no body, the first parameter."""
-    sent = msgspec.json.decode(call.body) if call.body else {}
-    pointers = [f"/{name}/0" if isinstance(sent[name], list) else f"/{name}" for name in sent]
+    """Refuse a value of the body, if possible of a list, or else the first parameter."""
+    sent = _object_sent(call)
+    names = sorted(sent, key=lambda name: not isinstance(sent[name], list))
+    pointers = [f"/{name}/0" if isinstance(sent[name], list) else f"/{name}" for name in names]
     parameters = [name for name, _ in call.query]
     source = {"pointer": pointers[0]} if pointers else {"parameter": (*parameters, "id")[0]}
     words = {"code": "unsupported_value", "title": "Unsupported value"}
@@ -171,14 +181,14 @@ def _refuse_value(_fault: Fault, _handle: Handler, call: Call) -> Reply:
 
 def _refuse_lead(_fault: Fault, handle: Handler, call: Call) -> Reply:
     """Refuse requests with a lead whose email begins with `refused@`, and point at the lead."""
-    leads = msgspec.json.decode(call.body)[spec.LEADS_KEY]
-    found = [at for at, lead in enumerate(leads) if str(lead.get("email")).startswith("refused@")]
+    leads = _object_sent(call).get(spec.LEADS_KEY)
     errors = [
         {
             "detail": "The address is refused.",
             "source": {"pointer": f"/{spec.LEADS_KEY}/{at}/email"},
         }
-        for at in found
+        for at, lead in enumerate(leads if isinstance(leads, list) else ())
+        if isinstance(lead, dict) and str(lead.get("email")).startswith("refused@")
     ]
     return _describe(400, *errors) if errors else handle(call)
 
@@ -280,7 +290,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
     "refused_value": Kind(
-        "400 with an error object that points at the first value of the request", _refuse_value
+        "400 with an error object that points at a value of the request", _refuse_value
     ),
     "refused_lead": Kind(
         "400 that points at each lead whose email begins with refused@; other requests succeed",

@@ -158,6 +158,7 @@ class TestStatuses:
         pointers = [error["source"]["pointer"] for error in refused.json()["_errors"]]
         assert pointers == ["/leads/1/email"]
         assert api.add(sequence_id, leads[:1]).json()["total_added_to_sequence"] == 1
+        assert [api.add(sequence_id, odd).status_code for odd in (5, ["x"])] == [400] * 2
 
     @pytest.mark.parametrize("kind", ["rate_limit_date", "retry_after_date"])
     def test_retry_after_date(self, api: Api, kind: str) -> None:
