@@ -871,6 +871,9 @@ NETWORK_NAME: Final = "profnet"
 AUTHORIZATION_HEADER: Final = "Authorization"
 AUTHORIZATION_SCHEME: Final = "Bearer"
 RETRY_AFTER_HEADER: Final = "Retry-After"
+# The header by which the sandbox names itself; the values in `suggestions` are the sandbox's.
+SERVER_HEADER: Final = "Server"
+SANDBOX_SERVER: Final = "outreach_frames.sandbox"
 
 
 def leaves(

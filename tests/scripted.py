@@ -25,6 +25,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from outreach_frames import spec
+
 # Longer than the time limit of tests, so that no successful test has waited for it.
 FOREVER = 10_000.0
 
@@ -58,6 +60,19 @@ class Reply:
 
     parts: tuple[bytes | float, ...] = ()
     then: Literal["keep", "close", "reset"] = "keep"
+
+
+def as_sandbox(reply: Callable[[Received], Reply]) -> Callable[[Received], Reply]:
+    """Let a script name itself as the sandbox does, whose filter values are known."""
+
+    def named(request: Received) -> Reply:
+        first, *rest = reply(request).parts
+        assert isinstance(first, bytes)
+        status, _, others = first.partition(b"\r\n")
+        header = f"{spec.SERVER_HEADER}: {spec.SANDBOX_SERVER}".encode()
+        return Reply((b"\r\n".join((status, header, others)), *rest))
+
+    return named
 
 
 def respond(

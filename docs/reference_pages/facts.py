@@ -178,15 +178,17 @@ def filters_page() -> str:
         "functions that search people. A person must match every filter, and any one of a "
         "filter's values. In a shell, ``person_titles`` is ``--person-titles``. "
         ":py:obj:`of.filters` is this table as a frame.\n\n"
-        "Known values are suggestions: the interface document does not list all values, and the "
-        "service may know others.\n\n"
+        "The values are the sandbox's, and suggestions elsewhere: the interface document does not "
+        "list the values of a service, which may call them otherwise.\n\n"
     )
     for group in spec.FILTER_GROUPS:
         text += heading(group.capitalize(), 1)
         rows = [_filter_row(one) for one in spec.FILTERS if one.group == group]
-        text += table(("filter", "type", "known values", "excludes"), rows, widths=(36, 13, 29, 22))
+        text += table(
+            ("filter", "type", "values of the sandbox", "excludes"), rows, widths=(36, 13, 29, 22)
+        )
     text += heading("Job functions", 1, label="job-functions")
-    text += "Known values of ``person_job_functions``, by department.\n\n"
+    text += "The sandbox's values of ``person_job_functions``, by department.\n\n"
     return text + table(
         ("department", "job functions"),
         [(code(name), codes(values)) for name, values in spec.JOB_FUNCTIONS.items()],

@@ -167,6 +167,8 @@ class Client:
         self.network_name: Final = network_name
         self.workers: Final = options.checked_workers(workers)
         self.sandbox: Any = None
+        # Whether a response came from a sandbox, embedded or served, whose filter values are known.
+        self.is_sandbox: bool = False
         self._proxies = options.checked_proxies(proxies)
         self._verify = options.checked_verify(verify)
         self._names = request.NetworkName(network_name)
@@ -537,6 +539,8 @@ class Client:
                     proxies=self._proxies,
                 )
                 with closing(reply):
+                    if reply.headers.get(spec.SERVER_HEADER) == spec.SANDBOX_SERVER:
+                        self.is_sandbox = True
                     if headers is not None:
                         headers.clear()
                         for name, text in reply.headers.items():

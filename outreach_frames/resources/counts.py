@@ -57,22 +57,28 @@ def count_searches(
     return framed(counts)
 
 
-def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Values:
-    """Return the values of each filter in `by`: the search's values, else the known values.
+def values_to_count(
+    filters: Mapping[str, Any], by: str | Iterable[str], *, is_sandbox: bool
+) -> Values:
+    """Return the values of each filter in `by`: the search's values, else those of the sandbox.
 
-    >>> values_to_count({"company_types": ["nonprofit"]}, ["company_types", "company_focuses"])
+    >>> by = ["company_types", "company_focuses"]
+    >>> values_to_count({"company_types": ["nonprofit"]}, by, is_sandbox=True)
     {'company_types': ['nonprofit'], 'company_focuses': ['b2b', 'b2c']}
     """
     names = [by] if isinstance(by, str) else check_list("by", by)
     if not names:
         raise InvalidInputError("by is empty. Pass a filter's name, or omit it.")
-    values: dict[str, Sequence[Any]] = {}
+    counted: dict[str, spec.Filter] = {}
     for name in names:
         known = _countable_filter(name)
-        if known.name in values:
+        if known.name in counted:
             raise InvalidInputError(f"by has {known.name!r} twice. Pass each filter once.")
-        values[known.name] = _values(known, filters.get(known.name))
-    return values
+        counted[known.name] = known
+    return {
+        name: _values(known, filters.get(name), is_sandbox=is_sandbox)
+        for name, known in counted.items()
+    }
 
 
 def _countable_filter(name: object) -> spec.Filter:
@@ -85,17 +91,17 @@ def _countable_filter(name: object) -> spec.Filter:
     )
 
 
-def _values(known: spec.Filter, given: Any) -> Sequence[Any]:
+def _values(known: spec.Filter, given: Any, *, is_sandbox: bool) -> Sequence[Any]:
     if given is not None:
         return list(dict.fromkeys(given)) if isinstance(given, list) else [given]
     if known.type == "boolean":
         return [True, False]
     # A single known value is an example, not a list.
-    if len(known.suggestions) < 2:
+    if len(known.suggestions) < 2 or not is_sandbox:
         example = "[...]" if known.type == "array" else "'...'"
         raise InvalidInputError(
-            f"by={known.name!r} has no list of known values. Pass {known.name}={example} too, with "
-            "the values to count."
+            f"The service's values of {known.name} are not known. Pass {known.name}={example} too, "
+            "with the values to count."
         )
     return list(known.suggestions)
 

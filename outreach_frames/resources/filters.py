@@ -32,7 +32,7 @@ def filters() -> pd.DataFrame:
     -------
     DataFrame
         One row per filter: `name`, `type` (string, boolean or array), `group` (str), `values` (a
-        list of known values, which may be incomplete; missing if any text is allowed), `excludes`
+        list of the sandbox's values; the interface does not list those of a service), `excludes`
         (str: the filter whose matches this filter excludes, if any), `meaning` (str: the interface
         document's words, if any) and `example` (a valid value: str, True or a list of str).
 

@@ -276,8 +276,8 @@ def count_people(
         Search filters by name, or the path of a search that `save_filters` saved.
     by : str or list of str, optional
         A filter, to count the people per value; or several filters, to count the people per
-        combination of values. The values are the search's values in the given order, else the known
-        values in `filters()`, or True and False.
+        combination of values. The values are the search's values in the given order, else True and
+        False or, only with the sandbox, those in `filters()`.
     max_requests : int or None
         Maximum number of requests with `by`, which takes one request per row and one for the
         total. None sets no maximum.
@@ -300,15 +300,15 @@ def count_people(
     Raises
     ------
     InvalidInputError
-        A filter does not exist or its value is invalid, a filter in `by` has neither known values
-        nor values in the search, or `by` needs more requests than `max_requests`; nothing was sent.
+        A filter does not exist or its value is invalid, the values of a filter in `by` are neither
+        known nor in the search, or `by` needs more requests than `max_requests`; nothing was sent.
     ServiceError
         The service failed or could not be reached; `.partial` has the counts before the error.
 
     Warns
     -----
     OutreachWarning
-        Nobody matches, the service reported errors, or a filter value seems to be misspelt. With
+        Nobody matches, the service reported errors, or the sandbox does not know a value. With
         `by`, the rows do not add up to the total, because people match several values or no value.
 
     Notes
@@ -329,7 +329,7 @@ def count_people(
     connected, body = resolve(client), check_filters(filters, fields, count_people)
     most = check_limit(max_requests, "max_requests")
     if by is not None:
-        values = values_to_count(body, by)
+        values = values_to_count(body, by, is_sandbox=connected.is_sandbox)
         return count_by(
             connected, body, values, max_requests=most, refresh=refresh, progress=progress
         )

@@ -367,18 +367,18 @@ def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -
 def report_unknown_values(
     client: Client, filters: Mapping[str, Any], *, is_empty: bool, is_explained: bool = False
 ) -> None:
-    """Warn of unknown filter values and, unless `is_explained`, of an empty search.
+    """Warn of values that the sandbox does not know and, unless `is_explained`, of an empty search.
 
-    The known values may be incomplete, so a value of a search with matches is named only if it
-    resembles a known value and, outside of widgets, only once per process.
+    A value of a search with matches is named only if it resembles a known value and, outside of
+    widgets, only once per process. The values of other services are not known.
     """
     named = []
-    for name, text, close in unknown_values(filters):
+    for name, text, close in unknown_values(filters) if client.is_sandbox else ():
         key = (client.account, name, text)
         if is_empty or (close and (are_collected() or key not in named_before)):
             named.append(f"{name}={quoted(text)}.{close}")
             named_before.add(key)
-    is_open = is_empty and not is_explained and (named or has_free_text(filters))
+    is_open = is_empty and not is_explained and (named or has_free_text(filters, client.is_sandbox))
     words = ["Nobody matches."] if is_open else []
     if named:
         nobody = "" if is_empty else " and may match nobody"

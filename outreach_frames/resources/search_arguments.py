@@ -210,7 +210,7 @@ def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) ->
 
 
 def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the unknown filter values: filter, value and a hint at similar known values.
+    """Return the values unknown to the sandbox: filter, value and a hint at similar known values.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"]})
     [('person_seniorities', 'directors', " Did you mean 'director'?")]
@@ -232,11 +232,12 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return found
 
 
-def has_free_text(body: Mapping[str, Any]) -> bool:
-    """Return whether any filter takes free text: no known values and no checked format."""
+def has_free_text(body: Mapping[str, Any], is_sandbox: bool) -> bool:
+    """Return whether any filter takes text without a checked format or known values."""
     filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
-        one.type != "boolean" and not one.format and len(one.suggestions) < 2 for one in filters
+        one.type != "boolean" and not one.format and (len(one.suggestions) < 2 or not is_sandbox)
+        for one in filters
     )
 
 

@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from outreach_frames import spec
 from outreach_frames.sandbox.app import TRANSPORT
 
 START_SECONDS = 10
@@ -73,6 +74,7 @@ class ServerThread:
             log_level="error",
             access_log=False,
             server_header=False,
+            headers=[(spec.SERVER_HEADER, spec.SANDBOX_SERVER)],
             proxy_headers=False,
             timeout_keep_alive=60,
         )

@@ -94,7 +94,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("name", note="name of the filter"),
             Field("type", note="type of the filter's value"),
             Field("group", note="subject of the filter"),
-            Field("values", "array", items="string", note="known values"),
+            Field("values", "array", items="string", note="values of the sandbox"),
             Field("excludes", note="filter whose matches this filter excludes"),
             Field("meaning", note="the interface document's words; missing if it has none"),
             Field("example", note="a valid value"),

@@ -16,7 +16,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
 from tests.examples import share_of_examples
 from tests.resources.search_service import connected
-from tests.scripted import Received, Reply, json, scripted
+from tests.scripted import Received, Reply, as_sandbox, json, scripted
 
 SIZES = list(spec.SUGGESTED_COMPANY_SIZES)
 
@@ -42,7 +42,7 @@ def test_each_row_counts_the_search_with_one_value() -> None:
 def test_pivoted_counts_have_one_filter_by_another() -> None:
     """The pivoted counts keep the values' order, with sizes sorted by number."""
     by, given = ["person_seniorities", "company_sizes"], ["vp", "head"]
-    counts = of.count_people(by=by, person_seniorities=given)
+    counts = of.count_people(by=by, person_seniorities=given, company_sizes=SIZES)
     assert list(counts) == [*by, "people"]
     table = counts.pivot(index=by[0], columns=by[1], values="people")
     one = {"person_seniorities": ["head"], "company_sizes": ["51-200"]}
@@ -62,6 +62,7 @@ def test_flags_and_texts_are_counted_too() -> None:
     assert counts["people"].iloc[1] == counts.attrs["total"]
 
 
+FLAGS: dict[str, Any] = {"company_sizes": SIZES, "company_focuses": ["b2b", "b2c"]}
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("company_size", {}, "Did you mean 'company_sizes'"),
     ("seniority", {}, "Did you mean 'person_seniorities'"),
@@ -74,8 +75,9 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ([], {}, "by is empty"),
     ([["company_sizes"]], {}, "is not a filter"),
     (5, {}, "not int"),
-    ("company_sizes", {"max_requests": 8}, "takes 9 requests.*max_requests=8"),
-    (["company_sizes", "person_seniorities"], {"max_requests": 80}, "takes 81 requests"),
+    ("company_sizes", {}, r"service's values of company_sizes are not known.*=\[...\] too"),
+    ("company_sizes", {"company_sizes": SIZES, "max_requests": 8}, "9 requests.*max_requests=8"),
+    (["company_sizes", "company_focuses"], {**FLAGS, "max_requests": 16}, "takes 17 requests"),
     ("company_sizes", {"max_requests": 0}, "Pass 1 or more"),
 ]
 
@@ -116,7 +118,7 @@ def test_counts_that_do_not_add_up_are_warned_of(total: int, words: str) -> None
     reply = counting({"1-10": 3, "11-50": 2}, total)
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.warns(OutreachWarning) as caught:
-            counts = of.count_people(by="company_sizes", max_requests=9)
+            counts = of.count_people(by="company_sizes", max_requests=9, company_sizes=SIZES)
         told = [str(one.message) for one in caught]
     assert len(service.requests) == 9
     assert counts.attrs["total"] == total
@@ -130,7 +132,7 @@ def test_misspelt_values_of_other_filters_are_named() -> None:
     """An unknown value is named in a warning, unless the table has its count."""
     reply = counting({"2-10": 3, "5O-200": 0}, 3)
     search = {"company_sizes": ["2-10", "5O-200"], "person_seniorities": ["directr"]}
-    with scripted(reply) as service, of.connect(service.url, "t", cache=None):
+    with scripted(as_sandbox(reply)) as service, of.connect(service.url, "t", cache=None):
         with pytest.warns(OutreachWarning) as caught:
             of.count_people(search, by="company_sizes", max_requests=3)
     told = str(caught[-1].message)
@@ -139,12 +141,19 @@ def test_misspelt_values_of_other_filters_are_named() -> None:
     assert "0-200" not in told
 
 
+@pytest.mark.usefixtures("client")
+def test_the_sandbox_counts_its_own_values() -> None:
+    """A sandbox that has answered counts its values of a filter that the search does not set."""
+    of.count_people()
+    assert of.count_people(by="company_sizes")["company_sizes"].tolist() == SIZES
+
+
 def test_an_error_keeps_the_counts_before_it() -> None:
     """The error has the rows that were counted before it."""
     reply = counting(dict.fromkeys(SIZES, 1), 8, failing="201-500")
     with scripted(reply) as service, of.connect(service.url, "t", cache=None):
         with pytest.raises(ServiceError) as caught:
-            of.count_people(by="company_sizes")
+            of.count_people(by="company_sizes", company_sizes=SIZES)
         with pytest.raises(ServiceError) as explained:
             of.explain_search(company_sizes=["201-500"], person_name="a")
     partial = caught.value.partial

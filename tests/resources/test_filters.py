@@ -25,7 +25,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.resources.search import named_before
 from tests import people_filters
 from tests.resources.search_service import service_of
-from tests.scripted import Received, Reply, json, scripted
+from tests.scripted import Received, Reply, as_sandbox, json, scripted
 
 
 def test_the_table_has_every_filter() -> None:
@@ -140,7 +140,7 @@ def nobody(_: Received) -> Reply:
 )
 def test_an_empty_search_names_unknown_values(search: dict[str, Any], said: str) -> None:
     """A warning about an empty search names unknown values, suggestions and the next function."""
-    with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
+    with scripted(as_sandbox(nobody)) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match=said) as caught:
             of.search_people(search)
         assert "of.explain_search" in str(caught[0].message)
@@ -156,9 +156,23 @@ def test_known_values_are_not_suspected() -> None:
         {"company_domains": ["acme.example"], "company_ids": [str(uuid.UUID(int=7))]},
         {},
     ]
-    with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
+    with scripted(as_sandbox(nobody)) as service, of.connect(service.url, "token", cache=None):
         assert [len(of.search_people(search)) for search in searches] == [0, 0, 0]
     assert len(service.requests) == 3
+
+
+LABELS = {"person_seniorities": ["C-Suite"], "company_sizes": ["501-1000 employees"]}
+
+
+def test_the_values_of_a_service_are_not_doubted() -> None:
+    """Nothing is said of a service's own labels, except that nobody matches."""
+    for name, label in LABELS.items():
+        with scripted(service_of(3)) as service, of.connect(service.url, "token", cache=None):
+            assert len(of.search_people({name: label})) == of.count_people({name: label}) == 3
+        with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match=r"^Nobody matches\. Call of.explain") as told:
+                of.search_people({name: label})
+            assert len(told) == 1
 
 
 LISTS = [one for one in spec.FILTERS if len(one.suggestions) > 1]
@@ -182,7 +196,10 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
     ]
     for call in calls if known is LISTS[0] else calls[:2]:
         named_before.clear()
-        with scripted(service_of(3)) as service, of.connect(service.url, "token", cache=None):
+        with (
+            scripted(as_sandbox(service_of(3))) as service,
+            of.connect(service.url, "token", cache=None),
+        ):
             with pytest.warns(OutreachWarning, match="may match nobody: ") as caught:
                 call({known.name: values})
             message = str(caught[0].message)
@@ -198,7 +215,10 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
 
 def test_a_value_like_no_known_value_is_not_warned_of() -> None:
     """An unknown value that resembles no known value causes no warning if people match."""
-    with scripted(service_of(3)) as service, of.connect(service.url, "token", cache=None):
+    with (
+        scripted(as_sandbox(service_of(3))) as service,
+        of.connect(service.url, "token", cache=None),
+    ):
         of.search_people(person_seniorities=["vp", "Grand Vizier"])
 
 

@@ -22,7 +22,7 @@ from outreach_frames.widgets import PeopleSearch
 from outreach_frames.widgets.people_search.state import search_code
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
-from tests.scripted import Received, Reply, delayed, json, respond, scripted
+from tests.scripted import Received, Reply, as_sandbox, delayed, json, respond, scripted
 from tests.widgets.lead_page import in_a_kernel
 
 pytestmark = pytest.mark.long
@@ -256,7 +256,7 @@ async def test_an_empty_result_is_reported(client: Client) -> None:
 @in_a_kernel
 async def test_a_misspelt_value_is_named_each_time() -> None:
     """A misspelt value is named at each count and search."""
-    with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+    with scripted(as_sandbox(people)) as service, Client(service.url, TOKEN, cache=None) as client:
         builder = PeopleSearch({"person_seniorities": ["vp", "directr"]}, client)
         await until(lambda: builder.total == 250)
         assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
