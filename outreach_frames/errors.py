@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -145,11 +145,16 @@ class StatusError(ServiceError):
     pointers : tuple of str
         The parts of the request that the service names as wrong, as JSON pointers such as
         "/leads/3/email".
+    reasons : dict of str to str
+        The service's words for each pointer.
     """
 
-    def __init__(self, message: str, *, pointers: Sequence[str] = (), **facts: Any) -> None:
+    def __init__(
+        self, message: str, *, reasons: Mapping[str, str] | None = None, **facts: Any
+    ) -> None:
         super().__init__(message, **facts)
-        self.pointers: tuple[str, ...] = tuple(filter(None, pointers))
+        self.reasons: dict[str, str] = dict(reasons or {})
+        self.pointers: tuple[str, ...] = tuple(self.reasons)
 
 
 class BadRequestError(StatusError):

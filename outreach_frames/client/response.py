@@ -186,7 +186,7 @@ def status_error(
         "retryable": status == 429 or status >= 500,
         # A 503 with Retry-After was refused before the service acted.
         "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
-        "pointers": redact("\n".join(one.pointer for one in errors)).split("\n"),
+        "reasons": {redact(one.pointer): redact(one.text) for one in errors if one.pointer},
     }
     if kind is ValidationFailedError:
         reasons = [ValidationProblem(redact(one.code), redact(one.text)) for one in problems]

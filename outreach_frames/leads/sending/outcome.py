@@ -19,6 +19,7 @@ from outreach_frames.errors import (
     BadRequestError,
     OutreachError,
     ServiceError,
+    StatusError,
     UnsafeLinkError,
     ValidationFailedError,
     ValidationProblem,
@@ -35,6 +36,7 @@ _STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
 _DETAIL_CHARACTERS: Final = 500
+TOO_LARGE: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 _SENT_BEFORE: Final = "The row was sent before, with an unknown outcome."
 _LISTED_BY_WEAK_URL: Final = "The service lists a URL that does not certainly identify the person."
 _MAY_HAVE_ACTED: Final = "The service may have added the lead nevertheless."
@@ -267,6 +269,7 @@ class NextStep(Enum):
 
     STOP = "send no further request"
     FIND_FIELD = "send parts of these rows to find the missing field"
+    FIND_ROWS = "send parts of these rows to find the refused ones"
     CONTINUE = "send the next request, unless several consecutive requests failed"
 
 
@@ -301,14 +304,41 @@ def classify(error: OutreachError) -> Classification:
     match error:
         case ValidationFailedError():
             return _refused(error)
-        case BadRequestError() | ServiceError(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
-            return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)
+        case (
+            BadRequestError()
+            | ServiceError(
+                status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                | HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS
+            )
+        ):
+            return Classification(_outcome(statuses.REJECTED, error), NextStep.FIND_ROWS)
         case ServiceError(may_have_acted=True):
             # Stop after a redirect: the next request would be redirected too.
             is_redirect = isinstance(error, UnsafeLinkError)
             next_step = NextStep.STOP if is_redirect else NextStep.CONTINUE
             return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), next_step)
     return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
+
+
+def pointed_leads(error: OutreachError, size: int) -> dict[int, str] | None:
+    """Return the service's words for the leads of a refused request that it points at.
+
+    The keys are the leads' places in the request. None means that it points elsewhere, too.
+
+    >>> pointed_leads(BadRequestError("No.", reasons={"/leads/3/email": "Odd."}), 5)
+    {3: 'Odd.'}
+    >>> pointed_leads(BadRequestError("No.", reasons={"/settings": "Odd."}), 5) is None
+    True
+    """
+    found: dict[int, str] = {}
+    reasons = error.reasons if isinstance(error, StatusError) else {}
+    for pointer, words in reasons.items():
+        place = re.fullmatch(rf"/{spec.LEADS_KEY}/(\d{{1,9}})(/.*)?", pointer)
+        if place is None or int(place[1]) >= size:
+            return None
+        detail = f"{words} ({pointer})"
+        found[int(place[1])] = f"{found.get(int(place[1]), '')} {detail}".strip()
+    return {number: shorten(text, _DETAIL_CHARACTERS) for number, text in found.items()}
 
 
 def classify_resend(error: OutreachError) -> Classification:
@@ -318,9 +348,13 @@ def classify_resend(error: OutreachError) -> Classification:
     'unknown'
     """
     classification = classify(error)
-    outcome = classification.outcome
+    return classification._replace(outcome=resent_outcome(classification.outcome))
+
+
+def resent_outcome(outcome: RowOutcome) -> RowOutcome:
+    """Return the outcome of a resent row that the service refuses."""
     detail = f"{outcome.detail} {_SENT_BEFORE}"
-    return classification._replace(outcome=outcome._replace(status=statuses.UNKNOWN, detail=detail))
+    return outcome._replace(status=statuses.UNKNOWN, detail=detail)
 
 
 def reclassify_resent(outcome: RowOutcome, *, is_certain: bool) -> RowOutcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -20,17 +20,34 @@ from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.outcome import (
+    TOO_LARGE,
     NextStep,
     RowOutcome,
     classify,
     classify_resend,
+    pointed_leads,
     read_response,
     reclassify_resent,
+    resent_outcome,
 )
 
 _LOGGER: Final = logging.getLogger(__name__)
 # After this number of consecutive failures, the service is down or refuses all requests.
 MAX_FAILURES_IN_A_ROW: Final = 3
+# The maximum numbers of further requests for the refused rows of a chunk, and of all chunks.
+MAX_SEARCH_REQUESTS: Final = 64
+MAX_SEARCH_REQUESTS_OF_RUN: Final = 640
+# If none of this number of further requests is accepted, the request itself is at fault.
+MAX_REFUSED_PARTS: Final = 12
+
+
+@dataclass(eq=False)
+class Search:
+    """The search for the refused rows of a chunk: its further requests, and the last refusal."""
+
+    error: OutreachError
+    requests: int = 0
+    is_accepted: bool = False  # whether any further request was accepted
 
 
 class Chunk(NamedTuple):
@@ -39,6 +56,9 @@ class Chunk(NamedTuple):
     number: int
     positions: Sequence[int]
     is_part: bool = False
+    search: Search | None = None
+    # Whether the next part has a refused row if this part is accepted.
+    is_first_half: bool = False
 
 
 class NeededFields:
@@ -110,6 +130,7 @@ class Run:
     # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
     _failures_in_a_row: int = 0
+    _search_requests: int = 0
 
     def __post_init__(self) -> None:
         rows = [row for chunk in self.pending for row in chunk.positions]
@@ -121,7 +142,9 @@ class Run:
             with self.journal:
                 while self.pending and not self.over:
                     chunk = self.pending.popleft()
-                    if not self._split(chunk):
+                    if reason := self._reason_to_give_up(chunk.search):
+                        self._give_up(chunk, reason)
+                    elif not self._split(chunk):
                         self._send(chunk)
         except OutreachError as error:
             self.error = error
@@ -135,6 +158,9 @@ class Run:
         now = datetime.now(UTC).replace(microsecond=0)
         self.entries |= self.journal.begin(chunk.number, chunk.positions, now)
         self.requests += 1
+        if chunk.search is not None:
+            chunk.search.requests += 1
+            self._search_requests += 1
         path = {"id": self.plan.sequence_id}
         try:
             response = self.client.write(spec.ADD_LEADS, path=path, body=body)
@@ -150,6 +176,7 @@ class Run:
         if is_accepted:
             self._failures_in_a_row = 0
             self._needed.record_accepted(chunk.positions)
+            self._record_accepted_part(chunk)
         else:
             problem = " ".join(read.notes) or read.rows[0].detail
             self.error = InvalidResponseError(f"Chunk {chunk.number}: {problem}")
@@ -171,14 +198,77 @@ class Run:
             if self._split(chunk, was_refused=True):
                 status = statuses.UNKNOWN if self.is_resend else statuses.NOT_SENT
                 interim = [outcome._replace(status=status)] * len(chunk.positions)
-                self._finish(chunk, interim, notes, is_interim=True)
+                self._finish(chunk, interim, notes, interim=range(len(chunk.positions)))
                 return
+        if next_step is NextStep.FIND_ROWS and self._narrow(chunk, error, outcome):
+            return
         self.error = error
         if next_step is NextStep.STOP:
             self.over = True
-        elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
+        elif not (chunk.is_part and next_step in {NextStep.FIND_FIELD, NextStep.FIND_ROWS}):
             self._count_failure()
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
+
+    def _narrow(self, chunk: Chunk, error: OutreachError, refusal: RowOutcome) -> bool:
+        """Continue with the rows that the service does not point at, else with each half.
+
+        Until another request has their outcomes, these rows are recorded as refused.
+        """
+        rows = chunk.positions
+        is_too_large = error.status_code == TOO_LARGE
+        pointed = {} if is_too_large else pointed_leads(error, len(rows))
+        if len(rows) == 1 or pointed is None:
+            return False
+        outcomes = [refusal] * len(rows)
+        for place, detail in pointed.items():
+            outcome = RowOutcome(statuses.REJECTED, detail)
+            outcomes[place] = resent_outcome(outcome) if self.is_resend else outcome
+        half = len(rows) // 2
+        unpointed = [place for place in range(len(rows)) if place not in pointed]
+        parts = [[rows[place] for place in unpointed]] if pointed else [rows[:half], rows[half:]]
+        search = chunk.search or Search(error)
+        search.error = error
+        self.pending.extendleft(
+            Chunk(chunk.number, part, True, search, not pointed and not is_too_large and not place)
+            for place, part in reversed([*enumerate(filter(None, parts))])
+        )
+        if pointed:
+            self.error = error
+        self._finish(chunk, outcomes, (), interim=unpointed)
+        return True
+
+    def _record_accepted_part(self, chunk: Chunk) -> None:
+        """Record that a part was accepted; split the other half, which has a refused row."""
+        if chunk.search is None:
+            return
+        chunk.search.is_accepted = True
+        if chunk.is_first_half and len(rows := self.pending[0].positions) > 1:
+            other, half = self.pending.popleft(), len(rows) // 2
+            self.pending.appendleft(other._replace(positions=rows[half:]))
+            self.pending.appendleft(other._replace(positions=rows[:half], is_first_half=True))
+
+    def _reason_to_give_up(self, search: Search | None) -> str:
+        """Return why the search for refused rows ends, or an empty text."""
+        if search is None:
+            return ""
+        if search.requests >= MAX_REFUSED_PARTS and not search.is_accepted:
+            return f"none of {MAX_REFUSED_PARTS} further requests was accepted"
+        if search.requests >= MAX_SEARCH_REQUESTS:
+            return f"{MAX_SEARCH_REQUESTS} further requests did not find all refused rows"
+        if self._search_requests >= MAX_SEARCH_REQUESTS_OF_RUN:
+            return f"{MAX_SEARCH_REQUESTS_OF_RUN} further requests of this run looked for such rows"
+        return ""
+
+    def _give_up(self, chunk: Chunk, reason: str) -> None:
+        """Leave the remaining rows of a chunk refused, as they are recorded."""
+        assert chunk.search is not None
+        rows = [*chunk.positions]
+        while self.pending and self.pending[0].search is chunk.search:
+            rows += self.pending.popleft().positions
+        self.tally = Counter(self.tally) + Counter(self.entries[row].outcome.status for row in rows)
+        self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows are rejected.")
+        self.error = chunk.search.error
+        self._count_failure()
 
     def _split(self, chunk: Chunk, *, was_refused: bool = False) -> bool:
         """Split a chunk in two if the service has refused it, or would certainly refuse it."""
@@ -186,7 +276,10 @@ class Run:
         if len(parts) == 1:
             return False
         # `extendleft` reverses the order.
-        self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
+        self.pending.extendleft(
+            chunk._replace(positions=part, is_part=True, is_first_half=False)
+            for part in reversed(parts)
+        )
         return True
 
     def _count_failure(self) -> None:
@@ -200,12 +293,15 @@ class Run:
         outcomes: Sequence[RowOutcome],
         notes: Iterable[str],
         *,
-        is_interim: bool = False,
+        interim: Collection[int] = (),
     ) -> None:
-        """Record the outcomes of a chunk's rows, first in memory, then in the journal."""
+        """Record the outcomes of a chunk's rows, first in memory, then in the journal.
+
+        The rows at the places `interim` will be sent again.
+        """
         counts = Counter(outcome.status for outcome in outcomes)
-        if not is_interim:
-            self.tally = Counter(self.tally) + counts
+        again = Counter(outcomes[place].status for place in interim)
+        self.tally = Counter(self.tally) + (counts - again)
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position].with_outcome(outcome)

@@ -189,7 +189,7 @@ class Oracle:
             is_odd = row.is_valid or not row.is_identified
             if (is_odd and row.is_valid == (status == "invalid")) or status == "would_send":
                 self.fail("invalid", f"{row.email}, {row.url} is {status}")
-            if row.is_valid:
+            if row.is_identified:
                 of_person.setdefault(everybody[row.pair], set()).add(status)
         for row, status, detail in zip(self.run.rows, statuses, details, strict=True):
             if row.is_valid:
@@ -324,6 +324,9 @@ def outcomes(sent: Sequence[Sent]) -> set[str]:
             status = {"added"}
         elif not one.known or is_open:
             status, is_open = {"unknown"}, True
+        elif one.known in RETRYABLE:
+            # The run that is refused reports the refusal, and later runs an earlier skip.
+            status = {one.known, *(status - RETRYABLE)}
         else:
             status = {one.known}
     return status

@@ -22,6 +22,7 @@ from tests.leads.sending.lead_service import (
     connected,
     only_posts,
     pairs,
+    refused,
     sent,
     serving,
 )
@@ -52,7 +53,7 @@ class TestChangedRows:
 
     def test_corrected_rows_of_failed_csv(self, tmp_path: Path) -> None:
         """Corrected rows of failed.csv are sent; added and unknown rows are not sent again."""
-        odd = script.json({"error": "odd"}, 400)
+        odd = refused("brand_new")
         with serving(added, odd, script.reset(), added) as (service, client):
             frame = emails("a", "b", "typo", "d", "e", "f", "x")
             frame.loc[6, "email"] = "xexample.com"
@@ -191,7 +192,7 @@ class TestReplacedJournal:
     def test_replaced(self, tmp_path: Path) -> None:
         """Another journal of the sequence gets the records of this process."""
         journal = tmp_path / "j"
-        turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 5]
+        turns = [script.reset(), refused("brand_new"), *[added] * 5]
         with serving(*turns) as (service, client):
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
             plan.submit(journal=journal, progress=False)
@@ -283,7 +284,7 @@ def test_a_second_response_is_ignored(tmp_path: Path) -> None:
         reply = added(received)
         return Reply((*reply.parts, 0.1, *reply.parts))
 
-    turns = [twice, lambda received: script.delayed(0.3, script.json({"error": "no"}, 400))]
+    turns = [twice, lambda received: script.delayed(0.3, refused("brand_new"))]
     with serving(*turns) as (_, client):
         report = add(emails("a", "b", "c", "d"), client)
     assert column(report) == ["added"] * 2 + ["rejected"] * 2

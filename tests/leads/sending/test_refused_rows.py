@@ -1,0 +1,161 @@
+"""A refused request costs only its guilty rows: pointers name them, or halves find them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from outreach_frames.client.client import Client
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import scripted as script
+from tests.leads.sending.lead_service import added, column, sent, serving
+from tests.scripted import Received, Reply
+
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+
+
+def add(client: Client, rows: int, **options: Any) -> SubmissionReport:
+    """Add a number of people."""
+    frame = pd.DataFrame({"email": [f"lead{row}@x.example" for row in range(rows)]})
+    return frame.outreach.add_to_sequence("s1", client=client, progress=False, **options)
+
+
+def refusing(
+    guilty: Collection[int], *, names: str = "", status: int = 400
+) -> Callable[[Received], Reply]:
+    """Refuse requests with any of these rows; with `names`, a member that points at the rows."""
+
+    def reply(received: Received) -> Reply:
+        leads = [int(lead["email"][4:].partition("@")[0]) for lead in received.json["leads"]]
+        found = [place for place, row in enumerate(leads) if row in guilty]
+        if not found:
+            return added(received)
+        errors: list[dict[str, Any]] = [{"title": "The request is invalid."}]
+        errors += [
+            {"detail": f"Odd row {leads[place]}.", "source": {"pointer": f"/leads/{place}/email"}}
+            for place in found
+        ]
+        return script.json({names: errors} if names else {"error": "odd"}, status)
+
+    return reply
+
+
+def rejected(report: SubmissionReport) -> list[int]:
+    """Return the rejected rows, if all others are added."""
+    assert set(column(report)) <= {"added", "rejected"}
+    return [row for row, status in enumerate(column(report)) if status == "rejected"]
+
+
+@pytest.mark.parametrize("names", ["errors", "_errors"])
+def test_pointers_name_the_guilty_rows(names: str, tmp_path: Path) -> None:
+    """Only the rows that the service points at are rejected, each with its own reason."""
+    guilty, journal = [3, 7, 420], tmp_path / "j"
+    with serving(*[refusing(guilty, names=names)] * 9) as (service, client):
+        report = add(client, 600, journal=journal)
+        assert rejected(report) == guilty
+        assert [len(each) for each in sent(service)] == [250, 248, 250, 249, 100]
+        details = [column(report, "detail")[row] for row in guilty]
+        assert details[0] == "Odd row 3. (/leads/3/email)"
+        assert "Odd row 420." in details[2]
+        assert report.error is not None
+        frame = report.frame[["email"]]
+        read = frame.outreach.report(journal=journal)
+        assert read.rows[["status", "detail", "attempts"]].equals(
+            report.rows[["status", "detail", "attempts"]]
+        )
+        assert set(column(report, "attempts")) == {1, 2}
+        assert rejected(add(client, 600, journal=journal)) == guilty
+
+
+@pytest.mark.parametrize(
+    "pointers",
+    [["/settings/mailboxes"], ["/leads/0/email", "/settings"], ["/leads/4"], ["/leads"], ["leads"]],
+)
+def test_pointers_elsewhere_reject_the_chunk(pointers: list[str]) -> None:
+    """If the service points at another part, or at no lead of the request, it is at fault."""
+    errors = [{"detail": "Odd.", "source": {"pointer": one}} for one in pointers]
+    with serving(script.json({"errors": errors}, 400), added) as (service, client):
+        assert column(add(client, 6, chunk_size=4)) == ["rejected"] * 4 + ["added"] * 2
+        assert len(sent(service)) == 2
+
+
+@pytest.mark.parametrize(("number", "most"), [(1, 16), (3, 40), (5, 64)])
+def test_halves_find_the_guilty_rows(number: int, most: int) -> None:
+    """Without pointers, halves find the guilty rows within few further requests."""
+    rng = random.Random(number)
+    for status in (400, 451):
+        guilty = sorted(rng.sample(range(250), number))
+        with serving(*[refusing(guilty, status=status)] * 99) as (service, client):
+            assert rejected(add(client, 250)) == guilty
+            assert len(sent(service)) <= 1 + most
+
+
+def test_a_request_that_is_at_fault() -> None:
+    """If no further request is accepted, the chunk is rejected, and counts as one failure."""
+    with serving(*[script.json({"error": "odd"}, 400)] * 99) as (service, client):
+        report = add(client, 1000)
+        assert column(report) == ["rejected"] * 750 + ["not_sent"] * 250
+        assert len(sent(service)) == 3 * (1 + 12)
+        assert "none of 12 further requests was accepted" in report.notes[0]
+
+
+def test_the_requests_of_a_chunk_are_limited() -> None:
+    """After 64 further requests, the rest of the chunk is rejected, and the report says why."""
+    guilty = range(0, 250, 5)
+    with serving(*[refusing(guilty)] * 99) as (_, client):
+        report = add(client, 260)
+        assert set(rejected(report)) > set(guilty) - set(range(250, 260))
+        assert column(report)[251:255] == ["added"] * 4
+        assert report.notes == [
+            "Chunk 1: 64 further requests did not find all refused rows, so its other rows are "
+            "rejected."
+        ]
+        assert column(report).count("rejected") < 250
+
+
+@pytest.mark.long
+def test_the_requests_of_a_run_are_limited() -> None:
+    """After 640 further requests of a run, refused chunks are rejected as a whole."""
+    with serving(*[refusing(range(0, 440, 2))] * 999) as (service, client):
+        report = add(client, 440, chunk_size=32)
+        assert len(sent(service)) == 14 + 640 - 1
+        assert "640 further requests of this run" in report.notes[0]
+
+
+def test_a_request_that_is_too_large() -> None:
+    """After status 413, smaller requests are sent, and the run has no error."""
+
+    def reply(received: Received) -> Reply:
+        is_large = len(received.json["leads"]) > 3
+        return script.json({}, 413) if is_large else added(received)
+
+    with serving(*[reply] * 20) as (service, client):
+        report = add(client, 10)
+        assert rejected(report) == []
+        assert report.error is None
+        assert [len(each) for each in sent(service)] == [10, 5, 2, 3, 5, 2, 3]
+
+
+@pytest.mark.parametrize("names", ["errors", ""])
+def test_refused_rows_of_a_retry_stay_unknown(names: str) -> None:
+    """A retry adds the other rows; the refused rows stay unknown, however they were found."""
+    turns = [script.reset(), *[refusing([2], names=names)] * 9]
+    with serving(*turns) as (_, client):
+        report = add(client, 5).retry_unknown()
+        assert column(report) == ["added", "added", "unknown", "added", "added"]
+        assert "sent before, with an unknown outcome" in column(report, "detail")[2]
+
+
+def test_a_search_that_must_stop() -> None:
+    """After a 401 within the search, rows without a request are rejected as they were refused."""
+    turns = [script.json({}, 400), added, script.json({}, 401)]
+    with serving(*turns) as (service, client):
+        report = add(client, 8, chunk_size=4)
+        assert column(report)[:3] == ["added", "added", "not_sent"]
+        assert column(report)[3:] == ["rejected"] + ["not_sent"] * 4
+        assert len(sent(service)) == 3
