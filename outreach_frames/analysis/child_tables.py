@@ -169,7 +169,8 @@ def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array
     if lists is None:
         raise InvalidInputError(
             f"The column {column.name!r} does not contain lists. If the table is from a CSV file, "
-            "read the file with of.read_prospects(), which restores lists."
+            "read the file with of.read_prospects(), which restores lists. In Dask, pass meta=: "
+            "Dask's sample has text instead of lists."
         )
     return pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
 

@@ -64,7 +64,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame lacks the company columns.
+        The frame lacks the company columns, or its rows are companies.
 
     Notes
     -----
@@ -78,6 +78,11 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     >>> int(people.outreach.companies()["people_in_frame"].sum())
     100
     """
+    if f"{COMPANY_PREFIX}{PEOPLE_IN_FRAME.name}" in frame.columns:
+        raise InvalidInputError(
+            "The rows of the frame are companies, not people. To join tables of companies, sum "
+            "people_in_frame by id: table.groupby('id')['people_in_frame'].sum()."
+        )
     numbers, first = company_numbers(frame)
     columns = [name for name in frame.columns if str(name).startswith(COMPANY_PREFIX)]
     columns.sort(key=lambda name: _ORDER.get(name.removeprefix(COMPANY_PREFIX), len(_ORDER)))

@@ -291,6 +291,24 @@ def test_contact_child_tables_have_one_row_per_entry(
         getattr(contacts.drop(columns=name).outreach, name)()
 
 
+def test_tables_of_companies_are_not_counted_as_people(people: pd.DataFrame) -> None:
+    """Tables of companies are refused, with and without the prefix of people's columns."""
+    companies = people.outreach.companies()
+    with pytest.raises(of.OutreachError, match="lacks company columns"):
+        companies.outreach.companies()
+    with pytest.raises(
+        of.OutreachError, match=r"are companies, not people\..* sum people_in_frame"
+    ):
+        companies.add_prefix("company_").outreach.companies()
+
+
+def test_text_in_place_of_lists_names_meta() -> None:
+    """Text in a list column, as in Dask's sample, is an error that names meta=."""
+    sample = pd.DataFrame({"experiences": ["foo"], "current_position_start_date": pd.NaT})
+    with pytest.raises(of.OutreachError, match="In Dask, pass meta="):
+        sample.outreach.tenure()
+
+
 def test_entries_that_are_objects_become_columns() -> None:
     """Locations that the service returns as objects become columns."""
     places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]
