@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames import spec
 from outreach_frames.common.text import hidden_in
 from outreach_frames.identity.cells import (
     QUOTES,
@@ -45,6 +46,8 @@ _PAGE_HOSTS: Final = (
     "reddit.com sites.google.com t.me taplink.cc threads.com threads.net tiktok.com "
     "tripadvisor.com twitter.com vk.com wa.me weibo.com x.com yelp.com youtu.be youtube.com"
 )
+# The professional network's hosts.
+_NETWORK: Final = rf"{spec.NETWORK_NAME}(?:\.[a-z]+)+"
 _CACHED_HOSTS: Final = 10_000
 
 # Frequent forms of web and email addresses that need no parser.
@@ -121,10 +124,12 @@ def are_pages(texts: pa.Array, keys: pa.Array) -> pa.Array:
     """
     hosts = [*_BUILDERS, *_PAGE_HOSTS.split()]
     domains = {registered_domain(host.partition("/")[0]) for host in hosts}
-    may_be = pc.is_in(keys, pa.array(sorted(filter(None, domains)), keys.type))
-    pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, hosts))})\.?(?::\d+)?/+[^\s/?#]"
-    found = pc.match_substring_regex(texts.filter(may_be), pattern)
-    return pc.replace_with_mask(may_be, may_be, found)
+    known = "|".join(map(re.escape, filter(None, domains)))
+    may_be = pc.match_substring_regex(keys, rf"\A(?:{known}|{_NETWORK})\z").fill_null(False)
+    found = "|".join([*map(re.escape, hosts), _NETWORK])
+    pattern = rf"(?i)\b(?:{found})\.?(?::\d+)?/+[^\s/?#]"
+    is_page = pc.match_substring_regex(texts.filter(may_be), pattern)
+    return pc.replace_with_mask(may_be, may_be, is_page)
 
 
 def _host(text: str) -> str:

@@ -265,11 +265,12 @@ def test_pages_of_a_network_match_nobody() -> None:
     """Two companies' pages at one host are not one company; builders' customers have own hosts."""
     own = ["facebook.com/ada", "https://m.Facebook.com/bo", "facebook.com", "ada.wordpress.com/x"]
     own += ["cy.wordpress.com", "https://sites.google.com/view/d", "google.com", "a@facebook.com"]
-    ours, theirs = (pd.DataFrame({"Site": column}) for column in (own, own[1:2] + own[2:7]))
+    own += ["www.profnet.example/company/ada"]
+    ours, theirs = (pd.DataFrame({"Site": column}) for column in (own, own[1:7] + own[8:]))
     with pytest.warns(OutreachWarning, match="pages? of networks, link lists or site") as caught:
         matches = ours.outreach.match(theirs, domain="Site")
-    assert matches["match_row"].tolist() == [*[pd.NA] * 2, 1, 2, 3, pd.NA, 5, 1]
-    assert "'Site' has 3 pages of networks" in str(caught[0].message)
+    assert matches["match_row"].tolist() == [*[pd.NA] * 2, 1, 2, 3, pd.NA, 5, 1, pd.NA]
+    assert "'Site' has 4 pages of networks" in str(caught[0].message)
     assert "such as facebook.com in row 0" in str(caught[0].message)
     assert of.keys.domain(["www.wordpress.com", "de.ada.weebly.com"]).tolist() == [
         *["wordpress.com", "ada.weebly.com"]
