@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import os
 import sqlite3
@@ -11,12 +12,20 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from outreach_frames.client.cache import default_path, is_cache, remove_entries
+from outreach_frames.client.cache import (
+    DAMAGED,
+    default_path,
+    is_cache,
+    is_table,
+    remove_entries,
+    unpack_table,
+)
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common import sqlite_file
@@ -53,6 +62,7 @@ _OUTSIDE_ROWS: Final = (
     "rename the columns and categories that name the people; write .attrs with attrs=False"
 )
 _OUTSIDE_CELLS: Final = "edit the comments, links, sheets and properties that name the people"
+_ROWS_AT_ONCE: Final = 1_000
 _ONLY_OURS: Final = "only tables and files that this package writes are searched"
 _UNREADABLE: Final = (
     *(OSError, EOFError, sqlite3.Error, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
@@ -68,6 +78,19 @@ class _Found(NamedTuple):
     rows: Any
     removed: bool = False
     how: str | None = None
+
+
+def _holds_body(holds: Callable[[str], bool], body: bytes) -> bool:
+    """Check whether a stored response or table names any of the people or cannot be read."""
+    if not is_table(body):
+        return holds(body.decode(errors="replace"))
+    try:
+        table, notes = unpack_table(body)
+    except DAMAGED:
+        return True
+    batches = table.to_batches(_ROWS_AT_ONCE)
+    texts = (text for batch in batches for text in row_texts(batch))
+    return holds("\n".join([*table.column_names, json.dumps(notes)])) or any(map(holds, texts))
 
 
 def forget(
@@ -143,7 +166,7 @@ def forget(
         memory.erase_texts(people.erase)
     found: list[_Found] = []
     for path in _caches(client):
-        count = _clean(path, people.holds, dry_run)
+        count = _clean(path, partial(_holds_body, people.holds), dry_run)
         if count:
             found.append(
                 _Found(path, _CACHE, count, not dry_run, _HOW[_CACHE] if dry_run else None)
@@ -197,7 +220,7 @@ def _caches(client: Client | None) -> list[Path]:
     return list(dict.fromkeys(path for path in map(expanded, paths) if path.is_file()))
 
 
-def _clean(path: Path, holds: Callable[[str], bool], dry_run: bool) -> int:
+def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
     try:
         return remove_entries(path, holds, dry_run=dry_run)
     except (sqlite3.Error, OSError) as error:
@@ -284,7 +307,7 @@ def _search(path: Path, people: People) -> tuple[str, Iterable[bool] | None]:
     if is_journal(path):
         return _JOURNAL, [True] * count_leads(path, people.identifiers, people.holds)
     if is_cache(path):
-        count = remove_entries(path, people.holds, dry_run=True)
+        count = remove_entries(path, partial(_holds_body, people.holds), dry_run=True)
         return _CACHE, [True] * count
     kind = _SNAPSHOT if path.parent.name.startswith(f"{KEY}=") else _TABLE
     return kind, search_table(path, people.holds)
@@ -308,7 +331,7 @@ def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run
     if kind in {_CACHE, _JOURNAL} and not dry_run and not path.is_symlink():
         try:
             if kind == _CACHE:
-                remove_entries(path, people.holds, dry_run=False)
+                remove_entries(path, partial(_holds_body, people.holds), dry_run=False)
                 how = None
             else:
                 erase_texts(path, people.erase)

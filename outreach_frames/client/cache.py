@@ -29,11 +29,10 @@ from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames.client.options import DEFAULT_CACHE
-from outreach_frames.client.response import load_json
 from outreach_frames.common.atomic_files import expanded, set_mode
-from outreach_frames.common.sqlite_file import read_header, transaction
+from outreach_frames.common.sqlite_file import read_header, require_tables, transaction
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import ConfigurationError, InvalidInputError, InvalidResponseError
+from outreach_frames.errors import ConfigurationError, InvalidInputError
 
 _LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
@@ -48,7 +47,7 @@ _CODEC: Final = "zstd"
 # JSON never starts with a null byte. Increment the number if the format or the tables change.
 _TABLE_MARK: Final = b"\0table-1"
 _NOTES: Final = b"notes"
-_DAMAGED: Final = (pa.ArrowException, OSError, LookupError, TypeError, ValueError)
+DAMAGED: Final = (pa.ArrowException, OSError, LookupError, TypeError, ValueError)
 _CHECKSUM: Final = struct.Struct(">I")
 _TABLE: Final = "answers"
 # "ofca" marks a SQLite file as a cache of this package.
@@ -163,7 +162,7 @@ class ResponseCache:
     def get_table(self, key: str) -> tuple[pa.Table, dict[str, Any]] | None:
         """Return the fresh table of a key with its notes, or None."""
         entry = self.get(key)
-        with suppress(*_DAMAGED):
+        with suppress(*DAMAGED):
             return None if entry is None else unpack_table(entry.body)
         return None
 
@@ -284,25 +283,14 @@ def _may_hold_cache(path: Path) -> bool:
     return not path.exists() or not path.stat().st_size or is_cache(path)
 
 
-def remove_entries(path: Path, holds: Callable[[str], bool], *, dry_run: bool) -> int:
-    """Erase the entries that hold a person, and return their number; with `dry_run`, only count.
-
-    `holds` is called with all texts of an entry, one per line: those of a response's JSON or of a
-    stored table, keys included. Entries that cannot be read are erased, too.
-    """
+def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
+    """Erase damaged entries and entries whose body `holds` accepts; return their number."""
     if not _may_hold_cache(path):
         return 0
-
-    def is_removed(row: object) -> bool:
-        entry = unpack(row)
-        try:
-            return entry is None or holds("\n".join(_texts(entry.body)))
-        except (*_DAMAGED, InvalidResponseError, RecursionError):
-            return True
-
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
+        require_tables(connection)
         rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
-        found = [(key,) for key, row in rows if is_removed(row)]
+        found = [(key,) for key, row in rows if (entry := unpack(row)) is None or holds(entry.body)]
         if not dry_run:
             connection.execute("PRAGMA secure_delete = ON")
             with transaction(connection):
@@ -334,6 +322,11 @@ def pack_table(table: pa.Table, notes: Mapping[str, Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
+def is_table(body: bytes) -> bool:
+    """Return whether the body of an entry is a table, also of another version."""
+    return body.startswith(_TABLE_MARK[:1])
+
+
 def unpack_table(body: bytes) -> tuple[pa.Table, dict[str, Any]]:
     """Return the table and the plain values of an entry's body; raise ValueError for others."""
     if not body.startswith(_TABLE_MARK):
@@ -343,39 +336,3 @@ def unpack_table(body: bytes) -> tuple[pa.Table, dict[str, Any]]:
         table = pa.ipc.open_stream(stream).read_all()
     table.validate()
     return table.replace_schema_metadata(), json.loads(table.schema.metadata[_NOTES])
-
-
-def _texts(body: bytes) -> Iterator[str]:
-    """Yield the texts of a body: those of a stored table, or those of a response's JSON."""
-    if not body:
-        return  # the response had no content
-    if not body.startswith(_TABLE_MARK[:1]):
-        yield from _json_texts(load_json(body))
-        return
-    table, notes = unpack_table(body)
-    yield from _json_texts([table.column_names, notes])
-    for column in table.columns:
-        for chunk in column.chunks:
-            yield from _array_texts(chunk)
-
-
-def _json_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    if isinstance(value, list):
-        for one in value:
-            yield from _json_texts(one)
-    elif isinstance(value, str):
-        yield value
-
-
-def _array_texts(array: pa.Array) -> Iterator[str]:
-    kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        yield from array.drop_null().to_pylist()
-    elif pa.types.is_list(kind):
-        yield from _array_texts(array.flatten())
-    elif pa.types.is_struct(kind):
-        for member, values in zip(kind, array.flatten(), strict=True):
-            yield member.name
-            yield from _array_texts(values)

@@ -36,6 +36,7 @@ _LABELS = {"engineering_technical": "engineering", "medical_health": "medical an
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ASCII = frozenset(map(chr, range(128)))
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def hidden_in(text: str) -> str:
@@ -73,8 +74,11 @@ def visible(text: str) -> str:
     >>> visible("A\u200bd\u202ea")
     'Ada'
     """
-    hidden = "" if text.isascii() else {*hidden_in(text), *_DIRECTION_MARKS.intersection(text)}
-    return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
+    # The text may be a whole response, so look only at the letters beyond ASCII.
+    for letter in set() if text.isascii() else set(_BEYOND_ASCII.findall(text)):
+        if letter in _DIRECTION_MARKS or _is_hidden(letter):
+            text = text.replace(letter, "")
+    return text
 
 
 def printable(text: str, *, keep: str = "") -> str:
