@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -49,6 +50,12 @@ SCALAR_TYPES: Final[Mapping[type, pa.DataType]] = {
     str: pa.string(),
     int: pa.int64(),
     bool: pa.bool_(),
+}
+_PYTHON_TYPES: Final[Mapping[str, Set[type]]] = {
+    "string": {str},
+    "integer": {int},
+    "number": {float},
+    "boolean": {bool},
 }
 # The names that lead to a field.
 Path = tuple[str, ...]
@@ -176,7 +183,7 @@ def _sent_type(values: Sequence[Any], field: spec.Field, column: pa.Array) -> pa
     """Return the type with which Arrow can read a documented field's values exactly, if any."""
     if field.type == "array" and field.items == "object":
         return column.type
-    kinds = {type(value) for value in values if value is not None}
+    kinds = set(map(type, values)) - {type(None)}
     if kinds == {list}:
         kind = infer_column(values).type
         is_text = field.type == "array" and field.items is None  # JSON text, without nulls
@@ -242,25 +249,39 @@ def _split_objects(values: list[Any]) -> tuple[list[dict[str, Any] | None], list
 
 def typed_column(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
     """Build a documented field's column, and the raw text of values that do not fit its type."""
-    fitting: list[Any] = []
-    mismatches: list[Any] = []
-    for value in values:
-        try:
-            fitting.append(_convert(value, field))
-            mismatches.append(None)
-        except _TypeMismatchError:
-            fitting.append(None)
-            mismatches.append(value)
-    raw = _raw_column(mismatches)
-    if field.type == "array" and field.items == "object":
-        return _object_list_column(fitting, field), raw
-    array = pa.array(fitting, wire_type(field))
+    array, raw = _scalar_array(values, field), None
+    if array is None:
+        fitting: list[Any] = []
+        mismatches: list[Any] = []
+        for value in values:
+            try:
+                fitting.append(_convert(value, field))
+                mismatches.append(None)
+            except _TypeMismatchError:
+                fitting.append(None)
+                mismatches.append(value)
+        raw = _raw_column(mismatches)
+        if field.type == "array" and field.items == "object":
+            return _object_list_column(fitting, field), raw
+        array = pa.array(fitting, wire_type(field))
     if column_type(field) == array.type:
         return array, raw
     dates, unreadable = parse_dates(array, field)
     if raw is None or unreadable is None:
         return dates, raw if unreadable is None else unreadable
     return dates, pc.coalesce(raw, unreadable)
+
+
+def _scalar_array(values: Sequence[Any], field: spec.Field) -> pa.Array | None:
+    """Build the array of a scalar field without checking each value, if all have one type."""
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) > 1 or not kinds <= _PYTHON_TYPES.get(field.type, set()):
+        return None
+    if kinds == {float} and not all(value is None or math.isfinite(value) for value in values):
+        return None
+    with suppress(OverflowError):
+        return pa.array(values, wire_type(field))
+    return None
 
 
 def _convert(value: Any, field: spec.Field) -> Any:

@@ -25,7 +25,7 @@ from outreach_frames.reading.fast_reader import (
 from outreach_frames.reading.flatten import concat_people
 from outreach_frames.reading.learned_types import DOCUMENTED, PEOPLE_COLUMNS, Types, lay_out, learn
 from outreach_frames.reading.lenient_reader import SCALAR_TYPES, Path, flatten_records, infer_column
-from outreach_frames.tables.json_values import parse_json
+from outreach_frames.tables.json_values import parse_body
 
 _EXCERPT_LENGTH: Final = 120
 _CACHED_LAYOUTS: Final = 8
@@ -78,7 +78,9 @@ class PeopleReader:
         if len(bodies) != 1:
             return [page for body in bodies for page in self.read([body], columns)]
         page, *types = _read_leniently(bodies[0])
-        self._learn(learn(layout.response, *types))
+        learned = learn(layout.response, *types)
+        if learned != layout.response:
+            self._learn(learned)
         return [page]
 
 
@@ -98,7 +100,7 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
 def _read_leniently(body: bytes) -> tuple[PeoplePage, Types, Types]:
     """Read one body with Python's JSON parser; return the types of people's and other fields."""
     try:
-        result = parse_json(body.removeprefix(BOM).decode())
+        result = parse_body(body.removeprefix(BOM))
     except UnicodeDecodeError as error:
         raise _invalid(body, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
     except ValueError as error:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 LARGEST_EXACT: Final = 2**53
 LARGEST_INT64: Final = 2**63 - 1
@@ -26,15 +30,16 @@ def parse_json(text: str) -> Any:
     return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
 
 
-def is_exact(value: Any) -> bool:
-    """Return whether a parser other than `parse_json` has certainly kept all numbers exact."""
-    if isinstance(value, dict):
-        return all(map(is_exact, value.values()))
-    if isinstance(value, list):
-        return all(map(is_exact, value))
-    if type(value) is float:
-        return abs(value) < LARGEST_EXACT
-    return type(value) is not int or -LARGEST_INT64 - 1 <= value <= LARGEST_INT64
+def parse_body(body: bytes) -> Any:
+    """Parse JSON like `parse_json`, and faster if no number has 19 digits."""
+    import msgspec  # noqa: PLC0415 - slow to import, and most pages do not need it
+
+    # Arrow's search takes a tenth of the time of `re`.
+    has_long_number = pc.match_substring_regex(pa.array([body], pa.binary()), r"\d{19}")[0]
+    if not has_long_number.as_py():
+        with suppress(msgspec.DecodeError, ValueError, RecursionError):
+            return msgspec.json.decode(body)
+    return parse_json(body.decode())
 
 
 def _integer(text: str) -> int | NumberText:
