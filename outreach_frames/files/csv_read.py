@@ -236,27 +236,30 @@ def _read_table(
 
 def _to_frame(cells: _Cells, source: _Source) -> pd.DataFrame:
     """Convert the columns to their types, and restore the dtypes and the index."""
-    columns, metadata = cells.columns, source.metadata
+    path, metadata, names = source.path, source.metadata, list(cells.columns)
     misfits: dict[str, str] = {}
     rounded: list[str] = []
-    for name in columns:
-        like = source.like(name)
-        if source.is_escaped and is_text(columns[name].type):
-            columns[name] = unescape(columns[name])
-        columns[name], row = convert_or_keep(columns[name], like)
+
+    def converted(name: str) -> pa.ChunkedArray:
+        texts = cells.columns.pop(name)
+        if source.is_escaped and is_text(texts.type):
+            texts = unescape(texts)
+        column, row = convert_or_keep(texts, source.like(name))
         if row is not None:
-            place = f"line {cells.lines[row]:,}"
-            misfits[name] = misfit(name, columns[name][row].as_py(), place)
-        elif number := len(cells.lines) and _count_rounded(name, columns[name]):
+            misfits[name] = misfit(name, texts[row].as_py(), f"line {cells.lines[row]:,}")
+        elif cells.lines and (number := _count_rounded(name, column)):
             rounded.append(f"{number:,} in {name!r}")
+        return column
+
+    columns = ((name, converted(name)) for name in names)
+    frame = restore_frame(columns, cells.rows, source.noted.schema.metadata, misfits)
     if misfits:
-        warn(f"{source.path}: {misfits_remark(misfits)}")
+        warn(f"{path}: {misfits_remark(misfits)}")
     if rounded:
         warn(
-            f"{source.path}: Excel rounded numbers, so ids may be wrong: {', '.join(rounded)}. "
+            f"{path}: Excel rounded numbers, so ids may be wrong: {', '.join(rounded)}. "
             "Export the file again, and import it to Excel with these columns as text."
         )
-    frame = restore_frame(columns, cells.rows, source.noted.schema.metadata, misfits)
     levels = {title: name for title, name in metadata.get("index", ()) if title in frame}
     if levels:
         # set_index would convert small integers to a 64-bit RangeIndex.

@@ -119,9 +119,9 @@ def frame_of_parquet(table: pa.Table, source: Path) -> pd.DataFrame:
     attrs: Mapping[Any, Any] = attrs_in_parquet(metadata, source)
     if len(set(table.column_names)) < table.num_columns:
         raise ValueError("two columns have the same name")
-    rows, columns = len(table), dict(zip(table.column_names, table.columns, strict=True))
-    del table
-    frame = restore_frame(columns, rows, metadata)
+    rows, names, columns = len(table), table.column_names, table.columns[::-1]
+    del table  # free each column after its conversion
+    frame = restore_frame(((name, columns.pop()) for name in names), rows, metadata)
     frame.attrs = attrs
     return frame
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from outreach_frames.common.pandas_versions import dtype_named
 from outreach_frames.common.text import unique_name
-from outreach_frames.tables.schema import is_text, to_array
+from outreach_frames.tables.schema import is_text, nullable_dtype
 
 OWN_METADATA: Final = b"outreach_frames"
 _PANDAS: Final = b"pandas"
@@ -38,73 +38,61 @@ def arrow_table(frame: pd.DataFrame, *, index: bool | None = None) -> pa.Table:
 
 
 def restore_frame(
-    columns: dict[str, pa.ChunkedArray],
+    columns: Iterable[tuple[str, pa.ChunkedArray]],
     rows: int,
     metadata: Mapping[bytes, bytes] | None,
-    unknown: Iterable[str] = (),
+    unknown: Container[str] = (),
 ) -> pd.DataFrame:
-    """Build a frame with the dtypes and index in the metadata; other columns have our own dtypes.
+    """Build a frame with the dtypes and index in the metadata.
 
-    So do columns in `unknown`. `columns` is emptied, so that memory holds little more than a copy.
+    Columns without metadata, and columns in `unknown`, have this package's dtypes.
     """
     notes = json.loads((metadata or {}).get(_PANDAS, b"{}"))
     dtypes = {one["field_name"]: one["numpy_type"] for one in notes.get("columns", [])}
-    nested = json.loads((metadata or {}).get(OWN_METADATA, b"[]"))
-    dtypes |= dict.fromkeys(nested, _ARROW_DTYPE) | dict.fromkeys(unknown)
-    # In the metadata, a RangeIndex is a dict instead of a column name.
-    levels = [name for name in notes.get("index_columns", []) if isinstance(name, str)]
-    names = [name for name in columns if name not in levels]
-    of_numpy = {
-        name: columns.pop(name)
-        for name in list(columns)
-        if name in levels or _is_numpy(dtypes.get(name), columns[name])
-    }
-    frame = _frame_of_numpy(of_numpy, rows, notes)
-    arrays = {
-        name: frame[name] if name in frame else _restored(columns.pop(name), dtypes.get(name))
-        for name in names
-    }
-    result = pd.DataFrame(arrays, index=frame.index, copy=False)
-    result.columns = pd.Index(names, dtype=None if names else "object")
+    dtypes |= dict.fromkeys(json.loads((metadata or {}).get(OWN_METADATA, b"[]")), _ARROW_DTYPE)
+    arrays: dict[str, Any] = {}
+    levels: dict[str, pa.ChunkedArray] = {}
+    for name, column in columns:
+        if name in notes.get("index_columns", []):
+            levels[name] = column
+        else:
+            arrays[name] = _restored(column, None if name in unknown else dtypes.get(name))
+    index = _restored_index(levels, rows, notes) if notes else pd.RangeIndex(rows)
+    frame = pd.DataFrame(arrays, index=index, copy=False)
+    frame.columns = pd.Index(list(arrays), dtype=None if arrays else "object")
     headers = notes.get("column_indexes", [])
-    result.columns.name = headers[0]["name"] if len(headers) == 1 else None
-    return result
-
-
-def _is_numpy(dtype_name: str | None, column: pa.ChunkedArray) -> bool:
-    """Check whether a column has a dtype of numpy or is categorical, and fits the dtype."""
-    if dtype_name is None or dtype_name.endswith(_ARROW_DTYPE):
-        return False
-    dtype = dtype_named(dtype_name)
-    has_gaps = column.null_count and not pa.types.is_dictionary(column.type)
-    return isinstance(dtype, np.dtype) and not (has_gaps and dtype.kind in "iub")
-
-
-def _frame_of_numpy(
-    columns: dict[str, pa.ChunkedArray], rows: int, notes: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Let Arrow convert columns as pandas' metadata describes."""
-    if not notes:
-        return pd.DataFrame(index=pd.RangeIndex(rows))
-    described = [column for column in notes["columns"] if column["field_name"] in columns]
-    kept = {**notes, "columns": described, "column_indexes": [], "attributes": {}}
-    # Add a column, because to_pandas would lose the number of rows of a table without columns.
-    table = pa.table({**columns, unique_name("rows", columns): pa.nulls(rows)})
-    frame: pd.DataFrame = table.replace_schema_metadata({_PANDAS: json.dumps(kept)}).to_pandas()
+    frame.columns.name = headers[0]["name"] if len(headers) == 1 else None
     return frame
 
 
 def _restored(column: pa.ChunkedArray, dtype_name: str | None) -> Any:
-    """Convert a column to a dtype that numpy does not have."""
-    if dtype_name is None:
-        return to_array(column, "numpy_nullable")
-    if dtype_name.endswith(_ARROW_DTYPE):
+    """Convert a column to a dtype, or to our own dtype if the dtype is unknown or does not fit."""
+    if dtype_name is not None and dtype_name.endswith(_ARROW_DTYPE):
         return pd.arrays.ArrowExtensionArray(column)
-    dtype: Any = dtype_named(dtype_name)
+    if pa.types.is_null(column.type) and dtype_name is None:
+        column = column.cast(pa.string())
+    own: Any = nullable_dtype(column.type)
+    dtype: Any = own if dtype_name is None else dtype_named(dtype_name)
     if isinstance(dtype, np.dtype):
-        # An integer or a boolean with missing values.
-        kind = pa.int64() if dtype.kind == "i" else column.type
-        return to_array(column.cast(kind), "numpy_nullable")
-    if isinstance(dtype, pd.StringDtype) and not is_text(column.type):
-        return to_array(column, "numpy_nullable")
+        has_gaps = column.null_count and not pa.types.is_dictionary(column.type)
+        if has_gaps and dtype.kind in "iub":
+            dtype = pd.Int64Dtype() if dtype.kind == "i" else own
+    elif isinstance(dtype, pd.StringDtype) != is_text(column.type):
+        dtype = own
+    if dtype is None or isinstance(dtype, np.dtype):
+        return column.to_pandas().array.copy()  # Arrow's arrays are read-only
+    if isinstance(dtype, pd.ArrowDtype):
+        return pd.arrays.ArrowExtensionArray(column)
     return dtype.__from_arrow__(column)
+
+
+def _restored_index(
+    levels: Mapping[str, pa.ChunkedArray], rows: int, notes: Mapping[str, Any]
+) -> pd.Index[Any]:
+    """Let Arrow build the index that pandas' metadata describes."""
+    described = [column for column in notes["columns"] if column["field_name"] in levels]
+    kept = {**notes, "columns": described, "column_indexes": [], "attributes": {}}
+    # Add a column, because to_pandas would lose the number of rows of a table without columns.
+    table = pa.table({**levels, unique_name("rows", levels): pa.nulls(rows)})
+    frame: pd.DataFrame = table.replace_schema_metadata({_PANDAS: json.dumps(kept)}).to_pandas()
+    return frame.index

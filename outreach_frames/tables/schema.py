@@ -128,7 +128,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 def to_array(column: pa.ChunkedArray, dtype_backend: DtypeBackend) -> Any:
     """Convert a column to an array with this package's dtypes."""
-    mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
+    mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else nullable_dtype
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if column.num_chunks > 1:
@@ -155,8 +155,8 @@ def _integers(column: pa.Int64Array) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(values, mask)
 
 
-def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-    """Return the nullable dtype, or None for times and categories, which need no dtype."""
+def nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    """Return this package's dtype; times and categories need no dtype, but None."""
     if isinstance(arrow_type, _DEFAULT_CONVERSION):
         return None
     return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)

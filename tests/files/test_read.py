@@ -488,7 +488,7 @@ def test_parquet_is_compressed_with_zstd(tmp_path):
 )
 def test_columns_that_parquet_cannot_hold_are_an_error(tmp_path, values):
     """A column or index that Parquet cannot hold is an error, and no file is written."""
-    with pytest.raises(InvalidInputError, match="frame"):
+    with pytest.raises(InvalidInputError, match="The table"):
         write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
     with pytest.raises(InvalidInputError, match="odd"):
         write_parquet(pd.DataFrame({"odd": pd.Series([1, "x", {}])}), tmp_path / "x.parquet")
