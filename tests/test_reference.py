@@ -24,6 +24,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
 from outreach_frames.tables.result_columns import OUTCOME
+from outreach_frames.widgets.add_to_sequence.tables import PROBLEM_WORDS
 from tests.scripted import json, scripted
 
 ROOT = Path(__file__).parents[1]
@@ -153,11 +154,19 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
     url = "https://profnet.example/in/"
     frame = pd.DataFrame(
         {
-            "email": ["ben@", "n/a", None, None, "all@x.example", "all@x.example"],
-            "profnet_url": [f"{url}ada", "no address", None, b"bytes", f"{url}b", f"{url}c"],
-            "note": ["x" * 2_000, "[note]", None, None, "a", "b"],
-            "check": ["yes", *[None] * 5],
-            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "a@", None, None],
+            "email": ["ben@", "n/a", None, None, "all@x.example", "all@x.example", "c@x.example"],
+            "profnet_url": [
+                f"{url}ada",
+                "no address",
+                None,
+                b"bytes",
+                f"{url}b",
+                f"{url}c",
+                "x.example/us",
+            ],
+            "note": ["x" * 2_000, "[note]", None, None, "a", "b", "c"],
+            "check": ["yes", *[None] * 6],
+            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "a@", None, None, None],
         }
     )
     boxes = [
@@ -177,6 +186,7 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
         )
     codes = plan.problems["code"]
     assert Counter(first_cells(section(made["statuses"], "problem-codes"))) == Counter(set(codes))
+    assert PROBLEM_WORDS.keys() == {*codes}
     outcomes = first_cells(section(made["statuses"], "limit-outcomes"))
     assert ", ".join(outcomes) == OUTCOME.note.replace(" or ", ", ")
 

@@ -56,6 +56,10 @@ _PROBLEMS: Final = {
         "Rows with different profile URLs have this address; only the first of them is sent.",
         "Nothing if they are one person; otherwise correct or empty the address of the others.",
     ),
+    "not_a_profile": (
+        "The URL beside an email address is not that of a person; the row is sent by email alone.",
+        "Nothing, or correct the URL.",
+    ),
     "template_text": (
         "A data field holds an unfilled template, such as {{first_name}} or [first name]; it is "
         "sent as it is.",

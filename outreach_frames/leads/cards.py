@@ -15,7 +15,7 @@ from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import TEMPLATE
-from outreach_frames.leads.planning.mapping import OVERRIDES
+from outreach_frames.leads.planning.mapping import MAILBOXES, OVERRIDES
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.tables.columns import usual_names
 
@@ -113,17 +113,17 @@ def plan_headline(plan: PreparedLeads) -> str:
     return f"{sent:,} of {rows} will be sent, in {requests} of at most {plan.chunk_size} leads."
 
 
-def plan_facts(plan: PreparedLeads) -> list[Fact]:
-    """Return facts on a plan's sequence, unsent rows, problems, settings and overrides."""
+def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
+    """Return facts on a plan's sequence, unsent rows, problems, settings and overrides.
+
+    By default, the problems are counted by their codes.
+    """
     unsent = plan.unsent["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
     )
     problems = plan.problems["code"].value_counts()
-    settings = "; ".join(
-        f"{name}: {', '.join(value) if isinstance(value, tuple) else value}"
-        for name, value in plan.settings.items()
-    )
+    boxes = ", ".join(plan.settings.get(MAILBOXES, ()))
     codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
     counts = plan.overrides
     overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
@@ -132,8 +132,8 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
         *_optional_facts(plan),
         *_data_facts(plan),
-        Fact("Problems", codes or "none"),
-        Fact("Settings", settings or "the service's defaults"),
+        Fact("Problems", problem_text or codes or "none"),
+        Fact("Settings", f"mailboxes: {boxes}" if boxes else "the service's defaults"),
         *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none (the service runs all checks)"),
     ]

@@ -129,6 +129,17 @@ function onMessage(model, kind, signal, update) {
 
 const noticeAreas = new WeakMap();
 
+/** Move an area next to the last pressed button, into the button's section. */
+function followButtons(root, area, signal) {
+  const follow = (event) => {
+    if (event.type === "keydown" && event.key !== "Enter") return;
+    let place = event.target.closest?.(".outreach-tools :is(button, input)");
+    while (place && !place.parentElement.matches("section, .outreach")) place = place.parentElement;
+    if (place && place !== area && !area.contains(place)) place.after(area);
+  };
+  for (const type of ["click", "keydown"]) root.addEventListener(type, follow, { capture: true, signal });
+}
+
 /** Return the element of a notice. */
 function noticeElement({ kind, text, details }) {
   return h(

@@ -293,12 +293,15 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox) -> None
     button(widget, "Check rows").click()
     button(widget, "Add 3 leads").click()
     expect_text(widget, "1 of 5 rows are in the sequence now.")
+    send = widget.locator("section").filter(has=notebook.page.get_by_text("5 Send"))
+    expect(send.get_by_text("1 of 5 rows are in the sequence now.")).to_be_visible()
     shown = outcomes(widget)
+    # Labels that are row numbers are not shown.
     assert [row[0] for row in shown] == ["0", "1", "2", "3", "4"]
-    told = [row[3] for row in shown]
+    told = [row[2] for row in shown]
     assert told[:3] == ["added", "invalid", "duplicate_in_frame"]
     assert notebook.ask("print(adding.report.rows['status'].tolist())").strip() == str(told)
-    assert "no email" in shown[1][4]
+    assert "no email" in shown[1][3]
     for label in ("Outcomes by status", "Outcomes by row"):
         cells = widget.get_by_label(label).locator("td")
         wide = "cells => cells.filter(one => one.scrollWidth > one.clientWidth).length"
@@ -348,11 +351,11 @@ def test_a_mailbox_per_row(notebook: Notebook) -> None:
         column = widget.get_by_label("Column with each row's mailbox")
         expect(column).to_have_value("")
         column.select_option(label="Owner")
-        expect_text(widget, "Spread leads without a mailbox over")
+        expect_text(widget, "Mailboxes that share the leads without a mailbox")
         expect_text(widget, "each row's own mailbox")
         check(widget)
         expect_text(widget, "active@example.org 167, the sequence's senders 167")
-        expect_text(widget, "no mailbox or user with the address 'x@example.org'")
+        expect_text(widget, "no mailbox or user called 'x@example.org'")
         notebook.screenshot("add_mailbox_light")
         button(widget, "Add 334 leads").click()
         expect_text(widget, "334 of 501 rows are in the sequence now.")

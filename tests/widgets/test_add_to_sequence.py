@@ -15,6 +15,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets import AddToSequence
+from outreach_frames.widgets.add_to_sequence.tables import OUTCOMES_SHOWN
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, refused, sent, skipped
 from tests.scripted import Received, Reply, Service
@@ -433,7 +434,7 @@ async def test_traits_contain_no_people_or_token() -> None:
 
 @in_a_kernel
 async def test_filter_by_status() -> None:
-    """The table shows the first 500 rows, optionally of one status."""
+    """The table shows the first rows, optionally of one status."""
     frame = leads(600)
     frame.loc[599, "email"] = "n/a"
 
@@ -441,7 +442,7 @@ async def test_filter_by_status() -> None:
         page = Page(frame, client)
         await page.check_and_send()
         shown = page.told["outcome"]
-        assert (len(shown["rows"]), shown["more"]) == (500, 100)
+        assert (len(shown["rows"]), shown["more"]) == (OUTCOMES_SHOWN, 600 - OUTCOMES_SHOWN)
         page.click("show", status="invalid")
         shown = page.told["outcome"]
         assert [row[:4] for row in shown["rows"]] == [["599", "599", "n/a", "invalid"]]

@@ -87,7 +87,9 @@ def test_code_does_the_same(column: str, long: bool) -> None:
             "mailbox": column if long else None,
         }
     )
-    code = code_for(value, [column], journal="a.journal" if long else None, with_client=long)
+    code = code_for(
+        value, [column], journal="a.journal" if long else None, client="client" if long else ""
+    )
     (statement,) = ast.parse(code).body
     assert isinstance(statement, ast.Assign)
     assert isinstance(statement.value, ast.Call)
@@ -108,8 +110,9 @@ def test_code_does_the_same(column: str, long: bool) -> None:
 def test_unchosen_default_columns_are_disabled() -> None:
     """The code disables an unchosen default column by name; without a sequence it is empty."""
     value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
-    assert code_for(value, ["email", "profnet_url"]) == (
-        "report = df.outreach.add_to_sequence('s', email=None)"
+    assert code_for(value, ["email", "profnet_url"], frame="leads") == (
+        "# leads is the frame that was passed to AddToSequence.\n"
+        "report = leads.outreach.add_to_sequence('s', email=None)"
     )
     assert code_for(read_value({}), []) == ""
 
@@ -214,7 +217,9 @@ def test_problems_are_cut() -> None:
     content = plan_content(plan)
     assert len(content["problems"]) == PROBLEMS_SHOWN
     assert content["problem_count"] - content["more_problems"] == PROBLEMS_SHOWN
-    assert content["headline"].startswith("0 of 200 rows will be sent")
+    assert content["headline"].startswith(f"0 of {PROBLEMS_SHOWN} rows will be sent")
+    words = "20 rows have a placeholder; 20 rows have no identifier"
+    assert ["Problems", words] in content["facts"]
 
 
 def test_a_plan_of_some_rows() -> None:

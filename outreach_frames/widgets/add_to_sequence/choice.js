@@ -1,6 +1,7 @@
 // Sections 1 to 3: sequence, columns and settings.
 
 const MANY_OPTIONS = 8;
+const MOST_FIELDS = 30;
 
 /** Serialise a value with sorted keys, for comparisons. */
 function canonical(value) {
@@ -73,7 +74,7 @@ function sequenceSection(context) {
     sequences = message.options;
     show();
   });
-  return { element: section("1 Sequence", tools(filter, select, reload), hint), show };
+  return { element: section("1 Sequence", tools(filter, select, reload), hint, context.messages), show };
 }
 
 /** Return the section that chooses the columns. */
@@ -92,6 +93,7 @@ function columnsSection(context) {
   const summary = h("summary", {});
   const filter = searchInput("part of a column's name", () => showFields(), { "aria-label": "Filter columns" });
   const fields = h("div", { class: "outreach-fields" });
+  const more = muted();
   const pattern = new RegExp(`^(?:${form.field_pattern})$`);
 
   const ticked = () => rows.filter((row) => row.on);
@@ -143,6 +145,8 @@ function columnsSection(context) {
 
   function showFields() {
     const query = filter.value.trim().toLowerCase();
+    let hidden = 0;
+    let free = MOST_FIELDS;
     for (const row of rows) {
       const { name, label, on, field, required, tick, input, need, problem, element } = row;
       tick.checked = on;
@@ -151,8 +155,13 @@ function columnsSection(context) {
       if (!hasFocus(input)) input.value = field;
       showProblem(input, problem, on ? problemOf(row) : "");
       const identifies = form.identifiers.some((identifier) => value()[identifier] === name);
-      element.hidden = !on && (identifies || !label.toLowerCase().includes(query));
+      const fits = !identifies && label.toLowerCase().includes(query);
+      element.hidden = !on && (!fits || free === 0);
+      if (!on && fits && free > 0) free -= 1;
+      else if (!on && fits) hidden += 1;
     }
+    more.textContent = `and ${number(hidden)} more columns: enter a part of the name`;
+    more.hidden = !hidden;
     const count = ticked().length;
     const most = count > form.max_fields ? `: ${form.max_fields} at most` : "";
     const chosen = count ? `${number(count)} of ${number(rows.length)} columns` : "none";
@@ -194,6 +203,7 @@ function columnsSection(context) {
       muted("Only ticked columns are sent, under the field names that the sequence's texts use."),
       filter,
       fields,
+      more,
     ),
     unusable,
   );
@@ -215,7 +225,7 @@ function settingsSection(context) {
     onchange: () => setValue({ [form.mailbox]: columns[mailbox.value] ?? null }),
   });
   const legend = h("legend", {});
-  const mailboxes = h("fieldset", { class: "outreach-choices" });
+  const mailboxes = h("fieldset", { class: "outreach-choices outreach-mailboxes" });
   const summary = h("summary", {});
   let ticks = [];
   let columns = [];

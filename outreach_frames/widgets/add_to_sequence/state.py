@@ -96,10 +96,14 @@ def code_for(
     columns: Collection[Hashable],
     *,
     journal: str | Path | None = None,
-    with_client: bool = False,
+    client: str = "",
+    frame: str = "df",
     is_pandas: bool = True,
 ) -> str:
-    """Return Python code for a choice and the frame's columns; "" while no sequence is chosen."""
+    """Return Python code for a choice and the frame's columns; "" while no sequence is chosen.
+
+    `frame` and `client` are the names of their variables; without a client, the code omits it.
+    """
     if value["sequence_id"] is None:
         return ""
     arguments = plan_arguments(value)
@@ -112,9 +116,10 @@ def code_for(
     code += [f"{name}={chosen!r}" for name, chosen in arguments.items() if chosen]
     if journal is not None:
         code.append(f"journal={str(journal)!r}")
-    code += ["client=client"] * with_client
-    accessor = "df.outreach" if is_pandas else "of.outreach(df)"
-    return one_line_call(f"report = {accessor}.add_to_sequence", code)
+    code += [f"client={client}"] * bool(client)
+    accessor = f"{frame}.outreach" if is_pandas else f"of.outreach({frame})"
+    call = one_line_call(f"report = {accessor}.add_to_sequence", code)
+    return f"# {frame} is the frame that was passed to AddToSequence.\n{call}"
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:

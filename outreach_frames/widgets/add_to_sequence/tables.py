@@ -8,14 +8,32 @@ from typing import Any, Final
 import pandas as pd
 
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import printable, shorten
+from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.leads.cards import meaning_of, plan_facts, plan_headline
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.sending.report import SubmissionReport
 
-PROBLEMS_SHOWN: Final = 200
-OUTCOMES_SHOWN: Final = 500
+PROBLEMS_SHOWN: Final = 20
+OUTCOMES_SHOWN: Final = 20
 _PROBLEM: Final = ["row", "index", "column", "message"]
+# What the rows with a problem have, by the problem's code.
+PROBLEM_WORDS: Final = {
+    "missing_identifier": "no identifier",
+    "placeholder": "a placeholder",
+    "not_a_profile": "a URL that is not a person's profile",
+    "shared_email": "an address that several people share",
+    "template_text": "an unfilled template",
+    "missing_required_field": "no value in a required field",
+    "not_a_plain_value": "a value that is not plain",
+    "data_value_too_long": "a text that is too long",
+    "override_not_boolean": "an override that is not a boolean",
+    "invalid_email": "an invalid email",
+    "invalid_profnet_url": "an invalid profile URL",
+    "invalid_mailbox": "an invalid mailbox",
+    "unknown_mailbox": "an unknown mailbox",
+    "mailbox_unusable": "an unusable mailbox",
+    "ambiguous_mailbox": "an ambiguous mailbox",
+}
 _OUTCOME: Final = ["index", "status", "detail", "error_code"]
 
 
@@ -27,7 +45,7 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
         "headline": plan_headline(plan),
         "facts": [
             [fact.name, printable(", ".join([fact.text, *fact.details]))]
-            for fact in plan_facts(plan)
+            for fact in plan_facts(plan, _problem_text(plan))
         ],
         "problems": [
             [f"{row:,}", *map(_cell, cells)]
@@ -36,6 +54,15 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
         "problem_count": len(problems),
         "more_problems": len(problems) - len(shown),
     }
+
+
+def _problem_text(plan: SubmissionPlan) -> str:
+    """Count the rows with each problem, in words."""
+    counts = plan.problems.groupby("code", sort=False)["row"].nunique()
+    ordered = counts.sort_values(ascending=False, kind="stable").items()
+    return "; ".join(
+        f"{plural(rows, 'row has', 'rows have')} {PROBLEM_WORDS[code]}" for code, rows in ordered
+    )
 
 
 def outcome_content(

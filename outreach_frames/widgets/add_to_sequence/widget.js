@@ -2,15 +2,15 @@
 
 const PROBLEM_COLUMNS = ["Row", "Label", "Column", "Problem"];
 const SUMMARY_COLUMNS = ["Status", "Rows", "Meaning", "What to do"];
-const OUTCOME_COLUMNS = ["Row", "Label", "Identifier", "Status", "Detail", "Code"];
+const OUTCOME_COLUMNS = ["Row", "Label", "Identifier", "Status", "Detail", "Error"];
 const CANCELLING =
   "Cancelling: the current request is completed, even if it has to wait; then nothing more is sent.";
 
-/** Replace the content of a scrolling region and keep its scroll position. */
-function refill(region, table) {
-  const { scrollTop } = region;
-  setChildren(region, table);
-  region.scrollTop = scrollTop;
+/** Return a table of rows that begin with position and label; drop the labels if all are positions. */
+function rowTable(columns, rows) {
+  const hasLabels = rows.some(([row, label]) => row.replaceAll(",", "") !== label);
+  const kept = (cells) => (hasLabels ? cells : [cells[0], ...cells.slice(2)]);
+  return tableOf(kept(columns), rows.map(kept));
 }
 
 /** Return the section that checks rows; `isFresh` returns whether the plan matches the choice. */
@@ -35,7 +35,7 @@ function checkSection(context) {
             "details",
             { open: true },
             h("summary", {}, `Problems by row (${number(count)})`),
-            region("Problems by row", "", tableOf(PROBLEM_COLUMNS, problems)),
+            region("Problems by row", "", rowTable(PROBLEM_COLUMNS, problems)),
             muted(more ? `${number(more)} more, in .plan.problems.` : ""),
           )
         : null,
@@ -102,7 +102,7 @@ function outcomeSection(context) {
   const { model, signal } = context;
   const headline = h("p", { class: "outreach-headline" }, "Outcomes of all runs.");
   const summary = region("Outcomes by status", "outreach-summary");
-  const rows = region("Outcomes by row");
+  const rows = region("Outcomes by row", "outreach-outcomes");
   const filter = h("select", {
     "aria-label": "Show rows with status",
     onchange: () => post(model, { action: "show", status: filter.value }),
@@ -115,8 +115,9 @@ function outcomeSection(context) {
   function showOutcome(outcome) {
     element.hidden = false;
     const counted = outcome.summary.map(([status, count, ...rest]) => [status, number(count), ...rest]);
-    refill(summary, tableOf(SUMMARY_COLUMNS, counted));
-    refill(rows, tableOf(OUTCOME_COLUMNS, outcome.rows));
+    setChildren(summary, tableOf(SUMMARY_COLUMNS, counted));
+    const worded = outcome.rows.map((cells) => [...cells.slice(0, -1), cells.at(-1).replaceAll("_", " ")]);
+    setChildren(rows, rowTable(OUTCOME_COLUMNS, worded));
     const total = outcome.summary.reduce((sum, [, count]) => sum + count, 0);
     const option = (status, label, count) => h("option", { value: status }, `${label} (${number(count)})`);
     const options = outcome.summary.map(([status, count]) => option(status, status, count));
@@ -197,13 +198,16 @@ function renderAddToSequence({ model, el, signal }) {
     setValue: (part) => setTrait(model, "value", { ...context.value(), ...part }),
     update,
   };
+  const reading = h("div", {}, busyArea(model, signal));
+  // The messages of the last action, next to its button.
+  context.messages = h("div", {}, reading, noticeArea(model, signal));
+  followButtons(el, context.messages, signal);
   const sequence = sequenceSection(context);
   const columns = columnsSection(context);
   const settings = settingsSection(context);
   const check = checkSection(context);
   const send = sendSection(context);
   const outcome = outcomeSection(context);
-  const reading = h("div", {}, busyArea(model, signal));
 
   /** Show the available actions. */
   function update() {
@@ -227,8 +231,6 @@ function renderAddToSequence({ model, el, signal }) {
     sequence.element,
     columns.element,
     settings.element,
-    noticeArea(model, signal),
-    reading,
     check.element,
     send.element,
     outcome.element,

@@ -36,6 +36,7 @@ from outreach_frames.widgets.add_to_sequence.state import (
 )
 from outreach_frames.widgets.add_to_sequence.tables import outcome_content, plan_content
 from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
+from outreach_frames.widgets.python_code import variable_of
 
 # The facts of the interface that the page needs.
 _FORM: Final[dict[str, Any]] = {
@@ -95,8 +96,9 @@ class AddToSequence(Panel):
     ...     adding = of.widgets.AddToSequence(leads)
     ...     sequence_id = client.sandbox.sequence_ids["accepts_any"]
     >>> adding.value = {**adding.value, "sequence_id": sequence_id}
-    >>> adding.code.replace(sequence_id, "...")
-    'report = df.outreach.add_to_sequence("...", email="E-Mail")'
+    >>> print(adding.code.replace(sequence_id, "..."))
+    # df is the frame that was passed to AddToSequence.
+    report = df.outreach.add_to_sequence('...', email='E-Mail')
     """
 
     actions: ClassVar[tuple[str, ...]] = (
@@ -123,6 +125,8 @@ class AddToSequence(Panel):
         self._is_cancelled = False
         self._df = as_frame(df, "AddToSequence")
         self._is_pandas = self._df is df
+        # As passed, for the code.
+        self._passed, self._journal = df, journal
         # Make the path absolute, because the working folder may change before rows are sent.
         path = None if journal is None else expanded(journal).absolute()
         self._sender = Sender(self._df, path)
@@ -233,11 +237,13 @@ class AddToSequence(Panel):
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
+        passed = self._client_argument
         self.code = code_for(
             self.value,
             self._df.columns,
-            journal=self._sender.journal,
-            with_client=self._client_argument is not None,
+            journal=self._journal,
+            client="" if passed is None else variable_of(passed, "client"),
+            frame=variable_of(self._passed, "df"),
             is_pandas=self._is_pandas,
         )
         self._refresh()
@@ -277,7 +283,7 @@ class AddToSequence(Panel):
             "why_not": why,
             "phase": phase if self._is_sending() else "",
             "is_fixed": sender.is_fixed,
-            "journal": str(sender.journal or ""),
+            "journal": str(self._journal or ""),
         }
 
     def _load(self, *, refresh: bool) -> None:

@@ -366,7 +366,8 @@ function resultArea(context) {
   const area = h("div", { class: "ops-results" });
   onMessage(model, "results", signal, ({ words, columns, rows }) => {
     const table = rows.length ? region("First people found", "", tableOf(columns, rows)) : null;
-    setChildren(area, muted(words, { role: "status" }), table);
+    const summary = h("summary", {}, h("span", { role: "status" }, words));
+    setChildren(area, table ? h("details", { open: true }, summary, table) : muted(words, { role: "status" }));
   });
   return area;
 }
@@ -382,15 +383,16 @@ function render({ model, el, signal }) {
   };
   onMessage(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
   const groups = model.get("form").groups.map((group, index) => groupOf(group, index === 0, context));
+  const messages = h("div", {}, busyArea(model, signal), noticeArea(model, signal));
+  followButtons(el, messages, signal);
   setChildren(
     el,
     searchBar(context),
-    busyArea(model, signal),
-    noticeArea(model, signal),
+    messages,
+    resultArea(context),
     h("div", { class: "ops-groups" }, groups),
     presetBar(context),
     followedCode(model, signal),
-    resultArea(context),
   );
   post(model, { action: "ready" });
 }
