@@ -61,7 +61,8 @@ def _problem_text(plan: SubmissionPlan) -> str:
     counts = plan.problems.groupby("code", sort=False)["row"].nunique()
     ordered = counts.sort_values(ascending=False, kind="stable").items()
     return "; ".join(
-        f"{plural(rows, 'row has', 'rows have')} {PROBLEM_WORDS[code]}" for code, rows in ordered
+        f"{plural(rows, 'row has', 'rows have')} {PROBLEM_WORDS[str(code)]}"
+        for code, rows in ordered
     )
 
 
