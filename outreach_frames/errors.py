@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -51,16 +52,26 @@ class OutreachError(Exception):
         self.partial: pd.DataFrame | None = None
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: the caller's lines and the message, unless %xmode is set."""
-        from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415 - it calls this
+        return _render_traceback(self)
 
-        formatter = InteractiveShell.instance().InteractiveTB
-        if formatter.mode != "Context":  # the default
-            return formatter.structured_traceback(type(self), self, self.__traceback__)
-        # A copy has no cause, which would be shown with its own traceback.
-        shown = type(self).__new__(type(self), *self.args)
-        shown.__dict__ |= self.__dict__
-        return formatter.structured_traceback(type(self), shown, _callers_lines(self.__traceback__))
+
+def shorten_traceback(error: OutreachError | KeyboardInterrupt) -> None:
+    """Let IPython show Ctrl-C like the package's errors: the caller's lines and the notes."""
+    if isinstance(error, KeyboardInterrupt):
+        error._render_traceback_ = partial(_render_traceback, error)  # type: ignore[attr-defined]
+
+
+def _render_traceback(error: BaseException) -> list[str]:
+    """Return what IPython shows: the caller's lines and the message, unless %xmode is set."""
+    from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415 - it calls this
+
+    formatter = InteractiveShell.instance().InteractiveTB
+    if formatter.mode != "Context":  # the default
+        return formatter.structured_traceback(type(error), error, error.__traceback__)
+    # A copy has no cause, which would be shown with its own traceback.
+    shown = type(error).__new__(type(error), *error.args)
+    shown.__dict__ |= error.__dict__
+    return formatter.structured_traceback(type(error), shown, _callers_lines(error.__traceback__))
 
 
 def _callers_lines(traceback: TracebackType | None) -> TracebackType | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import requests
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
@@ -80,6 +81,17 @@ def test_no_value_is_logged(
     everything = "\n".join(text for _, _, text in logged)
     for value in ("acme", "logged", "Logged", sequence, sandbox.api_key, "page%5B", "active"):
         assert value not in everything
+
+
+def test_the_http_library_logs_no_address(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At level DEBUG of all loggers, no address in a URL is logged; other requests are."""
+    with caplog.at_level("DEBUG"), Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        of.contacts(emails=["logged@acme.example"], client=client)
+        requests.get(f"{sandbox.url}/openapi.json", timeout=10)
+    assert "acme" not in caplog.text
+    assert "GET /openapi.json" in caplog.text
 
 
 def test_nothing_is_logged_by_default(sandbox: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:

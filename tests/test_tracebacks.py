@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,22 @@ FAILURES = {
     "configuration": ("of.connect('x y')", "ConfigurationError: The service's address is invalid"),
     "own function": ("def read():\n    return of.lead_list('abc')\n\nread()", "NotFoundError: "),
 }
+
+
+# A search is interrupted half a second after it begins to wait.
+INTERRUPTING = """
+import logging, signal, threading
+class Interrupting(logging.Handler):
+    def emit(self, record):
+        if record.msg.startswith("waiting"):
+            logger.removeHandler(self)
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+logger = logging.getLogger("outreach_frames.client.retry")
+logger.setLevel("INFO")
+logger.addHandler(Interrupting())
+limit = of.sandbox.Fault("rate_limit", "search_people", after=15, retry_after=60)
+sandbox.sandbox.faults = limit
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +83,20 @@ def test_a_notebook_shows_the_line_and_the_message(kernel: Any, case: str) -> No
     assert "outreach_frames" not in shown
     assert "lovelace" not in shown.lower()
     assert TOKEN not in shown
+
+
+@pytest.mark.parametrize(
+    "call", ["of.search_people(limit=None)", "of.export_people('people.csv', limit=None)"]
+)
+def test_ctrl_c_shows_the_line_and_the_notes(kernel: Any, call: str, tmp_path: Path) -> None:
+    """After Ctrl-C a notebook shows the caller's line and the people read, as for an error."""
+    shown = traceback_of(
+        kernel,
+        f"{INTERRUPTING}\nos.chdir({str(tmp_path)!r})\n{call}",
+    )
+    assert f" {call}" in shown
+    assert re.search("KeyboardInterrupt: ?\n.* (rows had been read|people are kept)", shown)
+    assert "/outreach_frames/" not in shown
 
 
 @pytest.mark.parametrize("mode", ["Plain", "Verbose"])

@@ -34,9 +34,9 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError, OutreachError, shorten_traceback
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
-from outreach_frames.resources.paging import now, report_errors
+from outreach_frames.resources.paging import how_to_continue, now, report_errors
 from outreach_frames.resources.people import (
     check_headcount,
     undocumented_columns,
@@ -263,7 +263,8 @@ def find_people(
             # OutreachError declares .partial as a DataFrame, but this result is an AccountPeople.
             setattr(error, "partial", partial)  # noqa: B010
             count = plural(len(partial.people), "person", "people")
-            error.add_note(f"{count} had been found. The exception's .partial has them.")
+            error.add_note(f"{count} had been found. {how_to_continue(connected)}")
+            shorten_traceback(error)
             raise
     report_errors(finder.errors)
     return result()

@@ -250,7 +250,7 @@ def login(
         "requests_per_minute": requests_per_minute,
     }
     options.checked_rate(requests_per_minute)
-    stored = profiles.load(profile)
+    stored = profiles.load(profile, replaces=True)
     base_url = None if base_url is None else checked_base_url(base_url)
     if stored is not None and base_url in (None, stored.base_url):
         chosen, prompt = stored.with_options(given), "The stored token is refused. New token"
@@ -337,7 +337,7 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
         stored = profiles.load(name)
         if stored is None:
             raise ConfigurationError(
-                f"The system's keyring has no valid profile {name!r}. Call of.login() with this "
+                f"The system's keyring has no profile {name!r}. Call of.login() with this "
                 f"profile to store it, or check profile= and {PROFILE_VARIABLE}."
             )
         return stored

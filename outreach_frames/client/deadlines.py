@@ -5,6 +5,7 @@ A socket's timeout restarts with every byte received, so a timer limits the whol
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ class Exchange:
 
 
 _current: ContextVar[Exchange] = ContextVar("current_exchange")
+# The library's debug log would show addresses in URLs, so it is silent during an exchange.
+logging.getLogger("urllib3.connectionpool").addFilter(lambda _: _current.get(None) is None)
 
 
 @contextmanager

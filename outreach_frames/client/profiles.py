@@ -60,10 +60,20 @@ def check_name(name: object) -> None:
         )
 
 
-def load(name: str) -> Profile | None:
-    """Return a stored profile, or None if the keyring does not have it or its entry is damaged."""
+def load(name: str, *, replaces: bool = False) -> Profile | None:
+    """Return a stored profile, or None if the keyring does not have it.
+
+    Raise ConfigurationError if its entry is damaged, unless the caller `replaces` it.
+    """
     check_name(name)
-    return _parsed(_run(_keyring().get_password, name))
+    entry = _run(_keyring().get_password, name)
+    profile = _parsed(entry)
+    if entry and profile is None and not replaces:
+        raise ConfigurationError(
+            f"The system's keyring has a damaged entry for the profile {name!r}. Call of.login() "
+            "with this profile to replace it, or of.logout() to remove it."
+        )
+    return profile
 
 
 def store(name: str, profile: Profile) -> None:

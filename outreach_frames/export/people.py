@@ -13,7 +13,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.atomic_files import expanded, resolve_links, unwritable
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError, OutreachError, shorten_traceback
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import FORMATS, format_of, with_label
 from outreach_frames.resources.people import without_added
@@ -142,6 +142,7 @@ def export_people(
                 FORMATS[kind](parts, target, search.attrs if attrs else {}, split)
         except (OutreachError, KeyboardInterrupt) as error:
             _note_progress(error, parts)
+            shorten_traceback(error)
             raise
         parts.remove()
     search.report(search.rows)

@@ -145,7 +145,7 @@ def contacts(
     total = len(distinct_ids) + len(distinct_emails)
     with (
         progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar,
-        keeping_partial(frame_so_far),
+        keeping_partial(frame_so_far, connected),
     ):
         for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
             found.update(part)

@@ -46,7 +46,7 @@ def count_searches(
         progress_bar(
             len(pending), description="Counting", unit="searches", progress=progress
         ) as bar,
-        keeping_partial(lambda: framed(counts)),
+        keeping_partial(lambda: framed(counts), client),
     ):
         count = partial(count_matches, client, refresh=refresh)
         for total, reported in ordered_map(count, pending, workers=client.workers):

@@ -20,7 +20,7 @@ from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.errors import InvalidResponseError, OutreachError, shorten_traceback
 from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 
@@ -132,8 +132,13 @@ def report_repeats(count: int, noun: str) -> None:
 
 
 @contextmanager
-def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
-    """On an error or Ctrl-C, attach the rows read so far to the exception as `.partial`."""
+def keeping_partial(
+    frame_so_far: Callable[[], pd.DataFrame], client: Client | None = None
+) -> Iterator[None]:
+    """On an error or Ctrl-C, attach the rows read so far to the exception as `.partial`.
+
+    A client is that of a read whose responses it caches.
+    """
     try:
         yield
     except (OutreachError, KeyboardInterrupt) as error:
@@ -141,10 +146,16 @@ def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
         # KeyboardInterrupt does not declare the attribute.
         error.partial = frame  # type: ignore[union-attr]
         if len(frame):
-            error.add_note(
-                f"{plural(len(frame), 'row')} had been read. The exception's .partial has them."
-            )
+            error.add_note(f"{plural(len(frame), 'row')} had been read. {how_to_continue(client)}")
+        shorten_traceback(error)
         raise
+
+
+def how_to_continue(client: Client | None) -> str:
+    """Return where an interrupted read has its rows, and how to read on if they are cached."""
+    where = "The exception's .partial has them; in a notebook, sys.last_value.partial."
+    is_cached = client is not None and client.cache is not None and client.cache.is_open
+    return f"{where} Repeat the call to continue from the cache." if is_cached else where
 
 
 def now() -> str:

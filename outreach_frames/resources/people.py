@@ -181,7 +181,7 @@ def search_people(
 
     if not tables:
         bar = progress_bar(search.limit, description="people", unit="people", progress=progress)
-        with bar, keeping_partial(frame_so_far):
+        with bar, keeping_partial(frame_so_far, search.client):
             for table in search.tables():
                 tables.append(table)
                 bar.total = search.expected

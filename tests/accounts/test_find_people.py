@@ -107,7 +107,8 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
     kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
     most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
     values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
-    attribute = {"company_id": "id", "company_profnet_url": "profnet_url"}.get(kind, kind)
+    names = {"company_id": "id", "company_profnet_url": "profnet_url", "company_name": "name"}
+    attribute = names.get(kind, kind)
     keys = [getattr(firm, attribute) for firm in world.firms]
     if kind == "domain":
         keys += ["parent0.example", "parent1.example", "nobody.example"]

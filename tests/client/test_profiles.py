@@ -297,7 +297,7 @@ def test_an_unknown_profile_is_named(ring: MemoryKeyring, monkeypatch: pytest.Mo
     """An unknown profile is an error, even if the environment has an account."""
     monkeypatch.setenv("OUTREACH_BASE_URL", "https://x.example")
     monkeypatch.setenv("OUTREACH_API_KEY", TOKEN)
-    with pytest.raises(ConfigurationError, match=r"no valid profile 'crm'.*of\.login\(\)"):
+    with pytest.raises(ConfigurationError, match=r"no profile 'crm'.*of\.login\(\)"):
         of.connect(profile="crm")
     monkeypatch.setenv("OUTREACH_PROFILE", "other")
     with pytest.raises(ConfigurationError, match=r"'other'.*OUTREACH_PROFILE"):
@@ -322,13 +322,13 @@ ENTRY = {"base_url": "https://x.example", "api_key": TOKEN}
         json_module.dumps(ENTRY)[:-1],
     ],
 )
-def test_a_damaged_entry_is_ignored_and_can_be_replaced(
+def test_a_damaged_entry_is_named_and_can_be_replaced(
     entry: str, sandbox: Sandbox, person: Person, ring: MemoryKeyring
 ) -> None:
-    """An unreadable entry counts as missing and is never shown; login replaces the entry."""
+    """An unreadable entry is an error that does not show the entry; login replaces it."""
     ring.entries["outreach_frames", "default"] = entry
     for call in (of.connect, lambda: of.connect(profile="default")):
-        with pytest.raises(ConfigurationError, match=r"of\.login") as caught:
+        with pytest.raises(ConfigurationError, match=r"damaged entry .*of\.login") as caught:
             call()
         assert TOKEN not in everything_shown(caught.value)
     person.answers = [sandbox.api_key]
@@ -445,7 +445,7 @@ def test_commands_log_in_and_use_a_profile(
     assert main(["logout", "--profile", "crm"]) == 0
     assert main(["mailboxes"]) == 2
     told = capsys.readouterr().err
-    assert "no valid profile 'crm'. Run outreach-frames login with this profile" in told
+    assert "no profile 'crm'. Run outreach-frames login with this profile" in told
     with pytest.raises(SystemExit):
         main(["mailboxes", "--profile", "crm", "--sandbox"])
 
