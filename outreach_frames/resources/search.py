@@ -190,8 +190,10 @@ class Search:
 
     def load(self) -> pa.Table | None:
         """Return the people of the same search from the cache, if it was finished."""
+        if self.refresh:
+            return None
         stored = self.client.load_table(spec.SEARCH_PEOPLE, self._arguments)
-        if stored is None or self.refresh:
+        if stored is None:
             return None
         people, notes = stored
         self.resume(notes["state"])
@@ -320,9 +322,8 @@ class Search:
         """Append a column with the filter value that found each person."""
         if self.split_by is None:
             return frame
-        codes = np.repeat(np.arange(len(self.progress)), [one.rows for one in self.progress])[
-            : len(frame)
-        ]
+        rows = [one.rows for one in self.progress]
+        codes = np.repeat(np.arange(len(rows)), rows)[: len(frame)]
         dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
         names = {self.split_by: unique_name(self.split_by, frame.columns)}
         values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
