@@ -69,6 +69,7 @@ _ZEROS: Final = (
     "codes as text."
 )
 # The number format of codes such as 02494, which are numbers to Excel.
+_STYLES: Final = "xl/styles.xml"
 _LEADING_ZEROS: Final = re.compile(r"0{2,}")
 # Maps each message above to the items that fill its braces.
 _Remarks = defaultdict[str, list[str]]
@@ -272,7 +273,9 @@ def require_few_cells(rows: int, columns: int, where: str) -> None:
 
 def _codes(package: zipfile.ZipFile) -> dict[str, int]:
     """Return the cell styles whose number format shows leading zeros, with its number of digits."""
-    styles = ET.fromstring(package.read("xl/styles.xml"))  # noqa: S314
+    if _STYLES not in package.namelist():
+        return {}
+    styles = ET.fromstring(package.read(_STYLES))  # noqa: S314
     formats = {
         one.get("numFmtId"): len(code)
         for one in styles.iterfind("{*}numFmts/{*}numFmt")

@@ -20,11 +20,8 @@ from outreach_frames.files.csv_file import check_columns
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.provenance import (
     MAX_METADATA_BYTES,
-    VERSION,
-    VERSION_IN_PARQUET,
     attrs_in_parquet,
     plain_attrs,
-    record,
 )
 from outreach_frames.tables.pandas_metadata import arrow_table, restore_frame
 
@@ -101,9 +98,7 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
             "characters."
         )
         plain.attrs = {}
-    table = arrow_table(plain)
-    notes = {**table.schema.metadata, VERSION_IN_PARQUET: record({})[VERSION]}
-    return table.replace_schema_metadata(notes)
+    return arrow_table(plain)
 
 
 def read_table(path: Path) -> pa.Table:

@@ -13,7 +13,6 @@ from outreach_frames.common.warnings import warn
 
 ATTRS: Final = "attrs"
 VERSION: Final = "version"
-VERSION_IN_PARQUET: Final = b"outreach_frames_version"
 # Larger metadata is not parsed, because JSON of many small lists needs 40 times its size in memory.
 MAX_METADATA_BYTES: Final = 16 << 20
 # The properties of a workbook stay below 1 MB, even if each character is escaped.

@@ -383,6 +383,17 @@ def test_a_hostile_sheet_is_an_error(tmp_path: Path, rows: str, words: str) -> N
         read_prospects(path)
 
 
+def test_a_workbook_without_styles_is_read(tmp_path: Path) -> None:
+    """A workbook needs no part with styles."""
+    path = book(tmp_path / "x.xlsx", ["a"], ["x"])
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist() if name != "xl/styles.xml"}
+    with zipfile.ZipFile(path, "w") as new:
+        for name, content in parts.items():
+            new.writestr(name, content)
+    assert read_prospects(path)["a"].tolist() == ["x"]
+
+
 def test_cells_without_places_are_read(tmp_path: Path) -> None:
     """Rows and cells may lack their place, and the declared size may be wrong."""
     cell = "<c t='str'><v>{}</v></c>"

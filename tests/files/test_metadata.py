@@ -341,11 +341,7 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     except InvalidInputError:
         return
     table = pq.read_table(path)
-    notes = {
-        key.decode(): json.loads(value)
-        for key, value in table.schema.metadata.items()
-        if key != b"outreach_frames_version"
-    }
+    notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
     changed = {key: json.dumps(value) for key, value in damaged(notes, data).items()}
     pq.write_table(table.replace_schema_metadata(changed), path)
     read_or_refuse(path)
