@@ -34,6 +34,7 @@ from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import make_plan
+from outreach_frames.resources.search_arguments import DefaultLimit
 from outreach_frames.tables.value_text import column_texts
 
 _LISTS: Final = (of.sequences, of.mailboxes, of.contacts, of.lead_list, of.columns, of.filters)
@@ -113,14 +114,15 @@ class Agent(NamedTuple):
         return self._table(result, file) if isinstance(result, pd.DataFrame) else {"result": result}
 
     def _table(self, frame: pd.DataFrame, file: str) -> dict[str, Any]:
-        """Write a table to a file, and return its name, shape, columns and first rows."""
+        """Write a table to a file; return its name, shape, columns, first rows and total."""
         self.folder.write_table(frame, file)
         rows: list[dict[str, str | None]] = [{} for _ in range(min(self.rows, len(frame)))]
         for name, cells in brief(frame.head(self.rows)).items():
             for row, text in zip(rows, column_texts(cells).texts.to_pylist(), strict=True):
                 row[shorten(str(name))] = text and shorten(text)
         columns = [shorten(str(name)) for name in frame.columns]
-        return {"file": file, "shape": frame.shape, "columns": columns, "rows": rows}
+        table = {"file": file, "shape": frame.shape, "columns": columns, "rows": rows}
+        return table | ({"total": frame.attrs["total"]} if "total" in frame.attrs else {})
 
 
 def _content(text: str, **options: Any) -> types.CallToolResult:
@@ -143,6 +145,8 @@ def describe(name: str) -> types.Tool:
     defaults = {
         one: ... if each.default is each.empty else each.default for one, each in parameters.items()
     }
+    if isinstance(limit := defaults.get("limit"), DefaultLimit):
+        defaults["limit"] = int(limit)  # JSON Schema shows only plain numbers
     fields: Any = {argument: (hint, defaults[argument]) for argument, hint in hints.items()}
     model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     with warnings.catch_warnings(action="ignore"):  # some defaults are not JSON

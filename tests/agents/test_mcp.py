@@ -101,6 +101,7 @@ def test_the_person_decides_how_many_rows_are_shown(env: dict[str, str], tmp_pat
         reply = quiet.reply("search_people", limit=10)
         assert reply["rows"] == []
         assert reply["shape"][0] == 10
+        assert reply["total"] > 10
 
 
 def test_hostile_text_is_data(agent: Agent, sandbox: Sandbox) -> None:
