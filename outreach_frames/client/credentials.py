@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, NoReturn
 
+import msgspec
 import numpy as np
-import orjson
 
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
@@ -72,7 +72,9 @@ class Token:
 
     def entry(self, settings: Mapping[str, Any]) -> memoryview:
         """Return a keyring entry: the settings and the token as JSON, in a memoryview."""
-        return memoryview(orjson.dumps({**settings, TOKEN_KEY: str(self._hidden, "latin-1")}))
+        return memoryview(
+            msgspec.json.encode({**settings, TOKEN_KEY: str(self._hidden, "latin-1")})
+        )
 
     def redact_body(self, body: bytes) -> bytes:
         """Replace the token in a response's body, plain or escaped, by `[token]`.

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.client.credentials import TOKEN_KEY, Token
@@ -93,11 +93,11 @@ def remove(name: str) -> None:
 def _parsed(entry: memoryview) -> Profile | None:
     """Return the profile of an entry, or None if the entry is damaged."""
     try:
-        token = Token(orjson.loads(entry)[TOKEN_KEY])
+        token = Token(msgspec.json.decode(entry)[TOKEN_KEY])
         token.check()
-        kept = {name: one for name, one in orjson.loads(entry).items() if name != TOKEN_KEY}
+        kept = {name: one for name, one in msgspec.json.decode(entry).items() if name != TOKEN_KEY}
         base_url = checked_base_url(kept.pop(_ADDRESS))
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     is_valid = kept.keys() <= OPTIONS.keys() and isinstance(kept.get("verify", ""), str)
     return Profile(base_url, token, kept) if is_valid else None

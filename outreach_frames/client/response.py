@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import orjson
+import msgspec
 
 from outreach_frames import spec
 from outreach_frames.client.error_bodies import (
@@ -107,8 +107,8 @@ def load_json(body: bytes) -> Any:
     {'limit': 50}
     """
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(body)
+    except (ValueError, RecursionError):
         pass
     # The slower parser accepts a byte order mark, NaN, lone surrogates and floats that overflow.
     try:

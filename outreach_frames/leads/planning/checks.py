@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,7 +56,7 @@ _MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NUL
 # Each combination of overrides as JSON, indexed by the sum of their bits.
 _OVERRIDES_JSON: Final = pa.array(
     [
-        orjson.dumps(names).decode() if names else None
+        msgspec.json.encode(names).decode() if names else None
         for bits in range(1 << len(OVERRIDES))
         for names in [{name: True for bit, name in enumerate(OVERRIDES) if bits >> bit & 1}]
     ],
@@ -373,7 +373,9 @@ def count_overrides(texts: pa.Array) -> dict[str, int]:
     """Count the rows per override."""
     counts: Counter[str] = Counter()
     for combination in pc.value_counts(texts.drop_null()).to_pylist():
-        counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))
+        counts.update(
+            dict.fromkeys(msgspec.json.decode(combination["values"]), combination["counts"])
+        )
     return dict(counts)
 
 
