@@ -255,7 +255,7 @@ def test_ambiguous_rows_are_named(tmp_path, capsys, case):
         assert words in said
         assert "b@x" not in said
     if not is_read:
-        assert main(["find-people", "--name", "note", str(path), "--sandbox"]) == 2
+        assert main(["find-people", "--company-name", "note", str(path), "--sandbox"]) == 2
         assert words in capsys.readouterr().err
 
 
