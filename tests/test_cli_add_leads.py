@@ -393,7 +393,8 @@ def test_an_encoding_can_be_given(
     assert "--encoding" in capsys.readouterr().err
     assert main([*command, "--encoding", "cp1252"]) == 0
     assert plan_of(sandbox, sequence, "cli.encoding") == "Zoë"
-    for others in (["find-people", str(path), "--name", "Plan"], ["compare", str(path), str(path)]):
+    finding = ["find-people", str(path), "--company-name", "Plan"]
+    for others in (finding, ["compare", str(path), str(path)]):
         assert main([*others, "--encoding", "utf-16"]) == 2
         assert "not in utf-16" in capsys.readouterr().err
 

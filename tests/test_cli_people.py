@@ -61,7 +61,8 @@ def test_a_failure_writes_no_file(
     with scripted(reply) as service:
         monkeypatch.setenv(BASE_URL_VARIABLE, service.url)
         monkeypatch.setenv(API_KEY_VARIABLE, "token-of-tests")
-        command = ["find-people", str(file), "--name", "name", "--out", str(tmp_path / "x.csv")]
+        command = ["find-people", str(file), "--company-name", "name"]
+        command += ["--out", str(tmp_path / "x.csv")]
         assert main(command) == 1
     assert list(tmp_path.iterdir()) == [file]
     assert "2 people had been found.\n" in capsys.readouterr().err
