@@ -32,7 +32,7 @@ def page_of(number: int) -> dict[str, object]:
 
 def test_a_requested_wait_is_reported() -> None:
     """The status callback gets a text for each wait and retry, and an empty text afterwards."""
-    heard: list[str] = []
+    told: list[object] = []
     refused: set[int] = set()
 
     def service_says(received: Received) -> Reply:
@@ -47,10 +47,11 @@ def test_a_requested_wait_is_reported() -> None:
     with scripted(service_says) as service, Client(service.url, "t", cache=None, workers=1) as c:
 
         def read() -> None:
-            bind_thread(CancellationToken(), heard.append)
+            bind_thread(CancellationToken(), told.append)
             assert len(of.search_people(page_size=10, progress=False, client=c)) == 40
 
         in_its_own_context(read)
+    heard = [words for words in told if isinstance(words, str)]
     assert "waiting 1 s: the service's rate limit" in heard
     assert any("500" in words and words.endswith("Trying again.") for words in heard)
     assert heard[heard.index("waiting 1 s: the service's rate limit") + 1] == ""

@@ -195,4 +195,4 @@ def test_every_command_can_space_requests(
     monkeypatch.setenv("OUTREACH_API_KEY", "token")
     for arguments in (["sequences"], ["search", "--all"], ["snapshot", "x"], ["check"]):
         assert main([*arguments, "--requests-per-minute", "0"]) == 2
-        assert "requests_per_minute takes a number above 0" in capsys.readouterr().err
+        assert "--requests-per-minute takes a number above 0" in capsys.readouterr().err
