@@ -33,6 +33,7 @@ FILTER_OF = {
     "company_profnet_url": "company_profnet_urls",
     "company_name": "company_names",
 }
+ATTRIBUTES = {"company_id": "id", "company_profnet_url": "profnet_url", "company_name": "name"}
 
 
 def one_by_one(
@@ -107,8 +108,7 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
     kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
     most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
     values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
-    names = {"company_id": "id", "company_profnet_url": "profnet_url", "company_name": "name"}
-    attribute = names.get(kind, kind)
+    attribute = ATTRIBUTES.get(kind, kind)
     keys = [getattr(firm, attribute) for firm in world.firms]
     if kind == "domain":
         keys += ["parent0.example", "parent1.example", "nobody.example"]
@@ -162,11 +162,10 @@ def test_a_company_with_several_spellings_is_listed_once(data: st.DataObject, wo
     """If rows spell a company differently, each person is listed once, and all counts add up."""
     firms = [firm for firm in world.firms if len(firm.seniorities) < 1000]
     world = replace(world, firms=firms)
-    attributes = {"company_id": "id", "company_profnet_url": "profnet_url", "company_name": "name"}
     rows: list[tuple[str, str, str]] = []
     for firm in data.draw(st.lists(st.sampled_from(firms), max_size=10)) if firms else []:
         kind = data.draw(st.sampled_from(list(FILTER_OF)))
-        known = [getattr(firm, attributes.get(kind, kind))]
+        known = [getattr(firm, ATTRIBUTES.get(kind, kind))]
         key = data.draw(st.sampled_from([*known, *(firm.found_by if kind == "domain" else ())]))
         if key:
             rows.append((kind, key, data.draw(st.sampled_from(WRITTEN[kind]))(key)))
@@ -503,14 +502,16 @@ def test_companies_without_a_match_are_explained() -> None:
     affiliates = {"company_domains_match_subsidiaries_and_affiliates": True}
     for further in ({}, affiliates):
         with scripted(World(firms).reply) as service, connected(service):
-            found = accounts.outreach.find_people(**options, **further)
+            with pytest.warns(OutreachWarning, match="Nobody matches"):
+                found = accounts.outreach.find_people(**options, **further)
             before = len(service.requests)
             explained = found.explain_nobody()
             sent = [request.json for request in service.requests[before:]]
+        # The counts are requested in parallel.
+        assert sorted(body.pop("company_domains")[0] for body in sent) == sorted(set(sites[:3]))
         assert [{**body, "page_size": 1} for body in sent] == [
-            {"company_domains": [site], **further, "page": 1, "page_size": 1}
-            for site in ("two.example", "none.example", "one.example")
-        ]
+            {"page": 1, "page_size": 1, **further}
+        ] * 3
         assert explained["people_without_filters"].tolist() == [1, 0, 3]
         assert explained["people_without_filters"].dtype == "Int64"
         columns = found.accounts.columns
