@@ -28,7 +28,8 @@ def lines_of(sandbox: Sandbox) -> list[str]:
         "search --limit 3 --person-seniorities vp --split-by person_seniorities",
         "sequences",
         "mailboxes",
-        "count --by company-sizes --by person-seniorities --person-seniorities vp",
+        "count --by company-sizes --by person-seniorities --person-seniorities vp "
+        "--company-sizes 1-10 11-50",
         f"explain --person-seniorities vp --company-names 'Nobody {'& Sons ' * 20}'",
         f"contacts {' '.join(sandbox.contact_ids[:3])} --emails nobody@brightforge.example",
         f"lead-list {sandbox.lead_list_ids[0]}",

@@ -13,14 +13,12 @@ from outreach_frames.client.client import Client
 
 def test_market_by_two_filters_as_a_plot(client: Client) -> None:
     """The counts by seniority and size are one plot, with the sizes in order."""
-    counts = of.count_people(
-        by=["person_seniorities", "company_sizes"], person_seniorities=["vp", "director"]
-    )
+    sizes = list(of.spec.SUGGESTED_COMPANY_SIZES)
+    market = {"person_seniorities": ["vp", "director"], "company_sizes": sizes}
+    counts = of.count_people(market, by=["person_seniorities", "company_sizes"])
     table = counts.pivot(index="company_sizes", columns="person_seniorities", values="people")
     axes = table.plot.barh()
-    assert [text.get_text() for text in axes.get_yticklabels()] == list(
-        of.spec.SUGGESTED_COMPANY_SIZES
-    )
+    assert [text.get_text() for text in axes.get_yticklabels()] == sizes
     assert sum(bar.get_width() for bar in axes.patches) == counts["people"].sum()
 
 
