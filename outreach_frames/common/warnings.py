@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -32,6 +32,21 @@ def collect_warnings() -> Iterator[list[str]]:
         yield messages
     finally:
         _collected.reset(token)
+
+
+class DeferredWarnings:
+    """Issue the warnings of a `with` block at its end; warnings that are errors are dropped."""
+
+    def __enter__(self) -> None:
+        self._collected = collect_warnings()
+        self._messages = self._collected.__enter__()
+
+    def __exit__(self, *_raised: object) -> None:
+        self._collected.__exit__(None, None, None)
+        for message in self._messages:
+            # A warning that is raised as an error must not lose the block's result.
+            with suppress(Exception):
+                warn(message)
 
 
 def are_collected() -> bool:

@@ -34,15 +34,20 @@ class Meaning:
     next: str = ""
 
 
+_EXCLUDED: Final = "in_exclusion_list"
+
+
 def _override_advice(status: str) -> str:
     """Return advice on the override that skips a status's check, or an empty text."""
+    if status == _EXCLUDED:
+        return "These people may have unsubscribed."
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
     skipping = f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
     return skipping if override else ""
 
 
 _SKIPPED: Final = {
-    "in_exclusion_list": "in the account's exclusion list.",
+    _EXCLUDED: "in the account's exclusion list.",
     "recently_contacted": "contacted recently by the account.",
     statuses.ALREADY_IN_SEQUENCE: "already in this sequence, and unchanged.",
     "in_other_draft_sequences": "in another sequence that is a draft.",
@@ -204,14 +209,17 @@ def report_card(
     notes: Sequence[str],
     error: Exception | None,
     is_dry_run: bool,
+    is_read: bool,
 ) -> Card:
-    """Build the card of a report from its attributes."""
+    """Build the card of a report from its attributes; `is_read`: it was read from a journal."""
+    if is_read:
+        # All outcomes are of earlier runs.
+        rows, summary = rows.assign(earlier_run=False), summary.assign(earlier_run=0)
     return Card(
         headline=_report_headline(rows, where, is_dry_run=is_dry_run),
         columns=("Status", "Rows", "Meaning"),
         facts=[
-            _status_fact(rows, status, number)
-            for status, number in zip(summary["status"], summary["rows"], strict=True)
+            _status_fact(rows, *counted) for counted in summary.itertuples(index=False, name=None)
         ],
         alert="" if error is None else str(error),
         details=[Details("Other messages of the service", _first_lines(notes, "report.notes"))],
@@ -226,15 +234,16 @@ def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str
     what = f"{plural(len(rows), 'row')} {where}"
     if is_dry_run:
         return f"Nothing was sent (dry run): {what}"
-    chunks = rows.loc[rows["attempts"] > 0, "chunk"].nunique()
+    chunks = rows.loc[(rows["attempts"] > 0) & ~rows["earlier_run"], "chunk"].nunique()
     if not chunks:
         return f"{what}, no row was sent"
     return f"{what}, sent in {plural(chunks, 'chunk')}"
 
 
-def _status_fact(rows: pd.DataFrame, status: str, number: Any) -> Fact:
+def _status_fact(rows: pd.DataFrame, status: str, number: Any, earlier: Any) -> Fact:
     meaning = meaning_of(status)
-    details = list(_shown_details(rows.loc[rows["status"] == status, "detail"]))
+    details = [f"{earlier:,} of these by an earlier run"] * bool(earlier)
+    details += _shown_details(rows.loc[rows["status"] == status, "detail"])
     return Fact(status, meaning.means, int(number), details, meaning.next)
 
 

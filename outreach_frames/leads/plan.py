@@ -15,6 +15,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.common.pandas_versions import snapshot
+from outreach_frames.common.warnings import DeferredWarnings
 from outreach_frames.identity.persons import (
     first_rows,
     first_valid_rows,
@@ -100,8 +101,9 @@ class SubmissionPlan(PreparedLeads):
         OutreachWarning
             Rows were not sent again, because this Python process sent them before.
         """
-        warn_of_own_columns(self.frame)
-        return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
+        with DeferredWarnings():
+            warn_of_own_columns(self.frame)
+            return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
 
     def _card(self) -> Card:
         remaining = self.only(unrecorded_rows(self))
@@ -413,21 +415,22 @@ def add_to_sequence(
       invalid        1  Not sent: the row has an error, which the detail names.
     ...
     """
-    plan = make_plan(
-        frame,
-        sequence_id,
-        email=email,
-        profnet_url=profnet_url,
-        data=data,
-        require=require,
-        overrides=overrides,
-        mailbox=mailbox,
-        mailboxes=mailboxes,
-        chunk_size=chunk_size,
-        clean=clean,
-        client=client,
-    )
-    return plan.submit(journal=journal, progress=progress, dry_run=dry_run)
+    with DeferredWarnings():
+        plan = make_plan(
+            frame,
+            sequence_id,
+            email=email,
+            profnet_url=profnet_url,
+            data=data,
+            require=require,
+            overrides=overrides,
+            mailbox=mailbox,
+            mailboxes=mailboxes,
+            chunk_size=chunk_size,
+            clean=clean,
+            client=client,
+        )
+        return plan.submit(journal=journal, progress=progress, dry_run=dry_run)
 
 
 def report(

@@ -52,6 +52,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("status", note="outcome of the row"),
             Field("detail", note="reason for the status"),
             Field("error_code", note="the service's error code for a rejected row"),
+            Field("earlier_run", "boolean", note="whether an earlier run recorded the outcome"),
             Field("chunk", "integer", note="position of the row's request, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
             Field("sent_at", format="date-time", note="first time the row may have been added"),
@@ -65,6 +66,9 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
         "report_summary": (
             Field("status", note="outcome of the rows"),
             Field("rows", "integer", note="number of rows"),
+            Field(
+                "earlier_run", "integer", note="number of these rows that an earlier run recorded"
+            ),
         ),
         "account_people": (
             Field("account_row", "integer", note="position of the account's row, from 0"),

@@ -10,7 +10,7 @@ import pytest
 
 from outreach_frames.client.client import Client
 from tests import scripted as script
-from tests.leads.sending.lead_service import added, sent, skipped
+from tests.leads.sending.lead_service import added, refused, sent, skipped
 from tests.scripted import Received, Reply
 from tests.widgets.lead_page import (
     CHUNK,
@@ -122,7 +122,7 @@ async def test_reading_can_be_cancelled() -> None:
             assert page.state["phase"] == ""
 
 
-REFUSED = script.json({"error": "odd"}, 400)
+REFUSED = refused("brand_new")
 
 
 @in_a_kernel
@@ -169,7 +169,7 @@ async def test_whether_rows_have_arrived(
     with serving(reply) as (service, client):
         page = Page(frame, client)
         await page.check_and_send()
-        duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
+        duplicate = status if status in ("not_sent", "rejected") else "duplicate_in_frame"
         assert page.statuses == [status, "invalid", duplicate]
         await page.check(sequence_id="s2")
         assert ("were sent to another sequence" in page.notices) == arrived

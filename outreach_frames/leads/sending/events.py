@@ -77,10 +77,16 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     attempts: int
     # The time of the first send that may have added the lead, to the second.
     sent_at: datetime | None = None
+    # Whether the outcome was recorded by an earlier run.
+    is_earlier: bool = False
 
     def with_outcome(self, outcome: RowOutcome) -> Entry:
         """Return the entry with another outcome."""
-        return Entry(outcome, self.chunk, self.attempts, self.sent_at)
+        return Entry(outcome, self.chunk, self.attempts, self.sent_at, self.is_earlier)
+
+    def as_earlier(self) -> Entry:
+        """Return the entry as one of an earlier run."""
+        return Entry(self.outcome, self.chunk, self.attempts, self.sent_at, is_earlier=True)
 
     def noted(self, *notes: str) -> Entry:
         """Append notes to the outcome's detail."""

@@ -119,7 +119,7 @@ class Journal(AbstractContextManager["Journal"]):
                 notes.append(problems[row])
             if row in earlier_rows:
                 notes.append(self._when(lead))
-            entries[row] = lead.entry.noted(*notes)
+            entries[row] = lead.entry.noted(*notes).as_earlier()
         return entries
 
     def _when(self, lead: Lead) -> str:

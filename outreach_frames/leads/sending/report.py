@@ -62,7 +62,8 @@ class SubmissionReport(Result):
     ----------
     rows : DataFrame
         One row per row of the input, in its order: `index` (the input's label, a tuple for several
-        levels), `status`, `detail`, `error_code` (str), `chunk` (Int64, the request's position,
+        levels), `status`, `detail`, `error_code` (str), `earlier_run` (boolean, whether the outcome
+        was recorded by an earlier run), `chunk` (Int64, the request's position,
         from 0), `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second;
         the first send that may have added the row, missing if `not_sent`).
     notes : list of str
@@ -75,9 +76,9 @@ class SubmissionReport(Result):
     >>> frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
     >>> rows = pd.DataFrame({"index": [0, 1], "status": ["added", "recently_contacted"]})
     >>> SubmissionReport(frame, rows, sequence_id="s1").summary()
-                   status  rows
-    0               added     1
-    1  recently_contacted     1
+                   status  rows  earlier_run
+    0               added     1            0
+    1  recently_contacted     1            0
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class SubmissionReport(Result):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The input with `status`, `detail`, `error_code`, `chunk`, `attempts`, `sent_at` appended.
+        """The input with the columns of `.rows` appended, without `index`.
 
         Returns
         -------
@@ -125,15 +126,18 @@ class SubmissionReport(Result):
         Returns
         -------
         DataFrame
-            Columns `status` (str) and `rows` (Int64); the counts add up to the input's rows.
+            Columns `status` (str), `rows` and `earlier_run` (Int64, how many of the rows have an
+            outcome of an earlier run); the counts add up to the input's rows.
         """
         counts = self.rows["status"].value_counts(sort=False)
+        earlier = self.rows.groupby("status")["earlier_run"].sum()
         known = [status for status in statuses.STATUSES if status in counts.index]
         order = [*known, *(status for status in counts.index if status not in known)]
         return pd.DataFrame(
             {
                 "status": pd.array(order, dtype=STR),
                 "rows": pd.array([int(counts[status]) for status in order], dtype="Int64"),
+                "earlier_run": pd.array([int(earlier[status]) for status in order], dtype="Int64"),
             }
         )
 
@@ -155,9 +159,9 @@ class SubmissionReport(Result):
         Returns
         -------
         Path
-            The folder. Each file has the input's columns, then `status`, `detail` and `error_code`;
-            the index comes first, unless it has only row numbers from 0. Formulas are escaped, see
-            `df.outreach.to_csv`.
+            The folder. Each file has the input's columns, then `status`, `detail`, `error_code` and
+            `earlier_run`; the index comes first, unless it has only row numbers from 0. Formulas
+            are escaped, see `df.outreach.to_csv`.
 
         Raises
         ------
@@ -208,7 +212,7 @@ class SubmissionReport(Result):
         """
         summary = self.summary()
         # The detail comes last, so that the next cell does not hide a long detail.
-        columns = ("status", "error_code", "detail")
+        columns = ("status", "error_code", "earlier_run", "detail")
         tables = self._split(columns, self.rows["status"], summary["status"])
         # An undocumented status may be called like another sheet.
         tables = {name if name not in _SHEETS else f"{name} rows": tables[name] for name in tables}
@@ -441,6 +445,7 @@ class SubmissionReport(Result):
         if self._journal is not None:
             where = f"in the journal {self._journal}"
         known: dict[str, Any] = {"notes": self.notes, "is_dry_run": self.dry_run}
+        known["is_read"] = self._journal is not None
         return report_card(self.rows, self.summary(), where=where, error=self.error, **known)
 
 

@@ -24,12 +24,13 @@ _DTYPES: Final = {
     "status": STR,
     "detail": STR,
     "error_code": STR,
+    "earlier_run": "boolean",
     "chunk": "Int64",
     "attempts": "Int64",
     "sent_at": "datetime64[us, UTC]",
 }
 # CSV files and sheets have the outcome columns, but not the request columns.
-OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
+OUTCOME_COLUMNS: Final = ("status", "detail", "error_code", "earlier_run")
 REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
 _REMOVED: Final = "[removed]"
 _COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
@@ -40,30 +41,36 @@ def make_rows(frame: CheckedFrame, entries: Mapping[int, Entry], kept: Positions
 
     Rows without an entry have the plan's outcome or are `not_sent`.
     """
-    none = (statuses.NOT_SENT, "", None, pd.NA, 0, None)
+    none = (statuses.NOT_SENT, "", None, False, pd.NA, 0, None)
     values: list[tuple[Any, ...]] = [none] * len(frame.frame)
     unsent = frame.unsent_rows(kept)
-    for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
-        values[position] = (*known, pd.NA, 0, None)
+    for position, *known in unsent[["position", *OUTCOME_COLUMNS[:3]]].itertuples(index=False):
+        values[position] = (*known, False, pd.NA, 0, None)
     for position, entry in entries.items():
         values[position] = _cells(entry)
     rows = pd.DataFrame(values, columns=_COLUMNS, dtype="object")
+    # A duplicate follows its lead.
+    is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
+    rows.loc[is_duplicate, "earlier_run"] = rows["earlier_run"].to_numpy()[kept[is_duplicate]]
     return typed_rows(rows.assign(index=pd.Series(frame.frame.index.to_list(), dtype="object")))
 
 
 def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
-    """Set the status of an unsent row's duplicates to `not_sent`."""
+    """Set the status of a `not_sent` or `rejected` row's duplicates to that of the row."""
     is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
-    is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
-    affected = np.flatnonzero(is_duplicate & is_unsent[kept])
-    rows.loc[affected, "status"] = statuses.NOT_SENT
-    rows.loc[affected, "detail"] += ", which was not sent"
+    for status in sorted(statuses.RETRYABLE):
+        is_unsent = rows["status"].eq(status).to_numpy()
+        affected = np.flatnonzero(is_duplicate & is_unsent[kept])
+        rows.loc[affected, "status"] = status
+        rows.loc[affected, "detail"] += f", which was {status.replace('_', ' ')}"
+        rows.loc[affected, "error_code"] = rows["error_code"].to_numpy()[kept[affected]]
     return rows
 
 
 def typed_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Convert rows to a report's columns and dtypes, with a new index from 0."""
-    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)
+    rows = rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)
+    return rows.fillna({"earlier_run": False})
 
 
 def own_columns(frame: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +134,9 @@ def read_journal(path: str | Path) -> pd.DataFrame:
     with read_only(path) as file:
         values = [_cells(lead.entry) for lead in file.events.leads()]
         sequence_id = file.sequence_id
-    rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object"))[_COLUMNS]
+    rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object")).drop(
+        columns=["index", "earlier_run"]
+    )
     rows["detail"] = rows["detail"].where(rows["detail"].isin(OWN_DETAILS), _REMOVED)
     # The service may also put a text in place of an undocumented code.
     rows["error_code"] = rows["error_code"].where(
@@ -141,4 +150,4 @@ def _cells(entry: Entry) -> tuple[Any, ...]:
     """Return the cells of the outcome and request columns."""
     chunk = pd.NA if entry.chunk is None else entry.chunk
     time = None if entry.outcome.status == statuses.NOT_SENT else entry.sent_at
-    return (*entry.outcome, chunk, entry.attempts, time)
+    return (*entry.outcome, entry.is_earlier, chunk, entry.attempts, time)

@@ -221,7 +221,8 @@ class _Submission:
         """Divide the rows to send into chunks."""
         found = journal.found
         rows = found.rows if self._is_retry else _planned(self._plan, found.rows)
-        entries = {row: one for row, one in (self._earlier or {}).items() if found.kept[row] == row}
+        earlier = (self._earlier or {}).items()
+        entries = {row: one.as_earlier() for row, one in earlier if found.kept[row] == row}
         entries |= journal.entries(is_retry=self._is_retry)
         numbered = enumerate(self._plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)

@@ -54,7 +54,7 @@ def supervise(
         error.__cause__ = fault
         return error
     if run.error is not None and not run.requests:
-        raise run.error
+        raise type(run.error)(f"{run.error} Nothing was sent.") from run.error
     if run.error is None and supervision.requested == "drain" and run.pending:
         return OutreachError(_CANCELLED)
     return run.error

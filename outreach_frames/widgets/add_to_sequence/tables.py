@@ -84,7 +84,7 @@ def outcome_content(
     return {
         "summary": [
             [shown_as[one], int(count), *_meaning(one)]
-            for one, count in summary.itertuples(index=False)
+            for one, count, _ in summary.itertuples(index=False)
         ],
         "status": status,
         "rows": [

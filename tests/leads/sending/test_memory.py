@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_people
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -20,6 +21,7 @@ from tests.leads.sending.lead_service import (
     added,
     column,
     connected,
+    refused,
     sent,
     serving,
     skipped,
@@ -45,7 +47,11 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
         add(client, A)
         assert column(add(client, A, B, journal=journal)) == ["added"] * 2
         assert sent(service) == [["a"], ["b"]]
-        assert column(add(client, A, B), "detail") == [EARLIER] * 2
+        report = add(client, A, B)
+        assert column(report, "detail") == [EARLIER] * 2
+        assert column(report, "earlier_run") == [True] * 2
+        assert "no row was sent" in str(report)
+        assert "2 of these by an earlier run" in str(report)
         read = pd.DataFrame({"email": [A, B]}).outreach.report(journal=journal)
         assert column(read) == ["added"] * 2
         assert column(read, "sent_at") == column(of.last_report(), "sent_at")  # type: ignore[arg-type]
@@ -253,6 +259,7 @@ def test_a_retry_keeps_the_reason_of_rows_never_begun() -> None:
         assert column(report) == ["unknown", "not_sent", "not_sent"]
         again = report.retry_unknown()
         assert column(again) == ["added", "not_sent", "not_sent"]
+        assert column(again, "earlier_run") == [False, True, True]
         assert column(again, "detail")[1:] == column(report, "detail")[1:]
 
 
@@ -330,3 +337,50 @@ def test_a_placeholder_mailbox_is_reported() -> None:
         told = ["is a placeholder" in detail for detail in column(report, "detail")]
         assert told == [True, False, False, True]
         assert "sequence's senders" in str(report)
+
+
+def test_an_earlier_run_is_told_apart(tmp_path: Path) -> None:
+    """Rows of an earlier run are marked, with their duplicates; rows of this run are not."""
+    with serving(added, added) as (_, client):
+        add(client, A, A, journal=tmp_path / "j")
+        report = add(client, A, B, A, B, journal=tmp_path / "j")
+        assert column(report, "earlier_run") == [True, False, True, False]
+        counts = report.summary().set_index("status")
+        assert counts.loc["added"].tolist() == [2, 1]
+        assert report.frame["earlier_run"].tolist() == [True, False, True, False]
+        assert "sent in 1 chunk" in str(report)
+
+
+@pytest.mark.filterwarnings("error::outreach_frames.errors.OutreachWarning")
+def test_warnings_as_errors_lose_no_report() -> None:
+    """Warnings that are raised as errors neither keep a row from being sent nor lose the report."""
+    frame = pd.DataFrame({"email": [A, "n/a", f"Bo <{B}>"], "status": ["a", "b", "c"]})
+    with serving(added) as (service, client):
+        report = frame.outreach.add_to_sequence("s1", client=client, progress=False, clean=True)
+        assert column(report) == ["added", "invalid", "added"]
+        assert len(sent(service)) == 1
+
+
+def test_duplicates_of_rejected_rows_are_rejected(tmp_path: Path) -> None:
+    """A duplicate of a rejected row is rejected, and stands with the failed rows."""
+    with serving(refused("brand_new")) as (_, client):
+        report = add(client, A, A.upper())
+        assert column(report) == ["rejected"] * 2
+        assert column(report, "error_code") == ["brand_new"] * 2
+        assert "which was rejected" in column(report, "detail")[1]
+        report.to_csv(tmp_path)
+        assert len(of.read_prospects(tmp_path / "failed.csv")) == 2
+
+
+def test_a_full_disk_at_the_first_write(tmp_path: Path) -> None:
+    """If the journal's first record cannot be written, the error says that nothing was sent."""
+    emails = [f"lead{row}@example.com" for row in range(250)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with serving() as (service, client):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+        try:
+            with pytest.raises(OutreachError, match=r"cannot be written.*Nothing was sent\."):
+                add(client, *emails, journal=tmp_path / "j")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert sent(service) == []

@@ -169,7 +169,8 @@ def test_report(path: Path) -> None:
     assert read.rows["detail"][4] == "The journal has no record of the row."
     assert f"in the journal {path}" in repr(read)
     assert "no record" in read._repr_html_()
-    assert dict(read.summary().itertuples(index=False))["not_sent"] == 2
+    assert read.summary().set_index("status").loc["not_sent"].tolist() == [2, 0]
+    assert read.rows["earlier_run"].tolist() == [True] * 4 + [False] * 2
     assert len(of.read_prospects(read.to_csv(path.parent / "out") / "failed.csv")) == 4
     assert read.error is None
     for one in (read, pickle.loads(pickle.dumps(read))):  # noqa: S301

@@ -37,6 +37,7 @@ DTYPES = {
     "status": "str",
     "detail": "str",
     "error_code": "str",
+    "earlier_run": "boolean",
     "chunk": "Int64",
     "attempts": "Int64",
     "sent_at": "datetime64[us, UTC]",
@@ -146,27 +147,27 @@ def test_frame_is_the_input_with_outcomes(index: Any) -> None:
     assert "new" not in made.frame
 
 
-OUTCOMES = ["status", "detail", "error_code", "chunk", "attempts", "sent_at"]
-PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
+OUTCOMES = ["status", "detail", "error_code", "earlier_run", "chunk", "attempts", "sent_at"]
+PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:4]]
 OWN_STATUS = ["outreach_status", *OUTCOMES[1:]]
 
 # The input's columns, the kept ones, and the appended ones.
 COLUMNS: list[tuple[Any, Any, list[str]]] = [
     (["email", *OUTCOMES], ["email"], OUTCOMES),
-    (["email", *OUTCOMES[:3]], ["email"], OUTCOMES),
+    (["email", *OUTCOMES[:4]], ["email"], OUTCOMES),
     # The column order of to_excel, and of a table whose columns were moved.
-    (["email", "status", "error_code", "detail"], ["email"], OUTCOMES),
-    (["error_code", "status", "email", "detail"], ["email"], OUTCOMES),
+    (["email", "status", "error_code", "earlier_run", "detail"], ["email"], OUTCOMES),
+    (["error_code", "status", "email", "detail", "earlier_run"], ["email"], OUTCOMES),
     # The analyst has an own status column.
     (["status", *OWN_STATUS], ["status"], OWN_STATUS),
-    (["outreach_status", "status", "detail", "error_code"], ["status"], OWN_STATUS),
+    (["outreach_status", "status", *OUTCOMES[1:4]], ["status"], OWN_STATUS),
     # A column that was added later is kept, even if a report has its name.
     (
-        [*OUTCOMES[:3], "note", "attempts"],
+        [*OUTCOMES[:4], "note", "attempts"],
         ["note", "attempts"],
-        [*OUTCOMES[:4], "outreach_attempts", "sent_at"],
+        [*OUTCOMES[:5], "outreach_attempts", "sent_at"],
     ),
-    ([*OUTCOMES[:3], "status"], [*OUTCOMES[:3], "status"], [*PREFIXED, *OUTCOMES[3:]]),
+    ([*OUTCOMES[:4], "status"], [*OUTCOMES[:4], "status"], [*PREFIXED, *OUTCOMES[4:]]),
     # Input columns keep their names of any kind.
     (["a", "a"], ["a", "a"], OUTCOMES),
     ([0, 1], [0, 1], OUTCOMES),
@@ -193,7 +194,7 @@ def write_and_read(made: SubmissionReport) -> pd.DataFrame:
 
 def is_complete(columns: list[str]) -> bool:
     """Whether the columns may include a report's first three columns."""
-    return all(any(each.endswith(name) for each in columns) for name in OUTCOMES[:3])
+    return all(any(each.endswith(name) for each in columns) for name in OUTCOMES[:4])
 
 
 @given(
@@ -235,9 +236,14 @@ def test_summary() -> None:
     assert made.summary().to_dict("list") == {
         "status": ["added", "in_exclusion_list", "unknown", "zeta", "alpha"],
         "rows": [2, 1, 1, 1, 2],
+        "earlier_run": [0] * 5,
     }
     for summary in (made.summary(), report([]).summary()):
-        assert summary.dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
+        assert summary.dtypes.astype(str).to_dict() == {
+            "status": "str",
+            "rows": "Int64",
+            "earlier_run": "Int64",
+        }
     assert report([]).summary().empty
     shuffled = sorted(statuses.STATUSES, reverse=True)
     assert report(shuffled).summary()["status"].to_list() == list(statuses.STATUSES)
@@ -252,14 +258,16 @@ def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
         assert (folder / name).read_text().startswith('"number","status"')
         written = of.read_prospects(folder / name)
         assert written["status"].to_list() == expected * 2
-        assert written.columns.to_list() == ["number", "status", "detail", "error_code"]
+        assert written.columns.to_list() == ["number", *OUTCOMES[:4]]
         assert written["number"].to_list() == [
             number for number, status in enumerate(EVERY_STATUS * 2) if status in expected
         ]
     # Files without rows replace those of an earlier report or dry run.
     report([]).to_csv(folder)
     for name in FILES:
-        assert (folder / name).read_text().split() == ['"number","status","detail","error_code"']
+        assert (folder / name).read_text().split() == [
+            '"number","status","detail","error_code","earlier_run"'
+        ]
         assert of.read_prospects(folder / name).empty
     report([]).to_csv(tmp_path)
     assert {path.name for path in tmp_path.glob("*.csv")} == FILES.keys() - {"would_send.csv"}
@@ -338,7 +346,7 @@ def test_text_and_html() -> None:
         assert re.search(r"unknown\s+1\s+Sent, but no response", view)
         for words in (
             "1,203 rows for the sequence seq_1, sent in 1 chunk",
-            *("No response. (1 row)", "report.retry_unknown()", "ignore_exclusion_list"),
+            *("No response. (1 row)", "report.retry_unknown()", "may have unsubscribed"),
             *("of_tomorrow_and_skipped", "The token is not accepted."),
             *("note 9", "and 3 more, in report.notes"),
         ):
@@ -395,8 +403,10 @@ def test_html_is_escaped() -> None:
 
 
 def test_every_status_has_an_explanation() -> None:
-    """Each status has an explanation; that of a check's status names the check's override."""
+    """Each status has an explanation; for most checks, it names the check's override."""
     assert set(MEANINGS) == set(statuses.STATUSES)
     assert all(meaning.means.endswith(".") for meaning in MEANINGS.values())
     for name, override in spec.CHECK_OVERRIDES.items():
-        assert override in MEANINGS[statuses.status_of_list(name)].next
+        advice = MEANINGS[statuses.status_of_list(name)].next
+        # People in the exclusion list may have unsubscribed.
+        assert (override in advice) == (override != "ignore_exclusion_list")
