@@ -44,8 +44,8 @@ class Interrupting(logging.Handler):
 logger = logging.getLogger("outreach_frames.client.retry")
 logger.setLevel("INFO")
 logger.addHandler(Interrupting())
-limit = of.sandbox.Fault("rate_limit", "search_people", after=15, retry_after=60)
-sandbox.sandbox.faults = limit
+fault = of.sandbox.Fault("rate_limit", "search_people", after=15, retry_after=60)
+of.connect("sandbox", cache=None).sandbox.faults = fault
 """
 
 
