@@ -40,7 +40,8 @@ MAX_CELLS: Final = 10_000_000
 _MAX_PREFIX_LENGTH: Final = 100
 _FIRST_DATE: Final = datetime(1, 1, 1)
 # The patterns are text: `re` compiles them at first use, which keeps the import fast.
-_DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
+# A date, also as a date-time at midnight.
+_DATE: Final = r"(?a)(\d{4}-\d\d-\d\d)(T00:00(:00(\.0+)?)?(Z|[+-]00:?00)?)?"
 _DATE_TIME: Final = (
     r"(?a)(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?"
 )
@@ -453,10 +454,10 @@ def _parse_one_by_one(
 
 
 def _parse_date(text: str) -> datetime | None:
-    if not re.fullmatch(_DATE, text):
+    if not (match := re.fullmatch(_DATE, text)):
         return None
     try:
-        return datetime.combine(date.fromisoformat(text), datetime.min.time())
+        return datetime.combine(date.fromisoformat(match[1]), datetime.min.time())
     except ValueError:
         return None
 

@@ -21,7 +21,7 @@ from outreach_frames.resources.paging import content_key, now, read_items
 
 # An empty list gets these columns, so that `add_to_sequence` accepts the list.
 _LEAD_KEYS = spec.LEAD_REFERENCE
-_COMPLETED = spec.LEAD_LIST_STATUSES[-1]
+*_GROWING, _COMPLETED = spec.LEAD_LIST_STATUSES
 _PAGE_KEYS = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
 
 
@@ -86,7 +86,8 @@ def lead_list(
     listed = read_items(pages, spec.GET_LEAD_LIST, framed, progress, identity=content_key)
     own = {name: value for name, value in listed.first.items() if name not in _PAGE_KEYS}
     frame = framed(listed.items) if listed.items else records_frame([], _LEAD_KEYS, dtype_backend)
-    if own.get("status", _COMPLETED) != _COMPLETED:
-        warn(f"The lead list is {own['status']}, not {_COMPLETED}: more leads may follow.")
+    if (status := own.get("status", _COMPLETED)) != _COMPLETED:
+        outlook = "more leads may follow" if status in _GROWING else "it may be incomplete"
+        warn(f"The lead list is {status}, not {_COMPLETED}: {outlook}.")
     frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame

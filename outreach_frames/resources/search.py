@@ -21,7 +21,7 @@ from outreach_frames.client.response import require_object
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
-from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.errors import BadRequestError, InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import select_columns
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
@@ -46,6 +46,10 @@ _checked_clients: Final[WeakSet[Client]] = WeakSet()
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
 
+_SMALLER: Final = (
+    "run smaller searches: pass split_by= with a filter that has many values, such as "
+    "company_sizes, person_locations or person_seniorities."
+)
 # The unknown values in earlier warnings: account, filter and value.
 named_before: Final[set[tuple[str, str, str]]] = set()
 
@@ -257,7 +261,10 @@ class Search:
                 last = so_far.last_page(self._size(limit), limit)
                 where = f"page {so_far.page + 1:,} of {last:,}"
                 people = plural(so_far.rows, "person was", "people were")
-                error.args = (f"{error} The error occurred on {where}, after {people} read.",)
+                words = f"{error} The error occurred on {where}, after {people} read."
+                if isinstance(error, BadRequestError):
+                    words += f" If the service limits the results of one search, {_SMALLER}"
+                error.args = (words,)
             raise
 
     def _pages(
@@ -331,7 +338,10 @@ class Search:
 
     def report(self, rows: int) -> None:
         """Warn of duplicates, errors, unknown filter values and missing people."""
-        report_repeats(sum(one.repeats for one in self.progress), "people")
+        repeats = sum(one.repeats for one in self.progress)
+        is_short = self.total is not None and rows < min(self.total, self.limit or self.total)
+        is_capped = is_short and any(map(self._is_capped, self.progress))
+        report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.others)
         is_empty = not rows and not self.total
@@ -341,14 +351,24 @@ class Search:
         if self.limit is not None and rows >= self.limit:
             if self.warns_of_limit:
                 warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
+        elif is_capped:
+            people = plural(self.total, "person", "people")
+            warn(
+                f"The service counts {people} but repeated a page after {rows:,}: it limits the "
+                f"results of one search. To read more, {_SMALLER}"
+            )
         elif self.split_by is not None or self.progress[0].received < self.total:
             people = plural(self.total, "person", "people")
             warn(
                 f"The service counts {people} but returned {rows:,}. If its data changed between "
                 "pages, pass refresh=True to read again. If it limits the results of one search, "
-                "run smaller searches: pass split_by= with a filter that has many values, such as "
-                "company_sizes, person_locations or person_seniorities."
+                f"{_SMALLER}"
             )
+
+    def _is_capped(self, search: SearchProgress) -> bool:
+        """Return whether a search ended with whole pages of people that were read before."""
+        is_full = search.repeats >= self._size(None) or search.useless >= _MAX_USELESS_PAGES
+        return search.useless > 0 and search.repeats > 0 and is_full
 
 
 def report_other_network(people: pa.Table) -> None:
@@ -486,7 +506,10 @@ def count_matches(
     page, _ = read_page(client, body, since=math.inf if refresh else 0, store=store)
     total = page.pagination.get("total")
     if not _is_count(total):
-        raise InvalidResponseError("No valid total was returned.", request=spec.SEARCH_PEOPLE.label)
+        raise InvalidResponseError(
+            f"The response's total is {quoted(total)}, not a whole number.",
+            request=spec.SEARCH_PEOPLE.label,
+        )
     return total, page.errors
 
 

@@ -267,6 +267,14 @@ def test_unreadable_dates_and_other_types_share_a_column():
     assert frame[START].isna().tolist() == [True, True, False]
 
 
+def test_a_date_time_at_midnight_is_a_date():
+    """A date-time at midnight in a date field is that date; another time is kept as text."""
+    texts = ["2026-05-06T00:00:00Z", "2026-05-06T00:00:00.000+00:00", "2026-05-06T10:00:00Z"]
+    frame = frame_of(*({START: text} for text in texts))
+    assert frame[START].tolist()[:2] == [pd.Timestamp("2026-05-06")] * 2
+    assert frame[f"{START}_raw"].fillna("").tolist() == ["", "", texts[2]]
+
+
 def test_results_that_are_not_objects_keep_their_rows():
     """A result that is not an object is a row with a column `value`; null is an empty row."""
     frame = frame_of({"id": "1"}, None, "x")

@@ -114,6 +114,18 @@ def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None
     assert max(rows) > 100
 
 
+@pytest.mark.parametrize(
+    ("status", "outlook"),
+    [("queued", "more leads may follow"), ("canceled", "it may be incomplete")],
+)
+def test_a_canceled_lead_list_promises_no_leads(status: str, outlook: str) -> None:
+    """Only lists that are queued or processing may get more leads."""
+    with scripted([json({"id": "1", "status": status, "leads": []})]) as service:
+        with of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match=f"is {status}, not completed: {outlook}"):
+                of.lead_list("1")
+
+
 def test_a_lead_list_keeps_all_fields_of_its_leads() -> None:
     """Leads with different fields, and leads that are not objects, are rows."""
     leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]

@@ -17,7 +17,13 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError, ServiceError
+from outreach_frames.errors import (
+    BadRequestError,
+    InvalidResponseError,
+    OutreachWarning,
+    ServerError,
+    ServiceError,
+)
 from outreach_frames.sandbox import Sandbox
 from tests.benchmarks import memory
 from tests.conftest import PEOPLE
@@ -173,6 +179,28 @@ def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
         with pytest.warns(OutreachWarning, match="of the people twice"):
             assert numbers(of.search_people(limit=None)) == list(range(1, 101))
         assert len(service.requests) < 20
+
+
+def test_a_cap_is_named() -> None:
+    """A last page that repeats, or a 400 on a later page, leads to smaller searches."""
+
+    def repeat(request: Received) -> Reply:
+        page = min(request.json["page"], 3)
+        return script(replace(request, body=b'{"page": %d, "page_size": 100}' % page))
+
+    def refuse(request: Received) -> Reply:
+        return script(request) if request.json["page"] <= 3 else json({}, 400)
+
+    script = service_of(1000)
+    with scripted(repeat) as service, connected(service):
+        with pytest.warns(OutreachWarning) as warned:
+            assert len(of.search_people(limit=None)) == 300
+    (text,) = [str(one.message) for one in warned]
+    assert text.startswith("The service counts 1,000 people but repeated a page after 300: it")
+    with scripted(refuse) as service, connected(service):
+        with pytest.raises(BadRequestError, match=r"limits the results .*pass split_by=") as caught:
+            of.search_people(limit=None)
+    assert caught.value.partial is not None
 
 
 def test_larger_pages_than_requested_are_read() -> None:

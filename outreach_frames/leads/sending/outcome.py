@@ -104,12 +104,14 @@ def read_response(
     count = added if type(added) is int else -1
     is_this_request = type(total) is int and total == sent
     if not is_this_request:
-        problem = f"The service reports {_shown(total)} received leads, but {sent} were sent."
+        problem = (
+            f"The service reports {_shown_number(total)} received leads, but {sent} were sent."
+        )
     elif count != len(candidates) or lists.is_inconsistent:
         also = " Other entries match no sent lead, or several." * lists.is_inconsistent
         problem = (
-            f"The service reports {_shown(added)} added leads, but its lists of skipped leads "
-            f"leave {len(candidates)}.{also}"
+            f"The service reports {_shown_number(added)} added leads, but its lists of skipped "
+            f"leads leave {len(candidates)}.{also}"
         )
     else:
         problem = ""
@@ -262,6 +264,11 @@ def _shown(value: object) -> str:
     except RecursionError:
         return "(nested too deeply to show)"
     return excerpt(text.encode(errors="replace"))
+
+
+def _shown_number(value: object) -> str:
+    """Return a number as text; a text in its place is quoted."""
+    return f'"{_shown(value)}"' if isinstance(value, str) else _shown(value)
 
 
 class NextStep(Enum):

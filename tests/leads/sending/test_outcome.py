@@ -90,14 +90,15 @@ RESPONSES: list[tuple[object, list[str], list[str]]] = [
     *(
         (success(count), UNKNOWN, [f"reports {shown} added {LEAVE} 3"])
         for count, shown in [
-            *((count, count) for count in (1, 0, 4, -3, 3.0, "3")),
+            *((count, count) for count in (1, 0, 4, -3, 3.0)),
+            ("3", '"3"'),
             (True, "true"),
             (None, "null"),
         ]
     ),
     *(
         (success(3, total=total), UNKNOWN, [f"reports {shown} received leads, but 3 were sent"])
-        for total, shown in [(4, 4), (2, 2), (None, "null"), ("3", 3), (3.0, 3.0)]
+        for total, shown in [(4, 4), (2, 2), (None, "null"), ("3", '"3"'), (3.0, 3.0)]
     ),
     ({"total_added_to_sequence": 3}, UNKNOWN, ["reports null received leads"]),
     (

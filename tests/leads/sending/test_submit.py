@@ -203,8 +203,8 @@ class TestRefusals:
             report.raise_for_error()
 
 
-REJECTED = {400, 413, 422}
-NOT_SENT = {401, 403, 404, 405, 425, 429}
+REJECTED = {400, 413, 422, 451}
+NOT_SENT = {401, 402, 403, 404, 405, 425, 429}
 
 
 class TestEveryStatus:
