@@ -98,7 +98,7 @@ class PeopleSearch(Panel):
     ...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client, limit=50)
     >>> print(builder.code)
     people = of.search_people(
-        person_seniorities=["vp"],
+        person_seniorities=['vp'],
         limit=50,
         client=client,
     )
