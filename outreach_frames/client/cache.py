@@ -313,8 +313,11 @@ def pack_table(table: pa.Table, notes: Mapping[str, Any]) -> bytes:
     table = table.replace_schema_metadata({_NOTES: json.dumps(notes)})
     sink = pa.BufferOutputStream()
     sink.write(_TABLE_MARK)
-    options = pa.ipc.IpcWriteOptions(compression=_CODEC)
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+    # Compressing the stream takes less time than compressing each column of each chunk.
+    with (
+        pa.CompressedOutputStream(sink, _CODEC) as stream,
+        pa.ipc.new_stream(stream, table.schema) as writer,
+    ):
         writer.write_table(table)
     return bytes(sink.getvalue())
 
@@ -328,6 +331,8 @@ def unpack_table(body: bytes) -> tuple[pa.Table, dict[str, Any]]:
     """Return the table and the plain values of an entry's body; raise ValueError for others."""
     if not body.startswith(_TABLE_MARK):
         raise ValueError("the entry is not a table of this version")
-    table = pa.ipc.open_stream(memoryview(body)[len(_TABLE_MARK) :]).read_all()
+    source = pa.BufferReader(memoryview(body)[len(_TABLE_MARK) :])
+    with pa.CompressedInputStream(source, _CODEC) as stream:
+        table = pa.ipc.open_stream(stream).read_all()
     table.validate()
     return table.replace_schema_metadata(), json.loads(table.schema.metadata[_NOTES])

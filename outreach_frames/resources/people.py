@@ -188,7 +188,8 @@ def search_people(
                 bar.update(table.num_rows)
                 notify(Progress(search.rows, search.expected))
                 del table
-        tables = [search.save(joined())]
+        tables = [joined()]
+        search.save(tables[0])
     frame = frame_so_far()
     found = frame.columns if chosen is None else search.others
     frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))

@@ -210,18 +210,11 @@ class Search:
         self.others = dict.fromkeys(notes["others"])
         return people
 
-    def save(self, people: pa.Table) -> pa.Table:
-        """Cache the people of the finished search, unless it had errors, and return them."""
-        is_cached = self.store and self.client.cache is not None and not self.errors
-        if not is_cached or people.nbytes > _MAX_RESULT_BYTES:
-            return people
-        # Small chunks would double the time. Free each column after its copy, to save memory.
-        names, columns = people.column_names, people.columns[::-1]
-        del people
-        people = pa.table([columns.pop().combine_chunks() for _ in names], names)
-        notes = {"state": self.state, "others": list(self.others)}
-        self.client.store_table(spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix)
-        return people
+    def save(self, people: pa.Table) -> None:
+        """Cache the people of the finished search, unless the service reported errors."""
+        if self.store and not self.errors and people.nbytes <= _MAX_RESULT_BYTES:
+            notes = {"state": self.state, "others": list(self.others)}
+            self.client.store_table(spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix)
 
     @property
     def _arguments(self) -> dict[str, Any]:
