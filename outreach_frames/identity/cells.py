@@ -147,7 +147,7 @@ def drop_names(text: str) -> str:
     """Drop the labels and names in front of identifiers.
 
     >>> drop_names("Work: Berg, Ann <ann@x.example>; see bo@x.example")
-    ' <ann@x.example>; see bo@x.example'
+    '<ann@x.example>; see bo@x.example'
     """
     text = _NAME.sub(r"\1", text) if "<" in text else text
     return _LABEL.sub("", text) if ":" in text else text

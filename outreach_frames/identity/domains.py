@@ -112,7 +112,7 @@ def domains_in(text: str) -> Reading:
         is_list &= bool(found)
         if found or is_like_address or is_word(token):
             keys.append(found)
-    return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
+    return reading_of(text, keys if is_list or is_address or len({*keys} - {""}) > 1 else [])
 
 
 def are_pages(texts: pa.Array, keys: pa.Array) -> pa.Array:
