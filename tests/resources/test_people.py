@@ -181,7 +181,7 @@ def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
         assert len(service.requests) < 20
 
 
-def test_a_cap_is_named() -> None:
+def test_a_cap_is_named(tmp_path: Path) -> None:
     """A last page that repeats, or a 400 on a later page, leads to smaller searches."""
 
     def repeat(request: Received) -> Reply:
@@ -200,7 +200,15 @@ def test_a_cap_is_named() -> None:
     with scripted(refuse) as service, connected(service):
         with pytest.raises(BadRequestError, match=r"limits the results .*pass split_by=") as caught:
             of.search_people(limit=None)
-    assert caught.value.partial is not None
+    partial = caught.value.partial
+    assert partial is not None
+    assert len(partial) == 300
+    hint = "300 rows had been read. The exception's .partial has them; in a notebook, "
+    assert caught.value.__notes__ == [f"{hint}sys.last_value.partial."]
+    with scripted(refuse) as service, connected(service, cache=tmp_path / "cache"):
+        with pytest.raises(BadRequestError) as caught:
+            of.search_people(limit=None)
+    assert caught.value.__notes__[0].endswith("Repeat the call to continue from the cache.")
 
 
 def test_larger_pages_than_requested_are_read() -> None:
