@@ -82,6 +82,7 @@ def read_fast(bodies: Sequence[bytes], layout: Layout) -> PeoplePage:
     if layout.is_partial and any(_depth(line) > MAX_DEPTH for line in lines):
         raise LossyParseError
     document = _read_documents(lines, layout.options)
+    document.validate()  # Arrow's reader builds lists of nulls with too few elements
     results = document.column(spec.RESULTS_KEY)
     errors = document.column(spec.ERRORS_KEY)
     if document.num_rows != len(lines) or results.null_count or len(pc.list_flatten(errors)):
