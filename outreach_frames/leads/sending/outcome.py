@@ -333,7 +333,7 @@ def pointed_leads(error: OutreachError, size: int) -> dict[int, str] | None:
     The keys are the leads' places in the request. None means that it points elsewhere, too.
 
     >>> pointed_leads(BadRequestError("No.", reasons={"/leads/3/email": "Odd."}), 5)
-    {3: 'Odd.'}
+    {3: 'Odd. (/leads/3/email)'}
     >>> pointed_leads(BadRequestError("No.", reasons={"/settings": "Odd."}), 5) is None
     True
     """
