@@ -101,19 +101,28 @@ def origin(url: str) -> Origin:
 
 
 def checked_base_url(base_url: str) -> str:
-    """Return the service's address without trailing slashes, or raise ConfigurationError."""
+    """Return the service's address in one spelling, or raise ConfigurationError.
+
+    Journals and caches belong to an address, whatever the case of its host.
+
+    >>> checked_base_url("HTTPS://API.example.com:443/v1/")
+    'https://api.example.com/v1'
+    """
     text = base_url.rstrip("/") if isinstance(base_url, str) else ""
     try:
-        _, host, _ = origin(text)
+        scheme, host, port = origin(text)
     except ValueError:
-        host = ""
+        scheme, host, port = "", "", 0
     if not re.fullmatch(_HOST, host) or not re.fullmatch(_BASE_URL, text):
         raise ConfigurationError(
             "The service's address is invalid: it must look like https://api.example.com or "
             "https://api.example.com/api/v1, without user name, password, query or blanks, or be "
             "'sandbox'. It was passed or set in OUTREACH_BASE_URL."
         )
-    return text
+    place = f"[{host}]" if ":" in host else host
+    if port != _DEFAULT_PORTS[scheme]:
+        place += f":{port}"
+    return urlsplit(text)._replace(scheme=scheme, netloc=place).geturl()
 
 
 def is_sent_unencrypted(base_url: str) -> bool:

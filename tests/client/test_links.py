@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.client.request import is_sent_unencrypted, next_href, origin, resolve
+from outreach_frames.client.request import (
+    checked_base_url,
+    is_sent_unencrypted,
+    next_href,
+    origin,
+    resolve,
+)
 from outreach_frames.errors import InvalidResponseError, UnsafeLinkError
 
 BASE = "https://api.example.com/api/v1"
@@ -89,6 +95,20 @@ def test_a_malformed_link_is_an_error(link: Any) -> None:
     """A malformed link is an error and not the end of the list, because rows would be lost."""
     with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
         next_href({"_links": {"next": link}})
+
+
+@pytest.mark.parametrize(
+    ("address", "spelled"),
+    [
+        ("HTTPS://API.Example.com:443/V1//", "https://api.example.com/V1"),
+        ("http://example.com:443", "http://example.com:443"),
+        ("http://[::1]:80/a", "http://[::1]/a"),
+        ("http://[2001:DB8::1]:8000", "http://[2001:db8::1]:8000"),
+    ],
+)
+def test_an_address_has_one_spelling(address: str, spelled: str) -> None:
+    """The case of scheme and host, a default port and trailing slashes do not matter."""
+    assert checked_base_url(address) == spelled
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,8 @@ class Run:
         while self.pending and self.pending[0].search is chunk.search:
             rows += self.pending.popleft().positions
         self.tally = Counter(self.tally) + Counter(self.entries[row].outcome.status for row in rows)
-        self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows are rejected.")
+        outcome = "stay unknown" if self.is_resend else "are rejected"
+        self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows {outcome}.")
         self.error = chunk.search.error
         self._count_failure()
 

@@ -112,6 +112,18 @@ def test_a_sequence_or_service_has_a_memory() -> None:
         assert len(sent(service)) == 2
 
 
+def test_an_address_in_another_spelling_is_the_same_service(tmp_path: Path) -> None:
+    """Another spelling of an address, in memory and in a file, sends nobody again."""
+    with serving(added, added) as (service, client):
+        spelled = f"{service.url.replace('http', 'HTTP')}/"
+        add(client, A, journal=tmp_path / "j")
+        with Client(spelled, "token", cache=None) as other:
+            assert column(add(other, A)) == ["added"]
+            memory.clear()
+            assert column(add(other, A, journal=tmp_path / "j")) == ["added"]
+        assert sent(service) == [["a"]]
+
+
 def test_a_plan_of_another_client_records_for_all_clients() -> None:
     """A plan that another client submits, and its report, record where every client looks."""
     with serving(script.reset(), added, added) as (service, client):

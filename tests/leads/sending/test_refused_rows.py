@@ -151,6 +151,14 @@ def test_refused_rows_of_a_retry_stay_unknown(names: str) -> None:
         assert "sent before, with an unknown outcome" in column(report, "detail")[2]
 
 
+def test_the_limit_of_a_retry_keeps_rows_unknown() -> None:
+    """If a retry's search ends at its limit, its rows and the note about them are unknown."""
+    with serving(script.reset(), *[script.json({"error": "odd"}, 400)] * 99) as (_, client):
+        report = add(client, 250).retry_unknown()
+        assert column(report) == ["unknown"] * 250
+        assert report.notes[-1].endswith("so its other rows stay unknown.")
+
+
 def test_a_search_that_must_stop() -> None:
     """After a 401 within the search, rows without a request are rejected as they were refused."""
     turns = [script.json({}, 400), added, script.json({}, 401)]
