@@ -389,7 +389,7 @@ def test_a_full_disk_at_the_first_write(tmp_path: Path) -> None:
     emails = [f"lead{row}@example.com" for row in range(250)]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with serving() as (service, client):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
         try:
             with pytest.raises(OutreachError, match=r"cannot be written.*Nothing was sent\."):
                 add(client, *emails, journal=tmp_path / "j")
