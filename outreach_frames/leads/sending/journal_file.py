@@ -24,9 +24,10 @@ import msgspec
 import numpy as np
 
 from outreach_frames import spec
+from outreach_frames.client.request import checked_base_url
 from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
 from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.digests import Digest, Digests
@@ -266,8 +267,15 @@ def read_submission(path: Path) -> tuple[str, str]:
         # Older formats have a list of a tag, a number and the parts.
         found: Any = msgspec.msgpack.decode(content)
         parts = found if is_current else found[2]
-        return parts[SERVICE], parts[SEQUENCE_ID]
-    except (sqlite3.Error, msgspec.MsgspecError, TypeError, LookupError) as error:
+        # Older versions kept the address as it was typed.
+        return checked_base_url(parts[SERVICE]), parts[SEQUENCE_ID]
+    except (
+        sqlite3.Error,
+        msgspec.MsgspecError,
+        TypeError,
+        LookupError,
+        ConfigurationError,
+    ) as error:
         raise InvalidInputError(f"The journal {path} is damaged. {_IF_DAMAGED}") from error
 
 

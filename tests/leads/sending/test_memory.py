@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 
@@ -15,6 +18,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_people
+from outreach_frames.leads.sending.journal import load_journals
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import (
@@ -122,6 +126,17 @@ def test_an_address_in_another_spelling_is_the_same_service(tmp_path: Path) -> N
             memory.clear()
             assert column(add(other, A, journal=tmp_path / "j")) == ["added"]
         assert sent(service) == [["a"]]
+
+
+def test_an_older_journal_with_another_spelling_stops_an_approval(tmp_path: Path) -> None:
+    """An older journal of this sequence is not passed over because its address is in capitals."""
+    with serving() as (service, client), closing(sqlite3.connect(tmp_path / "a.journal")) as old:
+        parts = {"service": service.url.replace("http", "HTTP"), "sequence_id": "s1"}
+        old.execute("CREATE TABLE records (number, record)")
+        old.execute("INSERT INTO records VALUES (0, ?)", [msgspec.msgpack.encode(["", 0, parts])])
+        old.commit()
+        with pytest.raises(InvalidInputError, match="could be contacted twice"):
+            load_journals(tmp_path, client, "s1")
 
 
 def test_a_plan_of_another_client_records_for_all_clients() -> None:
