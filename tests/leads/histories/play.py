@@ -161,11 +161,12 @@ class _Player:
             options: dict[str, Any] = {"clean": run.clean, "data": OPTIONS["data"]}
             read = of.outreach(frame_of(run)).report(journal=journal, **options)
             columns = ["status", "attempts", "sent_at"]
-            # After a skip, a refused resend is the run's outcome and not the journal's.
-            is_refused = report.rows["status"].isin(RETRYABLE) & ~read.rows["status"].isin(
-                RETRYABLE
-            )
-            rows = [one.rows.loc[~is_refused, columns] for one in (read, report)]
+            # After a skip, a refused resend is the run's outcome and not the journal's; later, an
+            # invalid row has the outcome of its person.
+            is_kept = read.rows["status"].isin(RETRYABLE)
+            is_other = report.rows["status"].isin(RETRYABLE) & ~is_kept
+            is_other |= report.rows["status"].eq("invalid")
+            rows = [one.rows.loc[~is_other, columns] for one in (read, report)]
             if not rows[0].equals(rows[1]):
                 self.oracle.fail("report of the journal", "the journal's report is another")
 

@@ -182,7 +182,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
     pd.testing.assert_frame_equal(counts[report.rows.columns], report.rows)
     assert counts["contact_found"].astype(object).where(lambda s: s.notna(), None).tolist() == found
     kinds = sorted({kind for *_, kind in expected})
-    assert counts.columns.tolist()[8:] == [f"events_{kind}" for kind in kinds]
+    assert counts.columns.tolist()[9:] == [f"events_{kind}" for kind in kinds]
     for kind in kinds:
         own = counts[f"events_{kind}"]
         assert own.dtype == "Int64"

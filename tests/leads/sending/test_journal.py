@@ -92,7 +92,10 @@ def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
 
 def untimed(journal: Journal) -> dict[int, Entry]:
     """Return the entries without their times."""
-    return {row: replace(entry, sent_at=None) for row, entry in journal.entries().items()}
+    return {
+        row: replace(entry, sent_at=None, is_earlier=False)
+        for row, entry in journal.entries().items()
+    }
 
 
 def script(code: str) -> str:
