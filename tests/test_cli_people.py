@@ -65,7 +65,10 @@ def test_a_failure_writes_no_file(
         command += ["--out", str(tmp_path / "x.csv")]
         assert main(command) == 1
     assert list(tmp_path.iterdir()) == [file]
-    assert "2 people had been found.\n" in capsys.readouterr().err
+    assert (
+        "2 people had been found. Repeat the call to continue from the cache.\n"
+        in capsys.readouterr().err
+    )
 
 
 SEARCH = ["--person-seniorities", "vp", "director"]

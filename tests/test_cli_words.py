@@ -52,7 +52,6 @@ def test_messages_are_translated(message: str, shown: str) -> None:
 
 # Each command with words of its message; SEQUENCE and ARCHIVED are replaced by ids.
 FAULTS = [
-    ("search --limit 3", "Pass --all to read all"),
     ("search --limit 0", "Pass 1 or more, or --all to read all"),
     ("search --person-seniorities vp directr", "Run outreach-frames search --help"),
     ("search --company-ids 5", "--company-ids takes ids"),
@@ -60,7 +59,6 @@ FAULTS = [
     ("search --filters paged.json", "with --limit, and people per request with --page-size"),
     ("search --filters other.json", "is not a saved search"),
     ("export people.csv --limit 0", "or no --limit"),
-    ("export people.csv --limit 3", "Pass no --limit to read all"),
     ("export people.csv --page-size 500", "--page-size 500 is out of range"),
     ("export people.txt", ".parquet"),
     ("export none/people.csv", "create the folder"),
@@ -112,9 +110,7 @@ FAULTS = [
 ]  # fmt: skip
 # Exit codes other than 2: of warnings, of an unknown resource and of leads that are not added.
 CODES = {
-    "search --limit 3": 0,
     "search --person-seniorities vp directr": 0,
-    "export people.csv --limit 3": 0,
     "find-people accounts.csv": 0,
     "find-people accounts.csv --domain Web --person-titles Xyzzy": 0,
     "lead-list none": 1,

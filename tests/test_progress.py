@@ -48,7 +48,7 @@ def bars(folder: Path) -> Iterator[tuple[str, str, str, Callable[..., object]]]:
     leads = pd.DataFrame({"email": [f"lead{number}@x.example" for number in range(5)]})
     yield "contacts", "5/5", "contacts", lambda **o: of.contacts(emails=leads["email"], **o)
     firms = people.drop_duplicates("company_name").head(3).outreach
-    company = {"name": "company_name"}
+    company = {"company_name": "company_name"}
     yield "companies", "3/3", "companies", lambda **o: firms.find_people(**company, **o)
     send = leads.outreach.add_to_sequence
     active = of.sequences(status="active")["id"][0]

@@ -105,7 +105,7 @@ def test_a_services_long_text_is_cut_in_a_warning() -> None:
     with scripted([json(page)]) as service, connected(service):
         text = said(lambda: of.lead_list("1"))
     assert len(text) <= 2_003
-    assert text.endswith("more leads may follow.")
+    assert text.endswith("it may be incomplete.")
 
 
 def test_a_search_asks_for_at_most_500_companies() -> None:

@@ -342,9 +342,12 @@ class Client:
         self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]
     ) -> tuple[pa.Table, dict[str, Any]] | None:
         """Return the table and notes that `store_table` stored for these arguments, if fresh."""
-        return (
-            None if self.cache is None else self.cache.get_table(self._key_of(endpoint, arguments))
-        )
+        if self.cache is None:
+            return None
+        stored = self.cache.get_table(self._key_of(endpoint, arguments))
+        if stored is not None:
+            _LOGGER.debug("%s: %d rows from the cache", endpoint.label, stored[0].num_rows)
+        return stored
 
     def store_table(
         self,

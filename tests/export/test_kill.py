@@ -112,7 +112,7 @@ def last_page(journal: Path) -> int:
             row = connection.execute(query).fetchone()
         except sqlite3.OperationalError:
             return 0  # killed before the journal was made
-    return int(json.loads(row[0])["progress"]["page"]) if row else 0
+    return sum(search["page"] for search in json.loads(row[0])["progress"]) if row else 0
 
 
 def hear_all(service: Service) -> None:

@@ -266,7 +266,7 @@ def test_report_has_a_sheet_for_each_status(tmp_path: Path) -> None:
     assert book.sheetnames == ["summary", *report.rows["status"], "notes"]
     emails = [book[name]["A2"].value for name in report.rows["status"]]
     assert emails == frame["email"].tolist()
-    assert next(iter(book["summary"].values)) == ("status", "rows")
+    assert next(iter(book["summary"].values)) == ("status", "rows", "earlier_run")
     assert [cell.value for cell in book["notes"]["A"]] == ["note", "=note", "broken"]
 
 
@@ -287,7 +287,8 @@ def test_the_names_of_a_report_s_sheets(tmp_path: Path) -> None:
     assert len({name.lower() for name in names}) == len(names) == len(set(status)) + 2
     assert max(map(len, names)) == 31
     sheets = [list(book[name].values) for name in names[1:-1]]
-    assert all(sheet[0] == ("email", "status", "error_code", "detail") for sheet in sheets)
+    header = ("email", "status", "error_code", "earlier_run", "detail")
+    assert {sheet[0] for sheet in sheets} == {header}
     written = {email: one for sheet in sheets for email, one, *_ in sheet[1:]}
     assert written == dict(zip(frame["email"], status, strict=True))
 
