@@ -42,7 +42,7 @@ def test_help_shows_what_options_take(capsys: pytest.CaptureFixture[str]) -> Non
     for known in spec.FILTERS:
         assert f"--{known.name.replace('_', '-')}" in shown["search"]
     assert "--mailboxes EMAIL [EMAIL ...]" in shown["add-leads"]
-    for name in ("company-id", "company-profnet-url", "domain", "name"):
+    for name in ("company-id", "company-profnet-url", "domain", "company-name"):
         assert f"--{name} COLUMN" in shown["find-people"]
 
 
@@ -65,7 +65,7 @@ def test_wrong_usage_is_exit_code_2(
     [
         (["sequences", "--status", "draft"], "draft"),
         (["mailboxes", "--email-provider", "google"], "google"),
-        (["search", "--limit", "5"], "5 rows, 262 columns"),
+        (["search", "--limit", "5"], "5 of 200 people, 262 columns"),
         (["count"], str(PEOPLE)),
         (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "263 col"),
         (["search", "--person-seniorities", "vp", "director", "--all"], "rows, 262 columns"),
@@ -122,7 +122,9 @@ def test_the_demo_writes_a_table_and_a_picture(
     assert ">>> people = of.search_people(" in shown
     assert ">>> again.equals(people)\n    True" in shown
     assert "50 of 50 rows will be sent" in shown
-    assert re.search(r">>> report.summary\(\)\n +status +rows\n +0 +added +\d\d\n", shown)
+    assert re.search(
+        r">>> report.summary\(\)\n +status +rows +earlier_run\n +0 +added +\d\d +0\n", shown
+    )
     people = of.read_prospects(folder / "prospects.csv")
     assert people.shape[1] == 262
     assert f"[{len(people):,} rows x 262 columns]" in shown

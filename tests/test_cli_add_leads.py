@@ -147,7 +147,7 @@ def test_a_corrected_file_of_failed_rows(tmp_path: Path, sequence: str, own: str
         path = results / ("failed.csv" if code else "added.csv")
         written = pd.read_csv(path, dtype="str")
         status = "outreach_status" if own == "status" else "status"
-        columns = ["email", *filter(None, [own]), status, "detail", "error_code"]
+        columns = ["email", *filter(None, [own]), status, "detail", "error_code", "earlier_run"]
         assert written.columns.to_list() == columns
         assert written[status].to_list() == ["invalid" if code else "added"]
         assert not own or written[own].to_list() == ["mine"]

@@ -73,7 +73,7 @@ FAULTS = [
     ("sequences --name ''", "--name is blank"),
     ("count --by company_size", "--by 'company_size' is not a filter that includes people"),
     ("count --by person_titles", "Pass --person-titles VALUE VALUE too"),
-    ("count --by company-sizes --max-requests 3", "more than --max-requests 3"),
+    ("count --by person-title-exact-match --max-requests 2", "more than --max-requests 2"),
     ("count --by company-sizes --max-requests 0", "Pass 1 or more, or --no-max-requests to"),
     ("count --out people.csv", "Pass --by FILTER too"),
     ("contacts", "contacts needs ids, --emails or both"),
