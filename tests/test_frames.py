@@ -191,8 +191,8 @@ def test_a_widget_accepts_any_frame(library: Any) -> None:
     with scripted(only_posts(repeat(added))) as service, connected(service) as client:
         widget = of.widgets.AddToSequence(library(leads), client)
         widget.value = {**widget.value, "sequence_id": "s1"}
-        assert widget.code == (
-            'report = of.outreach(df).add_to_sequence("s1", email="E-Mail", client=client)'
+        assert widget.code.splitlines()[-1] == (
+            "report = of.outreach(df).add_to_sequence('s1', email='E-Mail', client=client)"
         )
         names: dict[str, Any] = {"of": of, "df": library(leads), "client": client}
         exec(widget.code, names)

@@ -25,7 +25,10 @@ from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
 
-pytestmark = pytest.mark.long
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:Nobody matches:outreach_frames.errors.OutreachWarning"),
+]
 
 FILTER_OF = {
     "domain": "company_domains",

@@ -35,7 +35,9 @@ def test_any_request_of_an_export_may_fail(
     """Whichever request fails, the file is missing or complete, and the next call completes it."""
     gateway = Gateway(target)
     with scripted(gateway) as service:
-        with Client(service.url, target.api_key, cache=None, backoff=0, workers=1) as client:
+        with Client(
+            service.url, target.api_key, cache=None, backoff=0, max_wait=0.1, workers=1
+        ) as client:
 
             def export(path: Path) -> None:
                 of.export_people(path, page_size=PAGE_SIZE, client=client, progress=False)

@@ -421,7 +421,7 @@ LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
         9,
         "the sequences could not be listed",
     ),
-    "busy": ([BUSY] * 14, 14, "could not be listed"),
+    "busy": ([BUSY] * 14, 14, "the service listed no sequences in time"),
     "refused": ([scripted.json({}, 401)], 1, "the sequences could not be listed"),
     "not a page": ([scripted.json([])] * 9, 5, "the sequences could not be listed"),
     "empty pages without end": (
