@@ -173,7 +173,7 @@ def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
         assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
         assert notebook.ask("print(adding.report.summary().values.tolist())").strip() == (
-            "[['added', 501]]"
+            "[['added', 501, 0]]"
         )
 
 
