@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
 from outreach_frames.leads.sending import memory
-from outreach_frames.resources.search import named_before
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -93,9 +92,8 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_done_before() -> None:
-    """Let each test begin as a new process does, which has sent nobody and named no value."""
+    """Let each test begin as a new process does, which has sent nobody."""
     memory.clear()
-    named_before.clear()
 
 
 @pytest.fixture(scope="session")

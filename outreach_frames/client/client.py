@@ -45,7 +45,7 @@ from outreach_frames.errors import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from outreach_frames.client.cache import ResponseCache
+    from outreach_frames.client.cache import Entry, ResponseCache
 
 T = TypeVar("T")
 
@@ -185,9 +185,12 @@ class Client:
         self._forgotten: Counter[str] = Counter()
         # Readers that learn from the service's responses, by endpoint.
         self.readers: Final[dict[str, Any]] = {}
+        # The subjects of warnings that are issued once per client.
+        self.warned_of: Final[set[object]] = set()
         # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
         self.cache: ResponseCache | None = None
+        self._has_default_cache = cache == options.DEFAULT_CACHE
         if cache is not None:
             from outreach_frames.client.cache import ResponseCache  # noqa: PLC0415 - slow to import
 
@@ -329,22 +332,21 @@ class Client:
     def forget(self, endpoint: spec.Endpoint) -> None:
         """Drop all cached responses of an endpoint whose data changed."""
         self._forgotten[endpoint.name] += 1
-        if self.cache is not None:
-            self.cache.forget(self._key_prefix(endpoint))
+        if (cache := self.cache) is not None:
+            cache.forget(self._key_prefix(endpoint))
 
     def date_of(self, endpoint: spec.Endpoint, body: Mapping[str, Any]) -> float | None:
         """Return the Unix time of a cached response, or None if it is not cached."""
-        key = self._call_key(self._prepare(endpoint, body=body))
-        entry = None if self.cache is None else self.cache.get(key)
+        entry = self._entry(self._prepare(endpoint, body=body))
         return None if entry is None else entry.unix
 
     def load_table(
         self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]
     ) -> tuple[pa.Table, dict[str, Any]] | None:
         """Return the table and notes that `store_table` stored for these arguments, if fresh."""
-        if self.cache is None:
+        if (cache := self.cache) is None:
             return None
-        stored = self.cache.get_table(self._key_of(endpoint, arguments))
+        stored = cache.get_table(self._key_of(endpoint, arguments))
         if stored is not None:
             _LOGGER.debug("%s: %d rows from the cache", endpoint.label, stored[0].num_rows)
         return stored
@@ -358,9 +360,9 @@ class Client:
         unix: float,
     ) -> None:
         """Cache a table of an endpoint's data; it expires with a response of this Unix time."""
-        if self.cache is not None:
+        if (cache := self.cache) is not None:
             key = self._key_of(endpoint, arguments)
-            self.cache.set_table(key, table, notes, LIFETIMES[endpoint.name], unix)
+            cache.set_table(key, table, notes, LIFETIMES[endpoint.name], unix)
 
     def _key_of(self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]) -> str:
         content = request.json_body(arguments)
@@ -413,9 +415,13 @@ class Client:
     def _call_key(self, call: _Call) -> str:
         return self._key(call.endpoint, call.url.encode(), call.content or b"")
 
+    def _entry(self, call: _Call) -> Entry | None:
+        cache = self.cache
+        return None if cache is None else cache.get(self._call_key(call))
+
     def _stored(self, call: _Call, parse: Callable[[bytes], T], since: float) -> Dated[T] | None:
         """Return the cached response, or None if it is missing, invalid or older than `since`."""
-        entry = None if self.cache is None else self.cache.get(self._call_key(call))
+        entry = self._entry(call)
         if entry is None or entry.unix < since:
             return None
         if entry.body == _NOT_FOUND:
@@ -446,8 +452,8 @@ class Client:
 
         def cache_body(body: bytes, unix: float, seconds: float) -> None:
             is_current = forgotten == self._forgotten[call.endpoint.name]
-            if store and is_current and self.cache is not None:
-                self.cache.set(self._call_key(call), body, seconds, unix)
+            if store and is_current and (cache := self.cache) is not None:
+                cache.set(self._call_key(call), body, seconds, unix)
 
         try:
             body, value = self._send(call, parse, budget, lambda _error: True)
@@ -543,7 +549,7 @@ class Client:
                 )
                 with closing(reply):
                     if reply.headers.get(spec.SERVER_HEADER) == spec.SANDBOX_SERVER:
-                        self.is_sandbox = True
+                        self._use_as_sandbox()
                     if headers is not None:
                         headers.clear()
                         for name, text in reply.headers.items():
@@ -592,6 +598,16 @@ class Client:
                 documented=self._names.documented,
             )
         return status, body
+
+    def _use_as_sandbox(self) -> None:
+        """Note that the service is a sandbox, whose responses the default cache does not keep.
+
+        A sandbox that is started again at the same address may have other people.
+        """
+        self.is_sandbox = True
+        if self._has_default_cache and (cache := self.cache) is not None:
+            self.cache = None  # other threads may still use the closed cache
+            cache.close()
 
     def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
         try:

@@ -81,8 +81,8 @@ def connect(
     seed : int, optional
         The seed of the sandbox's data, by default 0; only for the sandbox.
     cache : str, Path or None
-        Where to cache responses: "default" for a file in the user's cache folder (no cache for the
-        embedded sandbox), the path of a file, or None for no cache.
+        Where to cache responses: "default" for a file in the user's cache folder (no cache for a
+        sandbox), the path of a file, or None for no cache.
     timeout : float
         Maximum seconds for one request, including the response's body.
     workers : int

@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Final, TypeGuard
-from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
@@ -41,8 +40,6 @@ DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 _PAGES_AT_ONCE: Final = 6
 # Results of more bytes are not cached, only their pages.
 _MAX_RESULT_BYTES: Final = 1 << 28
-# The clients whose first search was checked for another network's name.
-_checked_clients: Final[WeakSet[Client]] = WeakSet()
 # End a search after this number of pages without new people: the service's totals are wrong.
 _MAX_USELESS_PAGES: Final = 3
 
@@ -50,8 +47,6 @@ _SMALLER: Final = (
     "run smaller searches: pass split_by= with a filter that has many values, such as "
     "company_sizes, person_locations or person_seniorities."
 )
-# The unknown values in earlier warnings: account, filter and value.
-named_before: Final[set[tuple[str, str, str]]] = set()
 
 
 @dataclass
@@ -66,6 +61,7 @@ class SearchProgress:
     repeats: int = 0  # number of people that the search had returned before
     useless: int = 0  # number of last pages in a row without new people
     unix: float | None = None  # time of the first page
+    urls: str | None = None  # field of the first page with profile URLs of another network's name
 
     def update_totals(self, page: PeoplePage) -> None:
         """Note the numbers of people and pages that the service reports."""
@@ -294,10 +290,10 @@ class Search:
     def _accept(self, page: PeoplePage, so_far: SearchProgress, limit: int | None) -> pa.Table:
         """Add a page to the progress, and return the new people up to the limit."""
         table, index = page.people, len(self.progress) - 1
-        has_all = self.columns is None and table.num_rows > 0
-        if has_all and self.client not in _checked_clients:
-            _checked_clients.add(self.client)
-            report_other_network(table)
+        if self.columns is None and not so_far.page:
+            so_far.urls = find_profile_urls(
+                table.column_names, lambda name: table[name].to_pylist()
+            )
         so_far.update_totals(page)
         self.errors.extend(page.errors)
         so_far.received += table.num_rows
@@ -337,6 +333,7 @@ class Search:
         report_repeats(0 if is_capped else repeats, "people")
         report_errors(self.errors, self.filters)
         report_dropped_values(self.columns, self.others)
+        report_other_network(self.client, next((one.urls for one in self.progress if one.urls), ""))
         is_empty = not rows and not self.total
         report_unknown_values(self.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
@@ -364,10 +361,10 @@ class Search:
         return search.useless > 0 and search.repeats > 0 and is_full
 
 
-def report_other_network(people: pa.Table) -> None:
-    """Warn of profile URLs in a field with another network's name."""
-    field = find_profile_urls(people.column_names, lambda name: people[name].to_pylist())
-    if field is not None:
+def report_other_network(client: Client, field: str) -> None:
+    """Warn once per client of a field with profile URLs of another network's name."""
+    if field and PROFNET_URL not in client.warned_of:
+        client.warned_of.add(PROFNET_URL)
         warn(
             f"People have no {PROFNET_URL}, but {field} has profile URLs. Pass network_name="
             f"{quoted(field.removesuffix('_url'))} to of.connect() or of.login()."
@@ -391,14 +388,13 @@ def report_unknown_values(
     """Warn of values that the sandbox does not know and, unless `is_explained`, of an empty search.
 
     A value of a search with matches is named only if it resembles a known value and, outside of
-    widgets, only once per process. The values of other services are not known.
+    widgets, only once per client. The values of other services are not known.
     """
     named = []
     for name, text, close in unknown_values(filters) if client.is_sandbox else ():
-        key = (client.account, name, text)
-        if is_empty or (close and (are_collected() or key not in named_before)):
+        if is_empty or (close and (are_collected() or (name, text) not in client.warned_of)):
             named.append(f"{name}={quoted(text)}.{close}")
-            named_before.add(key)
+            client.warned_of.add((name, text))
     is_open = is_empty and not is_explained and (named or has_free_text(filters, client.is_sandbox))
     words = ["Nobody matches."] if is_open else []
     if named:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -59,15 +60,20 @@ def test_only_documented_keys_are_translated(
     assert json.loads(NetworkName(NAME).incoming(body)) == renamed(value)
 
 
-def test_a_search_names_the_network() -> None:
-    """The first search of a client with another network's field names the cure, once."""
+def test_a_search_names_the_network(tmp_path: Path) -> None:
+    """The first search of a client with another network's field names the cure, once.
+
+    A search from the cache names it, too.
+    """
     url = "https://www.bluebook.example/in/ada"
     people = [person(1) | {"bluebook_url": url}, person(2) | {"bluebook_url": None}]
     with scripted(lambda _: result(people)) as service:
-        with connected(service) as client:
-            with pytest.warns(OutreachWarning, match="Pass network_name='bluebook'"):
+        for requests in (1, 1):
+            with connected(service, cache=tmp_path / "cache") as client:
+                with pytest.warns(OutreachWarning, match="Pass network_name='bluebook'"):
+                    of.search_people(client=client)
                 of.search_people(client=client)
-            of.search_people(client=client)
+            assert len(service.requests) == requests
         with connected(service, network_name="bluebook") as client:
             found = of.search_people(client=client)
     assert found["profnet_url"].tolist()[0] == url

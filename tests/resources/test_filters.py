@@ -22,7 +22,6 @@ from outreach_frames import spec
 from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.resources.search import named_before
 from tests import people_filters
 from tests.resources.search_service import service_of
 from tests.scripted import Received, Reply, as_sandbox, json, scripted
@@ -180,7 +179,7 @@ LISTS = [one for one in spec.FILTERS if len(one.suggestions) > 1]
 
 @pytest.mark.parametrize("known", LISTS, ids=lambda known: known.name)
 def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_path: Path) -> None:
-    """Each function names a misspelt value in a warning, once per process, without a request.
+    """Each function names a misspelt value in a warning, once per client, without a request.
 
     One filter is tested with all functions, and every filter with two functions.
     """
@@ -195,7 +194,6 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
         lambda search: pd.DataFrame({"x": ["a.example"]}).outreach.find_people(search, domain="x"),
     ]
     for call in calls if known is LISTS[0] else calls[:2]:
-        named_before.clear()
         with (
             scripted(as_sandbox(service_of(3))) as service,
             of.connect(service.url, "token", cache=None),
