@@ -135,7 +135,7 @@ class _People:
                 if one is not None:
                     self._lead_of.setdefault(one, at)
         # The latest lead that was only refused with an identifier, or with a row's identifiers.
-        self._refused_lead: dict[Digest | RowIdentifiers, int] = {
+        self._refused_lead: dict[Digest | RowIdentifiers | None, int] = {
             one: at
             for row, at in recorded
             if not leads[at].is_reached
@@ -151,7 +151,6 @@ class _People:
         self._fields = tuple(frame.checked.data)
         self._data = dict(zip(known, digests.data(frame, known), strict=True))
         self._lead_of_row: dict[int, int] = {}
-        self._taken: set[int] = set()
         self._resent: set[int] = set()
 
     def _link(self, reached: Sequence[tuple[RecordedRow, int]]) -> tuple[Rows, Rows]:
@@ -174,15 +173,12 @@ class _People:
         """Whether any recorded lead reached nobody."""
         return bool(self._refused_lead)
 
-    def take_refused_lead(self, row: int, *, unchanged: bool) -> Lead | None:
-        """Return the refused lead of the same row, or with its email or URL; each only once."""
+    def refused_lead(self, row: int) -> tuple[Lead | None, bool]:
+        """Return the refused lead of the same row, or with its email or URL, and whether same."""
         own = self._identifiers[row]
-        for known in (own,) if unchanged else own:
-            at = None if known is None else self._refused_lead.get(known)
-            if at is not None and at not in self._taken:
-                self._taken.add(at)
-                return self._leads[at]
-        return None
+        known = (self._refused_lead.get(key) for key in (own, *own))
+        number = next((number for number in known if number is not None), None)
+        return None if number is None else self._leads[number], own in self._refused_lead
 
     def rows_of_lead(self) -> dict[int, list[int]]:
         """Return the frame's rows of each recorded lead, in frame order."""
@@ -340,15 +336,12 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
     for row in np.flatnonzero(people.is_unsent & is_new).tolist():
         if (lead_row := lead_of_person.get(int(persons[row]))) is not None:
             found.unsent_rows.append((row, lead_row))
-    # First the unchanged rows, which keep their leads.
-    for unchanged in (True, False) if people.has_refused_leads else ():
-        for row in first:
-            if row not in found.recorded and (
-                lead := people.take_refused_lead(row, unchanged=unchanged)
-            ):
-                found.recorded[row] = lead, ""
-                if unchanged:
-                    found.leads[row] = lead
+    for row in first if people.has_refused_leads else ():
+        lead, is_unchanged = people.refused_lead(row)
+        if lead is not None:
+            found.recorded[row] = lead, ""
+            if is_unchanged:
+                found.leads[row] = lead
     return first
 
 

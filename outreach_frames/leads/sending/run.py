@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import takewhile
 from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
@@ -37,17 +38,25 @@ MAX_FAILURES_IN_A_ROW: Final = 3
 # The maximum numbers of further requests for the refused rows of a chunk, and of all chunks.
 MAX_SEARCH_REQUESTS: Final = 64
 MAX_SEARCH_REQUESTS_OF_RUN: Final = 640
-# If none of this number of further requests is accepted, the request itself is at fault.
-MAX_REFUSED_PARTS: Final = 12
+# A chunk's halves, quarters and eighths, which are sent first. If all are refused, and so are the
+# parts of an eighth down to single rows, the request itself is at fault.
+LARGE_PARTS: Final = 2 + 4 + 8
+MAX_REFUSED_PARTS: Final = 24
+# A request that was refused because of named rows is sent again without them. Each such refusal
+# settles a row, so only consecutive refusals are limited: then most rows of a chunk are refused.
+MAX_POINTED_IN_A_ROW: Final = 64
+
+_REFUSED_TOGETHER: Final = "The service refused the whole request, not this row alone."
 
 
 @dataclass(eq=False)
 class Search:
-    """The search for the refused rows of a chunk: its further requests, and the last refusal."""
+    """The search for the refused rows of a chunk by halves."""
 
-    error: OutreachError
+    error: OutreachError  # the last refusal
     requests: int = 0
-    is_accepted: bool = False  # whether any further request was accepted
+    # Whether a part was accepted, or refused because of single rows.
+    has_progress: bool = False
 
 
 class Chunk(NamedTuple):
@@ -130,6 +139,7 @@ class Run:
     # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
     _failures_in_a_row: int = 0
+    _pointed_in_a_row: int = 0
     _search_requests: int = 0
 
     def __post_init__(self) -> None:
@@ -142,8 +152,8 @@ class Run:
             with self.journal:
                 while self.pending and not self.over:
                     chunk = self.pending.popleft()
-                    if reason := self._reason_to_give_up(chunk.search):
-                        self._give_up(chunk, reason)
+                    if chunk.search and (reason := self._reason_to_give_up(chunk.search)):
+                        self._give_up(chunk, chunk.search, reason)
                     elif not self._split(chunk):
                         self._send(chunk)
         except OutreachError as error:
@@ -174,7 +184,7 @@ class Run:
         read = read_response(self.plan.identifiers(chunk.positions), response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
         if is_accepted:
-            self._failures_in_a_row = 0
+            self._failures_in_a_row = self._pointed_in_a_row = 0
             self._needed.record_accepted(chunk.positions)
             self._record_accepted_part(chunk)
         else:
@@ -191,67 +201,94 @@ class Run:
 
     def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
         """Record a failed chunk's outcome, and decide how to continue."""
+        size = len(chunk.positions)
         classify_error = classify_resend if self.is_resend else classify
         outcome, next_step, notes = classify_error(error)
         if next_step is NextStep.FIND_FIELD:
             self._needed.record_refused(chunk.positions)
             if self._split(chunk, was_refused=True):
                 status = statuses.UNKNOWN if self.is_resend else statuses.NOT_SENT
-                interim = [outcome._replace(status=status)] * len(chunk.positions)
-                self._finish(chunk, interim, notes, interim=range(len(chunk.positions)))
+                interim = [outcome._replace(status=status)] * size
+                self._finish(chunk, interim, notes, interim=range(size))
                 return
-        if next_step is NextStep.FIND_ROWS and self._narrow(chunk, error, outcome):
+        elif next_step is not NextStep.STOP and outcome.status == statuses.REJECTED and size > 1:
+            outcome = outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
+        if next_step is NextStep.FIND_ROWS and self._find_rows(chunk, error, outcome):
             return
         self.error = error
+        is_refused_part = chunk.is_part and next_step in {NextStep.FIND_FIELD, NextStep.FIND_ROWS}
         if next_step is NextStep.STOP:
             self.over = True
-        elif not (chunk.is_part and next_step in {NextStep.FIND_FIELD, NextStep.FIND_ROWS}):
+        elif not is_refused_part or self._has_failed(chunk.search):
             self._count_failure()
-        self._finish(chunk, [outcome] * len(chunk.positions), notes)
+        self._finish(chunk, [outcome] * size, notes)
 
-    def _narrow(self, chunk: Chunk, error: OutreachError, refusal: RowOutcome) -> bool:
-        """Continue with the rows that the service does not point at, else with each half.
+    def _find_rows(self, chunk: Chunk, error: OutreachError, refusal: RowOutcome) -> bool:
+        """Continue without the rows that the service points at, else with each half.
 
         Until another request has their outcomes, these rows are recorded as refused.
         """
-        rows = chunk.positions
-        is_too_large = error.status_code == TOO_LARGE
+        rows, is_too_large = chunk.positions, error.status_code == TOO_LARGE
         pointed = {} if is_too_large else pointed_leads(error, len(rows))
-        if len(rows) == 1 or pointed is None:
+        if pointed is None or (not pointed and len(rows) == 1):
             return False
+        rest = [place for place in range(len(rows)) if place not in pointed]
         outcomes = [refusal] * len(rows)
         for place, detail in pointed.items():
             outcome = RowOutcome(statuses.REJECTED, detail)
             outcomes[place] = resent_outcome(outcome) if self.is_resend else outcome
-        half = len(rows) // 2
-        unpointed = [place for place in range(len(rows)) if place not in pointed]
-        parts = [[rows[place] for place in unpointed]] if pointed else [rows[:half], rows[half:]]
-        search = chunk.search or Search(error)
-        search.error = error
-        self.pending.extendleft(
-            Chunk(chunk.number, part, True, search, not pointed and not is_too_large and not place)
-            for place, part in reversed([*enumerate(filter(None, parts))])
-        )
-        if pointed:
-            self.error = error
-        self._finish(chunk, outcomes, (), interim=unpointed)
+        if not pointed:
+            search = chunk.search or Search(error)
+            search.error = error
+            self._halve(chunk, search, is_too_large=is_too_large)
+        elif self._may_continue_without(chunk, error) and rest:
+            others = [rows[place] for place in rest]
+            self.pending.appendleft(Chunk(chunk.number, others, is_part=True))
+        else:
+            rest = []
+        self._finish(chunk, outcomes, (), interim=rest)
         return True
+
+    def _may_continue_without(self, chunk: Chunk, error: OutreachError) -> bool:
+        """Count a refusal because of single rows; return False after too many in a row."""
+        self.error = error
+        if chunk.search is not None:
+            chunk.search.has_progress = True
+        self._pointed_in_a_row += 1
+        if self._pointed_in_a_row < MAX_POINTED_IN_A_ROW:
+            return True
+        self._pointed_in_a_row = 0
+        reason = f"{MAX_POINTED_IN_A_ROW} requests in a row were refused because of single rows"
+        self._note_end(chunk, reason, error)
+        return False
+
+    def _halve(self, chunk: Chunk, search: Search, *, is_too_large: bool = False) -> None:
+        """Send a chunk in halves, after the search's larger parts or, if none may pass, next."""
+        is_next = is_too_large or (search.requests >= LARGE_PARTS and not search.has_progress)
+        place = 0 if is_next else len(self._parts(search))
+        rows, half = chunk.positions, len(chunk.positions) // 2
+        self.pending.insert(place, Chunk(chunk.number, rows[half:], True, search))
+        self.pending.insert(place, Chunk(chunk.number, rows[:half], True, search, not is_too_large))
+
+    def _parts(self, search: Search) -> list[Chunk]:
+        """Return the pending parts of a search, which come first."""
+        return [*takewhile(lambda chunk: chunk.search is search, self.pending)]
 
     def _record_accepted_part(self, chunk: Chunk) -> None:
         """Record that a part was accepted; split the other half, which has a refused row."""
         if chunk.search is None:
             return
-        chunk.search.is_accepted = True
-        if chunk.is_first_half and len(rows := self.pending[0].positions) > 1:
-            other, half = self.pending.popleft(), len(rows) // 2
-            self.pending.appendleft(other._replace(positions=rows[half:]))
-            self.pending.appendleft(other._replace(positions=rows[:half], is_first_half=True))
+        chunk.search.has_progress = True
+        if chunk.is_first_half and len(self.pending[0].positions) > 1:
+            self._halve(self.pending.popleft(), chunk.search)
 
-    def _reason_to_give_up(self, search: Search | None) -> str:
+    def _has_failed(self, search: Search | None) -> bool:
+        """Return whether a search has ended, and each of its requests was refused."""
+        return search is not None and not search.has_progress and not self._parts(search)
+
+    def _reason_to_give_up(self, search: Search) -> str:
         """Return why the search for refused rows ends, or an empty text."""
-        if search is None:
-            return ""
-        if search.requests >= MAX_REFUSED_PARTS and not search.is_accepted:
+        if search.requests >= MAX_REFUSED_PARTS and not search.has_progress:
             return f"none of {MAX_REFUSED_PARTS} further requests was accepted"
         if search.requests >= MAX_SEARCH_REQUESTS:
             return f"{MAX_SEARCH_REQUESTS} further requests did not find all refused rows"
@@ -259,16 +296,20 @@ class Run:
             return f"{MAX_SEARCH_REQUESTS_OF_RUN} further requests of this run looked for such rows"
         return ""
 
-    def _give_up(self, chunk: Chunk, reason: str) -> None:
+    def _give_up(self, chunk: Chunk, search: Search, reason: str) -> None:
         """Leave the remaining rows of a chunk refused, as they are recorded."""
-        assert chunk.search is not None
         rows = [*chunk.positions]
-        while self.pending and self.pending[0].search is chunk.search:
-            rows += self.pending.popleft().positions
+        for part in self._parts(search):
+            rows += part.positions
+            self.pending.popleft()
         self.tally = Counter(self.tally) + Counter(self.entries[row].outcome.status for row in rows)
+        self._note_end(chunk, reason, search.error)
+
+    def _note_end(self, chunk: Chunk, reason: str, error: OutreachError) -> None:
+        """Note why a chunk's other rows are not sent again, and count a failure."""
         outcome = "stay unknown" if self.is_resend else "are rejected"
         self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows {outcome}.")
-        self.error = chunk.search.error
+        self.error = error
         self._count_failure()
 
     def _split(self, chunk: Chunk, *, was_refused: bool = False) -> bool:

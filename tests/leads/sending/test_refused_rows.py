@@ -18,6 +18,8 @@ from tests.scripted import Received, Reply
 
 pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 
+TOGETHER = "The service refused the whole request, not this row alone."
+
 
 def add(client: Client, rows: int, **options: Any) -> SubmissionReport:
     """Add a number of people."""
@@ -26,9 +28,9 @@ def add(client: Client, rows: int, **options: Any) -> SubmissionReport:
 
 
 def refusing(
-    guilty: Collection[int], *, names: str = "", status: int = 400
+    guilty: Collection[int], *, names: str = "", status: int = 400, most: int = 250
 ) -> Callable[[Received], Reply]:
-    """Refuse requests with any of these rows; with `names`, a member that points at the rows."""
+    """Refuse requests with any of these rows; with `names`, a member that points at `most` rows."""
 
     def reply(received: Received) -> Reply:
         leads = [int(lead["email"][4:].partition("@")[0]) for lead in received.json["leads"]]
@@ -38,7 +40,7 @@ def refusing(
         errors: list[dict[str, Any]] = [{"title": "The request is invalid."}]
         errors += [
             {"detail": f"Odd row {leads[place]}.", "source": {"pointer": f"/leads/{place}/email"}}
-            for place in found
+            for place in found[:most]
         ]
         return script.json({names: errors} if names else {"error": "odd"}, status)
 
@@ -72,6 +74,31 @@ def test_pointers_name_the_guilty_rows(names: str, tmp_path: Path) -> None:
         assert rejected(add(client, 600, journal=journal)) == guilty
 
 
+def test_each_pointer_costs_one_row() -> None:
+    """If the service points at one row per refusal, each refusal costs this row alone."""
+    guilty = range(0, 240, 4)
+    with serving(*[refusing(guilty, names="errors", most=1)] * 99) as (service, client):
+        report = add(client, 250)
+        assert rejected(report) == [*guilty]
+        assert len(sent(service)) == 60 + 1
+        assert column(report, "detail")[236] == "Odd row 236. (/leads/177/email)"
+        assert report.notes == []
+
+
+@pytest.mark.parametrize(("chunk_size", "others"), [(80, 3 * (80 - 64)), (10, 3 * 6), (1, 0)])
+def test_a_service_that_points_at_every_row(chunk_size: int, others: int) -> None:
+    """After 64 consecutive refusals because of single rows, a chunk ends; after 3, the run."""
+    with serving(*[refusing(range(1000), names="errors", most=1)] * 200) as (service, client):
+        report = add(client, 1000, chunk_size=chunk_size)
+        assert set(column(report)) == {"rejected", "not_sent"}
+        assert len(sent(service)) == 3 * 64
+        details = column(report, "detail")
+        assert details[0] == "Odd row 0. (/leads/0/email)"
+        assert sum(text.endswith(TOGETHER) for text in details) == others
+        reason = "64 requests in a row were refused because of single rows"
+        assert [reason in note for note in report.notes] == [True] * 3
+
+
 @pytest.mark.parametrize(
     "pointers",
     [["/settings/mailboxes"], ["/leads/0/email", "/settings"], ["/leads/4"], ["/leads"], ["leads"]],
@@ -80,7 +107,9 @@ def test_pointers_elsewhere_reject_the_chunk(pointers: list[str]) -> None:
     """If the service points at another part, or at no lead of the request, it is at fault."""
     errors = [{"detail": "Odd.", "source": {"pointer": one}} for one in pointers]
     with serving(script.json({"errors": errors}, 400), added) as (service, client):
-        assert column(add(client, 6, chunk_size=4)) == ["rejected"] * 4 + ["added"] * 2
+        report = add(client, 6, chunk_size=4)
+        assert column(report) == ["rejected"] * 4 + ["added"] * 2
+        assert [text.endswith(TOGETHER) for text in column(report, "detail")][3:5] == [True, False]
         assert len(sent(service)) == 2
 
 
@@ -91,17 +120,30 @@ def test_halves_find_the_guilty_rows(number: int, most: int) -> None:
     for status in (400, 451):
         guilty = sorted(rng.sample(range(250), number))
         with serving(*[refusing(guilty, status=status)] * 99) as (service, client):
-            assert rejected(add(client, 250)) == guilty
+            report = add(client, 250)
+            assert rejected(report) == guilty
+            assert TOGETHER not in " ".join(column(report, "detail"))
             assert len(sent(service)) <= 1 + most
+
+
+@pytest.mark.parametrize("first", [0, 100, 230])
+@pytest.mark.parametrize("number", [5, 20])
+def test_halves_find_adjacent_guilty_rows(first: int, number: int) -> None:
+    """Adjacent guilty rows are found, too, wherever they are: the larger parts are sent first."""
+    guilty = [*range(first, first + number)]
+    with serving(*[refusing(guilty)] * 99) as (_, client):
+        assert rejected(add(client, 250)) == guilty
 
 
 def test_a_request_that_is_at_fault() -> None:
     """If no further request is accepted, the chunk is rejected, and counts as one failure."""
-    with serving(*[script.json({"error": "odd"}, 400)] * 99) as (service, client):
-        report = add(client, 1000)
-        assert column(report) == ["rejected"] * 750 + ["not_sent"] * 250
-        assert len(sent(service)) == 3 * (1 + 12)
-        assert "none of 12 further requests was accepted" in report.notes[0]
+    for chunk_size, requests in ((250, 1 + 24), (5, 1 + 8)):
+        with serving(*[script.json({"error": "odd"}, 400)] * 99) as (service, client):
+            report = add(client, 4 * chunk_size, chunk_size=chunk_size)
+            assert column(report) == ["rejected"] * 3 * chunk_size + ["not_sent"] * chunk_size
+            assert len(sent(service)) == 3 * requests
+    with serving(*[script.json({"error": "odd"}, 400)] * 99) as (_, client):
+        assert "none of 24 further requests was accepted" in add(client, 250).notes[0]
 
 
 def test_the_requests_of_a_chunk_are_limited() -> None:

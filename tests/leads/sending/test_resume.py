@@ -288,6 +288,17 @@ def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
         assert column(report) == ["added", "duplicate_in_frame", "duplicate_in_frame"]
 
 
+def test_rows_that_a_stopped_run_does_not_reach_keep_their_attempts(path: Path) -> None:
+    """A row that a stopped run does not reach has the attempts and the status of the journal."""
+    with serving(*[script.json({}, 401)] * 2) as (_, client):
+        add(client, [(A, U)], path)
+        report = add(client, [(A, None), (None, U)], path, chunk_size=1)
+        assert column(report) == ["not_sent", "not_sent"]
+        assert column(report, "attempts") == [1, 1]
+        read = frame_of([(A, None), (None, U)]).outreach.report(journal=path)
+        assert column(read, "attempts") == [1, 1]
+
+
 def test_without_a_journal_a_warning_counts_sent_people() -> None:
     """The warning counts the rows that this process has sent to the sequence before."""
     refused = script.json({"error": "no"}, 400)
