@@ -113,12 +113,13 @@ def write_csv(
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
     has_index = has_labels(frame.index) if index is None else index
-    table, metadata = _csv_table(frame, index=has_index, attrs=attrs)
-    if table.num_columns > MAX_COLUMNS:
+    columns = frame.shape[1] + frame.index.nlevels * has_index
+    if columns > MAX_COLUMNS:
         raise InvalidInputError(
-            f"The table has {table.num_columns:,} columns, but CSV files have at most "
+            f"The table has {columns:,} columns, but CSV files have at most "
             f"{MAX_COLUMNS:,}. Drop columns, or use to_parquet."
         )
+    table, metadata = _csv_table(frame, index=has_index, attrs=attrs)
     if formulas == "keep":
         metadata["formulas"] = formulas
     else:

@@ -91,9 +91,10 @@ def read_excel(
     with _opened(path) as (package, book):
         chosen = _choose(book, sheet_name, path)
         where = f"{path}, sheet {chosen.title!r},"
-        sheet = _read_quietly(chosen, where)
         # openpyxl has no public name for the sheet's XML.
         remarks = _check_rows(package.read(chosen._worksheet_path), _codes(package), where)
+        with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
+            sheet = _read_sheet(chosen)
         attrs = _sheet_attrs(book, path).get(chosen.title)
         is_ours = PROPERTY in _properties(book)
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
@@ -232,22 +233,14 @@ def _choose(book: Any, requested: str | int | None, path: Path) -> Any:
     raise InvalidInputError(f"{path} has no sheet {requested!r}.{close} {advice}")
 
 
-def _read_quietly(sheet: ReadOnlyWorksheet, where: str) -> _Sheet:
-    with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
-        return _read_sheet(sheet, where)
-
-
-def _read_sheet(sheet: ReadOnlyWorksheet, where: str) -> _Sheet:
+def _read_sheet(sheet: ReadOnlyWorksheet) -> _Sheet:
     """Read a sheet's cells; error cells become missing."""
     # The declared size may be wrong; without it, each row ends with its last cell.
     sheet.reset_dimensions()
     rows: list[tuple[Any, ...]] = []
     zones: dict[int, str] = {}
     errors: dict[str, int] = defaultdict(int)
-    width = 1
-    for number, cells in enumerate(sheet.iter_rows(), 1):
-        width = max(width, len(cells))
-        require_few_cells(number, width, where)
+    for cells in sheet.iter_rows():
         values = []
         for place, cell in enumerate(cells):
             value = cell.value
@@ -260,15 +253,6 @@ def _read_sheet(sheet: ReadOnlyWorksheet, where: str) -> _Sheet:
             values.append(value)
         rows.append(tuple(values))
     return _Sheet(rows, zones, errors)
-
-
-def require_few_cells(rows: int, columns: int, where: str) -> None:
-    """Raise if a sheet has more cells than fit into memory, for example because of a far cell."""
-    if rows > EXCEL_MAX_ROWS or rows * columns > MAX_CELLS:
-        raise InvalidInputError(
-            f"{where} was not read: it has more than {MAX_CELLS:,} cells, blank cells included. "
-            "Delete the rows and columns that do not belong to the table, or save it as CSV."
-        )
 
 
 def _codes(package: zipfile.ZipFile) -> dict[str, int]:
@@ -288,24 +272,33 @@ def _codes(package: zipfile.ZipFile) -> dict[str, int]:
 def _check_rows(xml: bytes, codes: Mapping[str, int], where: str) -> _Remarks:
     """Find what openpyxl does not report, such as formulas without a value and hidden rows.
 
-    Reject rows and cells that are not in order, which openpyxl would skip.
+    Reject rows and cells that are not in order, which openpyxl would skip, and more cells than fit
+    into memory, for example because of a far cell.
     """
+    from openpyxl.utils import column_index_from_string  # noqa: PLC0415 - an optional extra
+
     found: dict[str, list[str]] = defaultdict(list)
-    hidden = last = 0
+    hidden = last = width = 0
     for _, row in ET.iterparse(io.BytesIO(xml)):  # noqa: S314
         if row.tag.endswith("}mergeCell"):
             found[_MERGED].append(row.get("ref", ""))
         if not row.tag.endswith("}row"):
             continue
         number = int(row.get("r", last + 1))
-        letters = [place.rstrip("0123456789").upper() for cell in row if (place := cell.get("r"))]
-        columns = [(len(name), name) for name in letters]
+        places = [place for cell in row if (place := cell.get("r"))]
+        columns = [column_index_from_string(place.rstrip("0123456789")) for place in places]
         if number <= last or columns != sorted(set(columns)):
             raise InvalidInputError(
                 f"{where} was not read: the cells of row {number:,} are not in order. Open the "
                 "workbook in Excel, save it, and read it again."
             )
-        last = number
+        last, width = number, max(width, len(row), *columns[-1:])
+        if last > EXCEL_MAX_ROWS or last * width > MAX_CELLS:
+            raise InvalidInputError(
+                f"{where} was not read: it has more than {MAX_CELLS:,} cells, blank cells "
+                "included. Delete the rows and columns that do not belong to the table, or save it "
+                "as CSV."
+            )
         hidden += row.get("hidden") in {"1", "true"} and any(map(len, row))
         for cell in row:
             value = cell.findtext("{*}v", "")

@@ -42,7 +42,7 @@ FORMATS = ["people.csv", "people.parquet", "people"]
 NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
 TOKEN = "a-token-that-no-file-may-hold"
 BROKEN = json({"error": "no"}, 500)
-TWO_HUNDRED = service_of(200)
+HUNDRED = service_of(100)
 
 
 def partial_of(path: Path) -> Path:
@@ -70,8 +70,8 @@ def pages_asked(service: Service) -> list[int]:
 @contextmanager
 def stopped_export(
     path: Path,
-    reply: Callable[[Received], Reply] = TWO_HUNDRED,
-    page: int = 12,
+    reply: Callable[[Received], Reply] = HUNDRED,
+    page: int = 7,
     failure: Reply = BROKEN,
     **options: Any,
 ) -> Iterator[tuple[Service, OutreachError]]:
@@ -159,12 +159,12 @@ def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str) -> None:
 
 def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
     """A folder has a Parquet file per 10,000 people, and the remaining people in the last one."""
-    with scripted(service_of(20_001)) as service, connected(service):
+    with scripted(service_of(10_001)) as service, connected(service):
         path = of.export_people(f"{tmp_path}/people.d/")
     parts = sorted(path.iterdir())
-    assert [part.name for part in parts] == [f"part-{number:05}.parquet" for number in range(3)]
-    assert [pq.read_metadata(part).num_rows for part in parts] == [10_000, 10_000, 1]
-    assert numbers(of.read_prospects(path)) == list(range(1, 20_002))
+    assert [part.name for part in parts] == [f"part-{number:05}.parquet" for number in range(2)]
+    assert [pq.read_metadata(part).num_rows for part in parts] == [10_000, 1]
+    assert numbers(of.read_prospects(path)) == list(range(1, 10_002))
 
 
 def test_only_a_folder_of_parts_is_replaced(client: Client, tmp_path: Path) -> None:
@@ -244,10 +244,10 @@ def test_an_export_that_read_nothing_leaves_no_folder(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
     """Ctrl-C ends an export with a note, and the same call resumes."""
     path = tmp_path / "people.csv"
-    pages = service_of(300)
+    pages = service_of(150)
 
     def reply(request: Received) -> Reply:
-        if request.json["page"] == 20 and not stopped.is_set():
+        if request.json["page"] == 10 and not stopped.is_set():
             stopped.set()
             os.kill(os.getpid(), signal.SIGINT)
         return pages(request)
@@ -258,7 +258,7 @@ def test_ctrl_c_keeps_the_pages_read_so_far(tmp_path: Path) -> None:
             of.export_people(path, page_size=10)
         assert any("Repeat the call to resume" in note for note in caught.value.__notes__)
         of.export_people(path, page_size=10)
-    assert numbers(of.read_prospects(path)) == list(range(1, 301))
+    assert numbers(of.read_prospects(path)) == list(range(1, 151))
 
 
 SPLIT = {"person_titles": ["CEO"], "split_by": "person_titles"}
@@ -268,7 +268,7 @@ SPLIT = {"person_titles": ["CEO"], "split_by": "person_titles"}
     ("options", "account", "words"),
     [
         ({"person_name": "Ada"}, {}, r"filters was \{\} and is now .*Ada"),
-        ({"limit": 120}, {}, "limit was null and is now 120"),
+        ({"limit": 60}, {}, "limit was null and is now 60"),
         ({"page_size": 20}, {}, "page_size was 10 and is now 20"),
         ({"columns": ["id"]}, {}, "columns was null and is now"),
         (SPLIT, {}, "split_by was null and is now"),
@@ -294,9 +294,9 @@ def test_an_export_can_start_over(tmp_path: Path) -> None:
     """With resume=False, the checkpoint of another export is replaced."""
     path = tmp_path / "people.csv"
     with stopped_export(path) as (service, _):
-        of.export_people(path, page_size=10, limit=120, resume=False)
+        of.export_people(path, page_size=10, limit=60, resume=False)
         assert pages_asked(service)[0] == 1
-    assert len(of.read_prospects(path)) == 120
+    assert len(of.read_prospects(path)) == 60
     assert names_in(tmp_path) == names_of(path.name)
 
 
@@ -334,13 +334,13 @@ def test_a_damaged_checkpoint_is_an_error(tmp_path: Path) -> None:
             file.write_bytes(b"no journal" * 1000)
         refuse(r"is damaged.*resume=False")
         of.export_people(path, page_size=10, resume=False)
-    assert numbers(of.read_prospects(path)) == list(range(1, 201))
+    assert numbers(of.read_prospects(path)) == list(range(1, 101))
 
 
 def test_concurrent_exports_to_one_file_are_rejected(tmp_path: Path) -> None:
     """While an export runs, another one to the same file is rejected and does not disturb it."""
     path = tmp_path / "people.csv"
-    pages = service_of(200)
+    pages = service_of(100)
     refused: list[Exception] = []
 
     def reply(request: Received) -> Reply:
@@ -355,7 +355,7 @@ def test_concurrent_exports_to_one_file_are_rejected(tmp_path: Path) -> None:
     with scripted(reply) as service, connected(service):
         of.export_people(path, page_size=10)
     assert "people.csv is in use. Wait for the other run to end" in str(refused[0])
-    assert numbers(of.read_prospects(path)) == list(range(1, 201))
+    assert numbers(of.read_prospects(path)) == list(range(1, 101))
 
 
 def test_a_link_is_not_used_for_a_checkpoint(client: Client, tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_an_earlier_file_stays_until_the_new_one_is_complete(tmp_path: Path) -> 
     with stopped_export(path):
         assert path.read_text() == "old"
         of.export_people(path, page_size=10)
-    assert len(of.read_prospects(path)) == 200
+    assert len(of.read_prospects(path)) == 100
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -442,9 +442,9 @@ def test_the_bar_starts_at_the_stored_people(
         capsys.readouterr()
         of.export_people(path, page_size=10, progress=True)
     shown = capsys.readouterr().err.split("\r")
-    first = next(line for line in shown if "/200" in line)
-    assert " 0/200" not in first
-    assert "200/200" in shown[-1]
+    first = next(line for line in shown if "/100" in line)
+    assert " 0/100" not in first
+    assert "100/100" in shown[-1]
 
 
 def test_a_full_disk_is_an_error(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -502,13 +502,13 @@ def test_the_command_line_resumes_an_export(
     again: int,
 ) -> None:
     """A repeated `export` resumes, as the error says, unless --no-resume is passed."""
-    command = ["export", str(tmp_path / "people.csv"), "--page-size", "1", "--refresh"]
+    command = ["export", str(tmp_path / "people.csv"), "--page-size", "3", "--refresh"]
     pages: list[int] = []
     is_broken = True
 
     def reply(request: Received) -> Reply:
         pages.append(request.json["page"])
-        return json({}, 401) if is_broken and pages[-1] > 20 else service_of(30)(request)
+        return json({}, 401) if is_broken and pages[-1] > 7 else service_of(30)(request)
 
     with scripted(reply) as service:
         monkeypatch.setenv("OUTREACH_BASE_URL", service.url)

@@ -117,7 +117,7 @@ def test_tricky_texts_come_back(tmp_path, dtype):
     )
     expected = frame.astype("str") if dtype == "object" else frame
     assert_same(round_trip(frame, tmp_path / "t.csv"), expected)
-    for name in frame:  # a cell may be a whole line of the file
+    for name in frame if dtype in {"str", "large"} else ():  # a cell may be a whole line
         assert_same(round_trip(frame[[name]], tmp_path / "t.csv"), expected[[name]])
 
 
@@ -231,9 +231,9 @@ def test_files_of_too_many_columns_are_refused(tmp_path, header):
     path.write_text(header + "\n")
     with pytest.raises(InvalidInputError, match="16,384"):
         read_prospects(path)
-    frame = pd.DataFrame([[0]]).reindex(columns=header.split(",")[:1] + list(range(16_384)))
-    with pytest.raises(InvalidInputError, match="16,384"):
-        write_csv(frame.rename(columns=str), tmp_path / "y.csv")
+    frame = pd.DataFrame(columns=map(str, range(16_384)), index=pd.Index([], name="i"))
+    with pytest.raises(InvalidInputError, match=r"16,385.*16,384"):
+        write_csv(frame, tmp_path / "y.csv")
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -98,7 +98,7 @@ def test_a_workbook_comes_back_as_its_cells(tmp_path: Path) -> None:
 
 def test_documented_columns_have_their_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
     """A search keeps its dtypes in any zone; only records in lists become text."""
-    people = people.head(40)
+    people = people.head(10)
     records = ["experiences", "educations", "languages"]
     for zone in ("UTC", "America/New_York"):
         again = read_prospects(people.outreach.to_excel(tmp_path / "x.xlsx", tz=zone))
@@ -222,7 +222,7 @@ def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
     tmp_path: Path, people: pd.DataFrame
 ) -> None:
     """A workbook has no change to a workbook of the same people, and fits no other file."""
-    people = people.head(40)
+    people = people.head(10)
     workbook = people.outreach.to_excel(tmp_path / "x.xlsx", attrs=False)
     second = people.outreach.to_excel(tmp_path / "y.xlsx", attrs=False)
     assert not len(of.compare_people(workbook, second, progress=False).changed)
@@ -292,7 +292,7 @@ def test_invalid_values_of_a_documented_column_are_a_warning(tmp_path: Path) -> 
 def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
     """Empty, damaged, encrypted, old and foreign files, zip bombs and wrong names are an error."""
     path = tmp_path / "x.xlsx"
-    good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
+    good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(60))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
     for content, message in (
         (b"", "is damaged or not"),
@@ -320,7 +320,7 @@ def test_an_invalid_workbook_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match="more than 20,000,000 cells"):
             read_prospects(path)
     (tmp_path / "x.xlsm").write_bytes(good)
-    assert len(read_prospects(tmp_path / "x.xlsm")) == 300
+    assert len(read_prospects(tmp_path / "x.xlsm")) == 60
 
 
 def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
@@ -416,10 +416,13 @@ def with_rows(path: Path, rows: str, size: str = "A1") -> Path:
     return rewritten(path, "xl/worksheets/sheet1.xml", change)
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe"])
 def test_times_of_a_year_are_restored(tmp_path: Path, zone: str) -> None:
     """All times of a year are restored, but of a repeated hour only the first; text may be ISO."""
     hours = pd.date_range("2026-01-01", "2027-01-01", freq="30min", tz="UTC").to_series()
+    clock = hours.dt.tz_convert(zone).dt.tz_localize(None)
+    is_changed = (clock.diff() != pd.Timedelta("30min")).rolling(9, center=True).max() == 1
+    hours = hours[is_changed | (hours.dt.hour == 7)]
     is_second = hours.dt.tz_convert(zone).dt.tz_localize(None).duplicated().to_numpy()
     frame = pd.DataFrame({"id": "1", "last_contacted_at": hours}).reset_index(drop=True)
     path = frame.outreach.to_excel(tmp_path / "x.xlsx", tz=zone)

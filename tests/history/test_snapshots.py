@@ -267,7 +267,6 @@ def note(part: Path, metadata: dict[bytes, bytes]) -> None:
 
 
 @given(VALUES)
-@example([1])
 @example({"filters": "EMEA"})
 @example("deep 300")
 @example("deep 900")
@@ -297,13 +296,10 @@ def test_any_note_of_parquet_is_a_clear_error(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutreachWarning)
             assert of.snapshots(folder)["path"].tolist() == [str(part.parent) for part in parts]
-            for call in (
-                lambda: of.read_prospects(parts[1]),
-                lambda: of.compare_people(folder),
-                lambda: of.compare_people(pd.DataFrame({"id": ["1"]}), parts[1]),
-            ):
-                with suppress(of.OutreachError):
-                    call()
+            with suppress(of.OutreachError):
+                of.read_prospects(parts[1])
+            with suppress(of.OutreachError):
+                of.compare_people(folder)
     shutil.rmtree(folder)
 
 

@@ -148,7 +148,7 @@ def check_services(first: int, last: int) -> None:
         check([service.page() for _ in range(random.randint(1, 6))], random)
 
 
-@share_of_examples(1)
+@share_of_examples(0.5)
 @example([b'{"took":3,"results":[{"zz":1}],"_pagination":{}}'] * 3)
 @given(st.lists(responses_at_every_level(), min_size=1, max_size=4))
 def test_pages_do_not_depend_on_what_was_learned(bodies: list[bytes]) -> None:
@@ -158,11 +158,11 @@ def test_pages_do_not_depend_on_what_was_learned(bodies: list[bytes]) -> None:
 
 def test_groups_are_read_as_single_pages() -> None:
     """Groups of pages with learned fields have the columns, types and values of single pages."""
-    check_services(0, 25)
+    check_services(0, 10)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_many_groups_are_read_as_single_pages() -> None:
     """2,000 groups of pages have the columns, types and values of single pages."""
-    check_services(25, 2025)
+    check_services(10, 2010)
