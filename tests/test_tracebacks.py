@@ -94,6 +94,8 @@ def test_ctrl_c_shows_the_line_and_the_notes(kernel: Any, call: str, tmp_path: P
         kernel,
         f"{INTERRUPTING}\nos.chdir({str(tmp_path)!r})\n{call}",
     )
+    # The interrupted client would have the next test wait for a minute.
+    assert traceback_of(kernel, "of.connect('sandbox', cache=None)") == ""
     assert f" {call}" in shown
     assert re.search("KeyboardInterrupt: ?\n.* (rows had been read|people are kept)", shown)
     assert "/outreach_frames/" not in shown

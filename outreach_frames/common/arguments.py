@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, Literal, Protocol, cast
 
@@ -76,6 +77,7 @@ def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
     return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == key]
 
 
+@lru_cache(4096)  # Each plan compares the names of hundreds of columns.
 def _bare(name: str) -> str:
     text = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in text if c not in BLANKS and unicodedata.category(c) not in _JOINING)

@@ -316,7 +316,7 @@ def _data_field(column: _Column) -> pa.Array:
     texts = column.texts()
     placeholders = pc.is_in(texts, pa.array(_MISSING_VALUE_TEXTS, TEXT))
     texts = column.drop(texts, placeholders, PLACEHOLDER, _IS_PLACEHOLDER)
-    templates = syntax.are_templates(texts, [str(column.name), column.field]).fill_null(False)
+    templates = syntax.are_templates(texts, [str(column.name), column.field])
     column.report_texts(texts, templates, TEMPLATE, _IS_TEMPLATE)
     lengths = pc.utf8_length(texts)
     for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
