@@ -37,7 +37,7 @@ _UNTIMED = settings(
         HealthCheck.too_slow,
     ],
 )
-settings.register_profile("quick", _UNTIMED, max_examples=12)
+settings.register_profile("quick", _UNTIMED, max_examples=8)
 settings.register_profile("thorough", _UNTIMED, max_examples=2_000)
 settings.load_profile("quick")
 

@@ -50,6 +50,7 @@ def texts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return outputs
 
 
+@pytest.mark.slow
 def test_the_first_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first notebook runs with the expected files and plots, and without warnings."""
     cells = run(NOTEBOOKS[0], tmp_path, monkeypatch)

@@ -17,7 +17,7 @@ from tests.scripted import scripted
 
 pytestmark = pytest.mark.long
 
-PEOPLE, PAGE_SIZE = 9, 3
+PEOPLE, PAGE_SIZE = 4, 2
 
 
 @pytest.fixture(scope="module")
