@@ -35,7 +35,7 @@ class Process:
         self,
         code: str,
         *arguments: object,
-        stdin: str | bytes = b"",
+        stdin: str | bytes | int = b"",
         stdout: int | IO[Any] | None = None,
         stderr: int | IO[Any] | None = None,
         cwd: Path | None = None,
@@ -55,10 +55,12 @@ class Process:
         self.returncode: int | None = None
         with tempfile.TemporaryFile() as task, tempfile.TemporaryFile() as given, status:
             task.write(json.dumps(job).encode())
-            given.write(stdin.encode() if isinstance(stdin, str) else stdin)
+            if not isinstance(stdin, int):
+                given.write(stdin.encode() if isinstance(stdin, str) else stdin)
             for file in (task, given):
                 file.seek(0)
-            files = [task.fileno(), given.fileno(), out, error, status.fileno()]
+            keys = stdin if isinstance(stdin, int) else given.fileno()
+            files = [task.fileno(), keys, out, error, status.fileno()]
             socket.send_fds(_forking(), [b"j"], files)
         for wanted, descriptor in ((stdout, out), (stderr, error)):
             if wanted == subprocess.PIPE:

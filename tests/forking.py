@@ -16,8 +16,10 @@ import outreach_frames as of
 
 def load() -> None:
     """Import the modules that most scripts need, without threads or optional extras."""
+    import tqdm.auto  # noqa: F401
+
     from outreach_frames import cli  # noqa: F401
-    from outreach_frames.client import client  # noqa: F401
+    from outreach_frames.client import cache, client  # noqa: F401
     from outreach_frames.leads.sending import submit  # noqa: F401
 
     of.export_people, of.mailboxes, of.read_prospects, of.search_people  # noqa: B018 - loads them

@@ -4,8 +4,8 @@ One search covers many companies if few people match. If many people match, the 
 fill the pages, and the other companies are searched again, in smaller groups of similar size.
 
 All searches together take at most as many requests as a separate search of each company, plus 10 %
-of the number of companies, rounded up. With several values of `split_by`, companies whose people
-show another company may be searched twice per value.
+of the number of companies, rounded up. Companies whose people show another company may be searched
+twice.
 """
 
 from __future__ import annotations

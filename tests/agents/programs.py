@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +15,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult
+
+from tests import forked
 
 # Longer than any process on a busy machine, in seconds.
 PATIENCE = 120.0
@@ -70,14 +70,12 @@ class Terminal:
 
     def __init__(self, *arguments: object, env: Mapping[str, str]) -> None:
         self._screen, inside = pty.openpty()
-        command = [sys.executable, "-m", "outreach_frames", *map(str, arguments)]
-        self.process = subprocess.Popen(
-            command,
+        self.process = forked.start_command(
+            *arguments,
             stdin=inside,
             stdout=inside,
             stderr=inside,
             env={**os.environ, "COLUMNS": "400", **env},
-            start_new_session=True,
         )
         os.close(inside)
         self.shown = ""
@@ -97,7 +95,7 @@ class Terminal:
 
     def kill(self) -> None:
         """Kill the process, as a power failure does."""
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait(PATIENCE)
 
     def end(self) -> int:

@@ -7,7 +7,6 @@ import os
 import pty
 import sqlite3
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,7 +22,7 @@ from outreach_frames.agents.folder import Folder
 from outreach_frames.agents.plan_file import Plan, _digest, plan_leads, plan_status
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
-from tests import scripted
+from tests import forked, scripted
 from tests.agents.programs import Agent, Terminal, wait_until
 from tests.scripted import Received, Reply
 
@@ -162,14 +161,11 @@ def test_only_a_terminal_can_approve(account: Account) -> None:
     before = len(account.service.requests)
     env = {**os.environ, **account.env}
     screen, inside = pty.openpty()
-    pipe = subprocess.PIPE
-    for streams in ({"stdin": pipe, "stdout": inside}, {"stdin": inside, "stdout": pipe}):
-        command = [sys.executable, "-m", "outreach_frames", "approve", str(plan)]
-        with subprocess.Popen(command, stderr=pipe, env=env, **streams) as process:
-            os.write(screen, f"{SHOWN}\n".encode())
-            _, error = process.communicate(f"{SHOWN}\n".encode() if process.stdin else None)
-        assert process.returncode == 2
-        assert b"run it in a terminal" in error
+    for stdin, stdout in ((inside, subprocess.PIPE), (f"{SHOWN}\n", inside)):
+        os.write(screen, f"{SHOWN}\n".encode())
+        done = forked.run_command("approve", plan, stdin=stdin, stdout=stdout, env=env)
+        assert done.returncode == 2
+        assert "run it in a terminal" in done.stderr
     os.close(screen)
     os.close(inside)
     assert len(account.service.requests) == before
