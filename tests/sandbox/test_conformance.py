@@ -49,6 +49,7 @@ def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]
         for endpoint in spec.ENDPOINTS
     ]
     return {
+        "base-url": sandbox.url,
         "seed": 1,
         "continue-on-failure": True,
         "headers": {"Authorization": f"Bearer {sandbox.api_key}"},
@@ -61,7 +62,9 @@ def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]
     }
 
 
-def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[str]:
+def failures(
+    api: Api, phases: dict[str, bool], *, examples: int, has_all_filters: bool
+) -> Iterator[str]:
     """Send requests generated from the served document, and yield the failures."""
     import schemathesis
     from schemathesis import engine
@@ -69,7 +72,14 @@ def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[st
     from schemathesis.engine import events
 
     config = SchemathesisConfig.from_dict(settings(api, phases, examples))
-    schema = schemathesis.openapi.from_url(f"{api.sandbox.url}/openapi.json", config=config)
+    document = api.get("/openapi.json").json()
+    filters = document["components"]["schemas"]["PeopleSearch"]["properties"]
+    if not has_all_filters:
+        # One filter per JSON type and format: each filter causes dozens of requests.
+        alike = {(one.type, one.format): one.name for one in spec.FILTERS}
+        for name in spec.FILTERS_BY_NAME.keys() - alike.values():
+            del filters[name]
+    schema = schemathesis.openapi.from_dict(document, config=config)
     met = set()
     for event in engine.from_schema(schema).execute():
         if isinstance(event, events.NonFatalError | events.FatalError):
@@ -93,14 +103,14 @@ def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[st
 
 
 def test_schemathesis_finds_no_failure(api: Api) -> None:
-    """A thousand valid and invalid requests cause no server error or undocumented response."""
+    """Hundreds of valid and invalid requests cause no server error or undocumented response."""
     phases = {"examples": False, "coverage": True, "fuzzing": True, "stateful": False}
-    assert list(failures(api, phases, examples=5)) == []
+    assert list(failures(api, phases, examples=5, has_all_filters=False)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_schemathesis_finds_no_failure_in_long_runs(api: Api) -> None:
-    """500 more requests per operation, with follow-up requests, cause no failure."""
+    """All filters, 500 more requests per operation, and follow-up requests cause no failure."""
     phases = {"examples": True, "coverage": True, "fuzzing": True, "stateful": True}
-    assert list(failures(api, phases, examples=500)) == []
+    assert list(failures(api, phases, examples=500, has_all_filters=True)) == []
