@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import warnings
@@ -314,15 +313,11 @@ def command_line(folder: Path, sequence: str) -> list[str]:
 
 def test_unprintable_letters_are_escaped(tmp_path: Path, sequence: str) -> None:
     """Unprintable letters are escaped on the terminal; files and the exit code are unaffected."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "outreach_frames", *command_line(tmp_path, sequence)],
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 4, ended.stderr
-    assert b"n/a\\u0141" in ended.stdout
+    with (tmp_path / "shown.txt").open("w", encoding="ascii") as terminal:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", terminal)
+            assert main(command_line(tmp_path, sequence)) == 4
+    assert "n/a\\u0141" in (tmp_path / "shown.txt").read_text()
     assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
 
 

@@ -30,6 +30,7 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
             *["find-people", str(DATA / "target_accounts.csv"), "--domain", "Website"],
             *["--per-company", "3", "--person-seniorities", "c_suite", "vp"],
             *["--split-by", "person_seniorities", "--sandbox"],
+            *["--columns", "name", "title"],
             *["--out", str(people), "--accounts", str(accounts)],
         ]
     )
@@ -102,8 +103,8 @@ def test_a_job_takes_snapshots_and_compares_them(
     assert shown.count("\n") == 1
     assert f"{len(comparison.appeared)} appeared, " in shown
     assert shown.endswith(f"written to {changes}\n")
-    sheets = pd.read_excel(changes, sheet_name=None, engine="openpyxl")
-    assert len(sheets["employer_changes"]) == len(comparison.employer_changes)
+    sheet = pd.read_excel(changes, sheet_name="employer_changes", engine="openpyxl")
+    assert len(sheet) == len(comparison.employer_changes)
 
 
 def test_a_quiet_job_prints_nothing(

@@ -97,26 +97,23 @@ def test_a_search_returns_chosen_columns_of_the_whole_frame(backend: Any, tmp_pa
     """Chosen columns equal those of the whole frame, with cache, split, limit and odd pages."""
     split = {"person_seniorities": ["vp", "director"], "split_by": "person_seniorities"}
     with scripted(reply) as service:
-        for further in ({"limit": 3}, {} if backend == "pyarrow" else split):
+        for number, further in enumerate([{}] if backend == "pyarrow" else [{"limit": 3}, split]):
             options: Any = {"limit": None, "page_size": 2, "dtype_backend": backend} | further
             with Client(service.url, "token", cache=None) as client:
                 whole = of.search_people(client=client, **options)
-            for number, columns in enumerate(
-                (
+            with Client(service.url, "token", cache=tmp_path / f"{number}.sqlite") as client:
+                for columns in (
                     ["name", "id"],
                     ["company_name"],
                     ["company_mood_day", "id", "shoe_size"],
                     ["company_founded_year_raw", "company_founded_year"],
                     list(whole.columns),
-                )
-            ):
-                if not set(columns) <= set(whole.columns):
-                    continue
-                expected = whole[columns]
-                if "split_by" in further and "person_seniorities" not in columns:
-                    expected = whole[[*columns, "person_seniorities"]]
-                cache = tmp_path / f"{number}{len(further)}{options['limit']}.sqlite"
-                with Client(service.url, "token", cache=cache) as client:
+                ):
+                    if not set(columns) <= set(whole.columns):
+                        continue
+                    expected = whole[columns]
+                    if "split_by" in further and "person_seniorities" not in columns:
+                        expected = whole[[*columns, "person_seniorities"]]
                     for _ in range(2):
                         found = of.search_people(client=client, columns=columns, **options)
                         pd.testing.assert_frame_equal(found, expected)
@@ -314,17 +311,18 @@ def test_people_at_companies_have_the_chosen_columns(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+@pytest.mark.usefixtures("environment")
 def test_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--columns` takes names separated by spaces or commas, repeatedly, and outputs only these."""
-    search = ["search", "--sandbox", "--limit", "2", "--columns"]
+    search = ["search", "--limit", "2", "--columns"]
     assert main([*search, "company_name,id", "name"]) == 0
     assert capsys.readouterr().out.split()[:3] == ["company_name", "id", "name"]
     assert main([*search, "id", "--columns", "name", "--out", str(tmp_path / "s.csv")]) == 0
     assert main([*search, "nmae"]) == 2
     assert "'name'" in capsys.readouterr().err
-    export = ["export", str(tmp_path / "e.csv"), "--sandbox", "--limit", "2"]
+    export = ["export", str(tmp_path / "e.csv"), "--limit", "2"]
     assert main([*export, "--columns", "id,name"]) == 0
-    snapshot = ["snapshot", str(tmp_path / "s"), "--sandbox", "--person-seniorities", "vp"]
+    snapshot = ["snapshot", str(tmp_path / "s"), "--person-seniorities", "vp"]
     assert main([*snapshot, "--date", "2026-01-01", "--columns", "id,name"]) == 0
     for path in ("s.csv", "e.csv", "s/snapshot=2026-01-01"):
         assert list(of.read_prospects(tmp_path / path)) == ["id", "name"]
