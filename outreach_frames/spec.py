@@ -799,49 +799,23 @@ FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
 # The columns that people read; a frame begins with them, followed by `id` and the constants.
 FIRST_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "people": (
-            "name",
-            "title",
-            "company_name",
-            "location",
-            "company_industry",
-            "company_size",
-            "company_location",
-            "company_website",
-            "current_position_start_date",
-            "headline",
-            "profnet_url",
-        ),
-        "companies": (
-            "name",
-            "website",
-            "industry",
-            "size",
-            "estimated_number_of_employees",
-            "location",
-            "founded_year",
-            "type",
-            "latest_funding_stage",
-            "estimated_revenue",
-            "profnet_url",
-        ),
-        "contacts": (
-            "asked",
-            "found",
-            "detail",
-            "name",
-            "email",
-            "title",
-            "company_name",
-            "company_domain",
-            "location",
-            "time_zone",
-            "owner",
-            "last_contacted_at",
-            "profnet_url",
-        ),
-        "mailboxes": ("email", "daily_email_limit", "status", "user_name"),
-        "sequences": ("name", "status"),
+        table: tuple(names.split())
+        for table, names in {
+            "people": """
+                name title company_name location company_industry company_size company_location
+                company_website current_position_start_date headline profnet_url
+            """,
+            "companies": """
+                name website industry size estimated_number_of_employees location founded_year type
+                latest_funding_stage estimated_revenue profnet_url
+            """,
+            "contacts": """
+                asked found detail name email title company_name company_domain location time_zone
+                owner last_contacted_at profnet_url
+            """,
+            "mailboxes": "email daily_email_limit status user_name",
+            "sequences": "name status",
+        }.items()
     }
 )
 

@@ -62,14 +62,12 @@ def read_errors(value: Any) -> list[ErrorEntry]:
     if isinstance(value, dict):
         nested = (value[name] for name in _LISTS if isinstance(value.get(name), list | dict))
         value = next(filter(None, nested), value)
-    return [_entry(one) for one in (value if isinstance(value, list) else [value]) if one]
+    return read_entries([one for one in (value if isinstance(value, list) else [value]) if one])
 
 
-def read_validation_errors(entries: Any) -> list[ErrorEntry]:
-    """Return the entries of `validation_errors` in a response with status 422."""
-    if entries is None:
-        return []
-    return [_entry(one) for one in (entries if isinstance(entries, list) else [entries])]
+def read_entries(value: Any) -> list[ErrorEntry]:
+    """Return one error, or each error of a list, such as `validation_errors`."""
+    return [_entry(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def describe_errors(

@@ -18,8 +18,8 @@ import msgspec
 from outreach_frames import spec
 from outreach_frames.client.error_bodies import (
     describe_errors,
+    read_entries,
     read_errors,
-    read_validation_errors,
 )
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
@@ -174,7 +174,7 @@ def status_error(
     with suppress(InvalidResponseError):
         value = load_json(body)
     invalid = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
-    problems = read_validation_errors(invalid)
+    problems = [] if invalid is None else read_entries(invalid)
     errors = [one.with_code() for one in problems] or read_errors(value)
     reason = describe_errors(errors, filters, documented=documented, redact=redact)
     message = _not_found(endpoint, label) if kind is NotFoundError else advice

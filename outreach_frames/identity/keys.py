@@ -43,11 +43,6 @@ SIMPLE_EMAIL: Final = (
 SIMPLE_EMAIL_LENGTH: Final = 64
 _PLACEHOLDER_EMAILS: Final = tuple(word for word in PLACEHOLDERS if "@" in word)
 
-# Profile URLs whose host has no mobile or country label.
-_SIMPLE_PROFILE: Final = (
-    r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[Ww][Ww][Ww]\.)?"
-    r"[A-Za-z0-9-]{4,}(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]+/[Ii][Nn]/[A-Za-z0-9_~.-]*[A-Za-z0-9]/*"
-)
 # Texts in lower case whose host is normalised once per distinct host. Each next character decides
 # which part it belongs to, because only such patterns return their groups quickly.
 _IN_HOST: Final = r"[a-z0-9.\x80-\x{10ffff}-]"
@@ -266,25 +261,21 @@ def profnet_url_keys(texts: pa.Array) -> pa.Array:
     )
 
 
-def _first_keys(texts: pa.Array, *ways: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Return each text's key by the first way that has a key for it, or missing."""
+def _first_keys(
+    texts: pa.Array, fast: Callable[[pa.Array], pa.Array], slow: Callable[[pa.Array], pa.Array]
+) -> pa.Array:
+    """Return each text's key by the fast way, or the slow way if it has none, or missing."""
     texts = texts.cast(pa.large_string())
-    keys = ways[0](texts)
-    for way in ways[1:]:
-        is_open = pc.and_not(texts.is_valid(), keys.is_valid())
-        if len(others := texts.filter(is_open)):
-            keys = pc.replace_with_mask(keys, is_open, way(others))
+    keys = fast(texts)
+    is_open = pc.and_not(texts.is_valid(), keys.is_valid())
+    if len(others := texts.filter(is_open)):
+        keys = pc.replace_with_mask(keys, is_open, slow(others))
     return keys
 
 
 def _fast_email_keys(texts: pa.Array) -> pa.Array:
     """Return the keys of simple emails, also with blanks around or an international domain."""
-    return _first_keys(
-        texts,
-        _simple_email_keys,
-        lambda others: _simple_email_keys(strip_texts(others)),
-        lambda others: _joined_email_keys(pc.ascii_lower(strip_texts(others))),
-    )
+    return _first_keys(texts, _simple_email_keys, _joined_email_keys)
 
 
 def _simple_email_keys(texts: pa.Array) -> pa.Array:
@@ -295,6 +286,7 @@ def _simple_email_keys(texts: pa.Array) -> pa.Array:
 
 
 def _joined_email_keys(texts: pa.Array) -> pa.Array:
+    texts = pc.ascii_lower(strip_texts(texts))
     names, hosts = pc.extract_regex(texts, _EMAIL_PARTS).flatten()
     hosts = _map_distinct(hosts, lambda host: _of_host(email_key, "a", host)[1:])
     keys = pc.binary_join_element_wise(names, hosts, pa.scalar("", names.type))
@@ -304,24 +296,8 @@ def _joined_email_keys(texts: pa.Array) -> pa.Array:
 
 
 def _fast_profnet_url_keys(texts: pa.Array) -> pa.Array:
-    """Return the keys of simple profile URLs, also with any host, parameters or encoded names."""
-    return _first_keys(
-        texts,
-        _simple_profnet_url_keys,
-        lambda others: _joined_profnet_url_keys(pc.ascii_lower(strip_texts(others))),
-    )
-
-
-def _simple_profnet_url_keys(texts: pa.Array) -> pa.Array:
-    bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
-    keys = pc.ascii_rtrim(bare, "/")
-    is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
-    for name in _PLACEHOLDER_NAMES:
-        is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
-    return _keep(keys, is_simple)
-
-
-def _joined_profnet_url_keys(texts: pa.Array) -> pa.Array:
+    """Return the keys of frequent forms of profile URLs, with any host and encoded names."""
+    texts = pc.ascii_lower(strip_texts(texts.cast(pa.large_string())))
     hosts, names = pc.extract_regex(texts, _PROFILE_PARTS).flatten()
     hosts = _map_distinct(hosts, lambda host: _of_host(profnet_url_key, "", host, "a")[:-1])
     is_whole = pc.match_substring_regex(names, r"[a-z0-9]\z").fill_null(False)
