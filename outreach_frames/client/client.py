@@ -1,45 +1,32 @@
-"""The client: the only module that imports the HTTP library.
-
-Failed reads are retried. A write is retried only if the service certainly did not act on it.
-"""
+"""The client: reads with a cache, and writes, of one account of the service."""
 
 from __future__ import annotations
 
 import hashlib
-import http.client
-import importlib.metadata
 import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Self, TypeVar
 
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-
 from outreach_frames import spec
 from outreach_frames.client import options, request, response
 from outreach_frames.client.credentials import Token
-from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.response import load_json, load_object
 from outreach_frames.client.retry import Throttle, WaitBudget
-from outreach_frames.common.cancellation import LinkedTokens, notify
+from outreach_frames.client.transport import BUSY, Call, Transport
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
     OutreachError,
-    RateLimitedError,
-    ServiceError,
     UnsafeLinkError,
-    WaitTooLongError,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Logs contain no ids, addresses, queries or bodies, only paths as in the interface document.
 _LOGGER: Final = logging.getLogger(__name__)
 # The data of these endpoints rarely changes.
 _HOURLY: Final = (spec.GET_CONTACTS, spec.GET_CONTACT_BY_EMAIL, spec.SEARCH_PEOPLE)
@@ -60,29 +46,8 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
 )
 # Seconds that 404 responses and incomplete results are cached.
 NOT_FOUND_LIFETIME: Final = 60
-
-MAX_TRIES = 5
-# After these statuses without Retry-After, all threads wait before a read is repeated.
-_BUSY: Final = (429, 503)
-_CHUNK_BYTES = 256 * 1024
-_KEPT_CONNECTIONS = 32
-_FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
 # The cached body of a 404; no successful read has an empty body.
 _NOT_FOUND = b""
-_JSON: Final = {"Content-Type": "application/json"}
-_TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A prepared request that can be sent repeatedly; `label` names it in messages."""
-
-    endpoint: spec.Endpoint
-    label: str
-    url: str
-    request: requests.PreparedRequest
-    content: bytes | None = field(repr=False)
-    filters: Mapping[str, Any] = field(repr=False)  # of a people search
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +64,6 @@ class Dated(NamedTuple, Generic[T]):
 
     value: T
     unix: float
-
-
-class _Adapter(HTTPAdapter):
-    """The HTTP library's adapter, with connections that can be aborted."""
-
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.ProxyManager:
-        manager: urllib3.ProxyManager = super().proxy_manager_for(proxy, **options)
-        manager.pool_classes_by_scheme = POOL_CLASSES
-        return manager
 
 
 class Client:
@@ -167,34 +119,32 @@ class Client:
         self.network_name: Final = network_name
         self.workers: Final = options.checked_workers(workers)
         self.sandbox: Any = None
-        # Whether a response came from a sandbox, embedded or served, whose filter values are known.
-        self.is_sandbox: bool = False
-        self._proxies = options.checked_proxies(proxies)
-        self._verify = options.checked_verify(verify)
         self._names = request.NetworkName(network_name)
-        self._headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip",
-            "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
-        }
-        self._throttle = Throttle(
-            self.max_wait,
-            options.checked_seconds("backoff", backoff),
-            60 / options.checked_rate(requests_per_minute),
+        self._transport = Transport(
+            self.base_url,
+            self._token,
+            self._names,
+            Throttle(
+                self.max_wait,
+                options.checked_seconds("backoff", backoff),
+                60 / options.checked_rate(requests_per_minute),
+            ),
+            timeout=self.timeout,
+            workers=self.workers,
+            proxies=options.checked_proxies(proxies),
+            verify=options.checked_verify(verify),
         )
         self._forgotten: Counter[str] = Counter()
         # Readers that learn from the service's responses, by endpoint.
         self.readers: Final[dict[str, Any]] = {}
         # The subjects of warnings that are issued once per client.
         self.warned_of: Final[set[object]] = set()
-        # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
-        self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
-        self.cache: ResponseCache | None = None
         self._has_default_cache = cache == options.DEFAULT_CACHE
+        self._cache: ResponseCache | None = None
         if cache is not None:
             from outreach_frames.client.cache import ResponseCache  # noqa: PLC0415 - slow to import
 
-            self.cache = ResponseCache(cache)
+            self._cache = ResponseCache(cache)
 
     def __repr__(self) -> str:
         # A traceback may show a client whose `__init__` failed before it set `base_url`.
@@ -217,19 +167,32 @@ class Client:
     @property
     def closed(self) -> bool:
         """Whether the client is closed."""
-        return self._throttle.cancellation.is_set
+        return self._transport.closed
 
     @property
     def has_proxy(self) -> bool:
         """Whether requests go through a proxy."""
-        return bool(self._proxies)
+        return bool(self._transport.proxies)
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether the service is known to be a sandbox, embedded or served."""
+        return self.sandbox is not None or self._transport.is_sandbox
+
+    @property
+    def cache(self) -> ResponseCache | None:
+        """The cache of responses, or None.
+
+        A sandbox that is started again at the same address may have other people, so the default
+        cache has no responses of sandboxes.
+        """
+        return None if self._has_default_cache and self.is_sandbox else self._cache
 
     def close(self) -> None:
         """Abort running requests, and close the connections, the cache and the sandbox."""
-        self._throttle.cancellation.set()
-        self._adapter.close()
-        if self.cache is not None:
-            self.cache.close()
+        self._transport.close()
+        if self._cache is not None:
+            self._cache.close()
         if self.sandbox is not None:
             self.sandbox.stop()
 
@@ -308,11 +271,10 @@ class Client:
         `url` is a resolved link to another page.
         """
         call = self._prepare(endpoint, path, query, body, url=url)
-        headers = requests.structures.CaseInsensitiveDict[str]()
-        _, content = self._send(
-            call, bytes, budget, lambda error: error.status_code in _BUSY, headers
+        reply, _ = self._transport.send(
+            call, bytes, budget, lambda error: error.status_code in BUSY
         )
-        return Observation(call.url, headers, content)
+        return Observation(call.url, self._transport.redacted(reply.headers), reply.body)
 
     def write(
         self,
@@ -324,7 +286,7 @@ class Client:
         """Send a change and return the response, or None if empty; `body` may be encoded JSON."""
         call = self._prepare(endpoint, path, body=body)
         budget = WaitBudget(self.max_wait)
-        _, value = self._send(
+        _, value = self._transport.send(
             call, response.load_optional, budget, lambda error: not error.may_have_acted
         )
         return value
@@ -383,7 +345,7 @@ class Client:
         body: Mapping[str, Any] | bytes | None = None,
         *,
         url: str | None = None,
-    ) -> _Call:
+    ) -> Call:
         """Prepare a request; `url` is a resolved link, sent in place of path and query."""
         if self.closed:
             raise OutreachError("This client is closed. Call connect() for a new one.")
@@ -394,16 +356,11 @@ class Client:
             raise InvalidInputError(
                 f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
             ) from None
-        headers, content = self._headers, None
-        if body is not None:
-            headers, content = headers | _JSON, self._content(body)
-        prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
         members = body if isinstance(body, Mapping) and endpoint == spec.SEARCH_PEOPLE else {}
         filters = {name: one for name, one in members.items() if name in spec.FILTERS_BY_NAME}
-        call = _Call(endpoint, label, str(prepared.url), prepared, content, filters)
-        # Check the prepared address too, because URL parsers disagree.
-        request.require_same_origin(call.url, self.base_url)
-        return call
+        content = None if body is None else self._content(body)
+        is_read = endpoint.name in LIFETIMES
+        return self._transport.prepare(endpoint, label, url, content, filters, is_read=is_read)
 
     def _content(self, body: Mapping[str, Any] | bytes) -> bytes:
         if isinstance(body, bytes):
@@ -412,14 +369,14 @@ class Client:
             body = load_object(body)
         return request.json_body(self._names.outgoing(body))
 
-    def _call_key(self, call: _Call) -> str:
+    def _call_key(self, call: Call) -> str:
         return self._key(call.endpoint, call.url.encode(), call.content or b"")
 
-    def _entry(self, call: _Call) -> Entry | None:
+    def _entry(self, call: Call) -> Entry | None:
         cache = self.cache
         return None if cache is None else cache.get(self._call_key(call))
 
-    def _stored(self, call: _Call, parse: Callable[[bytes], T], since: float) -> Dated[T] | None:
+    def _stored(self, call: Call, parse: Callable[[bytes], T], since: float) -> Dated[T] | None:
         """Return the cached response, or None if it is missing, invalid or older than `since`."""
         entry = self._entry(call)
         if entry is None or entry.unix < since:
@@ -436,7 +393,7 @@ class Client:
 
     def _read(
         self,
-        call: _Call,
+        call: Call,
         parse: Callable[[bytes], T],
         budget: WaitBudget,
         *,
@@ -456,162 +413,13 @@ class Client:
                 cache.set(self._call_key(call), body, seconds, unix)
 
         try:
-            body, value = self._send(call, parse, budget, lambda _error: True)
+            reply, value = self._transport.send(call, parse, budget, lambda _error: True)
         except NotFoundError:
             if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
                 cache_body(_NOT_FOUND, time.time(), NOT_FOUND_LIFETIME)
             raise
         dated = Dated(value, time.time())
         is_whole = is_complete is None or is_complete(value)
-        cache_body(body, dated.unix, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
+        seconds = lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME)
+        cache_body(reply.body, dated.unix, seconds)
         return dated
-
-    def _send(
-        self,
-        call: _Call,
-        parse: Callable[[bytes], T],
-        budget: WaitBudget,
-        replayable: Callable[[ServiceError], bool],
-        headers: MutableMapping[str, str] | None = None,
-    ) -> tuple[bytes, T]:
-        """Send a request, retry it if useful and allowed, and return the raw and parsed body."""
-        tries, refusal = 0, None  # the last response that was an error
-        while True:
-            try:
-                sent_at = self._throttle.wait_for_turn(call.label, budget)
-                status, body = self._logged_exchange(call, sent_at, headers)
-                value = self._parsed(call, status, body, parse)
-                self._throttle.note_success(sent_at)
-                if refusal is not None:
-                    notify("")
-                return body, value
-            except WaitTooLongError as error:
-                if refusal is None or refusal.retry_after is not None:
-                    raise
-                refusal.add_note(str(error))
-                raise refusal from None
-            except ServiceError as error:
-                # Only `max_wait` limits how often a request is refused because of a rate limit.
-                is_limited = isinstance(error, RateLimitedError)
-                tries += not is_limited
-                if error.status_code is not None and not error.retryable:
-                    self._throttle.note_success(sent_at)
-                if tries == MAX_TRIES or not error.retryable or not replayable(error):
-                    if tries > 1:
-                        error.add_note(f"Tried {tries} times.")
-                    raise
-                refusal = error.with_traceback(None)
-                notify(f"{error} Trying again.")
-                number = "" if is_limited else f" {tries} of {MAX_TRIES - 1}"
-                _LOGGER.info("%s: retry%s", call.endpoint.label, number)
-            # After other refusals, all threads wait.
-            if refusal.retry_after is None and refusal.status_code not in _BUSY:
-                self._throttle.back_off(tries, budget)
-
-    def _logged_exchange(
-        self, call: _Call, sent_at: float, headers: MutableMapping[str, str] | None
-    ) -> tuple[int, bytes]:
-        """Send a request once, and log its status, time and size."""
-        start = time.perf_counter()
-        status, body = None, b""
-        try:
-            status, body = self._exchange(call, sent_at, headers)
-        except ServiceError as error:
-            status = error.status_code
-            raise
-        finally:
-            seconds = time.perf_counter() - start
-            _LOGGER.debug(
-                "%s: status %s, %.3f s, %d bytes", call.endpoint.label, status, seconds, len(body)
-            )
-        return status, body
-
-    def _exchange(
-        self, call: _Call, sent_at: float, headers: MutableMapping[str, str] | None
-    ) -> tuple[int, bytes]:
-        """Send a request once; return status and body of a good response, and fill `headers`."""
-        reply: requests.Response | None = None
-        fault: Exception | None = None
-        body, retry_after = b"", None
-        # A write uses a new connection: on a reused one, a late response to an earlier request
-        # could be mistaken for the write's.
-        is_read = call.endpoint.name in LIFETIMES
-        adapter = self._adapter if is_read else _Adapter(pool_maxsize=1)
-        cancellation = LinkedTokens(self._throttle.cancellation)
-        with exchange(self.timeout, cancellation, self._token.signed) as current:
-            try:
-                reply = adapter.send(
-                    call.request,
-                    stream=True,
-                    timeout=self.timeout,
-                    verify=self._verify,
-                    proxies=self._proxies,
-                )
-                with closing(reply):
-                    if reply.headers.get(spec.SERVER_HEADER) == spec.SANDBOX_SERVER:
-                        self._use_as_sandbox()
-                    if headers is not None:
-                        headers.clear()
-                        for name, text in reply.headers.items():
-                            headers[name] = self._token.redact(text)
-                    retry_after = self._throttle.note_headers(
-                        reply.status_code, reply.headers, sent_at, is_read=is_read
-                    )
-                    chunks = reply.raw.stream(_CHUNK_BYTES, decode_content=True)
-                    body = response.read_body(call.label, reply.status_code, chunks)
-                    body = self._token.redact_body(body)
-            except _FAULTS as caught:
-                fault = caught.with_traceback(None)
-            finally:
-                if adapter is not self._adapter:
-                    adapter.close()
-        # Raise outside of the `except`, because the library's exceptions hold the request.
-        if current.stopped:
-            raise response.interrupted(call.label, may_have_acted=current.sent)
-        if current.timed_out or isinstance(fault, _TIMEOUTS):
-            raise response.timed_out(call.label, self.timeout, may_have_acted=current.sent)
-        reason = "" if fault is None else self._token.redact(response.root_message(fault))
-        if reply is None:
-            raise response.unreachable(
-                call.label,
-                self.base_url,
-                fault,
-                reason,
-                by_proxy=isinstance(fault, requests.exceptions.ProxyError),
-                may_have_acted=current.sent,
-            )
-        status = reply.status_code
-        if fault is not None and status < 300:
-            raise response.unreadable(call.label, status, reason)
-        if 300 <= status < 400:
-            location = self._token.redact(reply.headers.get("Location", ""))
-            raise response.redirected(call.label, status, location)
-        if not 200 <= status < 300:
-            raise response.status_error(
-                call.endpoint,
-                call.label,
-                status,
-                body,
-                retry_after,
-                redact=self._token.redact,
-                filters=call.filters,
-                documented=self._names.documented,
-            )
-        return status, body
-
-    def _use_as_sandbox(self) -> None:
-        """Note that the service is a sandbox, whose responses the default cache does not keep.
-
-        A sandbox that is started again at the same address may have other people.
-        """
-        self.is_sandbox = True
-        if self._has_default_cache and (cache := self.cache) is not None:
-            self.cache = None  # other threads may still use the closed cache
-            cache.close()
-
-    def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
-        try:
-            return parse(self._names.incoming(body))
-        except InvalidResponseError as error:
-            reason = self._token.redact(str(error))
-        raise InvalidResponseError(reason, request=call.label, status_code=status, retryable=True)

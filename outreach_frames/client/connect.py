@@ -174,7 +174,7 @@ def connect(
         if sandbox is not None:
             sandbox.stop()
         raise
-    client.sandbox, client.is_sandbox = sandbox, sandbox is not None
+    client.sandbox = sandbox
     make_default(client)
     return client
 

@@ -125,7 +125,10 @@ def test_options_are_stored_with_the_token(
         with pytest.warns(UserWarning, match="encrypted"):
             with of.connect(cache=None) as client:
                 of.sequences()
-        assert (client.network_name, client._verify) == ("pronet", str(tmp_path / "ca.pem"))
+        assert (client.network_name, client._transport.verify) == (
+            "pronet",
+            str(tmp_path / "ca.pem"),
+        )
         assert client.requests_per_minute == 6000
         assert len(proxy.requests) == 2
         # Further arguments are stored too, without a prompt.

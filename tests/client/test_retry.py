@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.client import client as client_module
 from outreach_frames.client.client import Client
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
+from outreach_frames.client.transport import MAX_TRIES
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
     AuthenticationError,
@@ -52,7 +52,7 @@ from tests.threads import join_workers
 pytestmark = pytest.mark.long
 
 GOOD = {"sequences": []}
-TRIES = client_module.MAX_TRIES
+TRIES = MAX_TRIES
 
 
 def cut_gzip() -> Reply:

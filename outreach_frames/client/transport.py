@@ -1,0 +1,284 @@
+"""Send requests: the only module that imports the HTTP library.
+
+Failed reads are retried. A write is retried only if the service certainly did not act on it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.metadata
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeVar
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from outreach_frames import spec
+from outreach_frames.client import request, response
+from outreach_frames.client.credentials import Token
+from outreach_frames.client.deadlines import POOL_CLASSES, exchange
+from outreach_frames.client.retry import Throttle, WaitBudget
+from outreach_frames.common.cancellation import LinkedTokens, notify
+from outreach_frames.errors import (
+    InvalidResponseError,
+    RateLimitedError,
+    ServiceError,
+    WaitTooLongError,
+)
+
+T = TypeVar("T")
+
+# Logs contain no ids, addresses, queries or bodies, only paths as in the interface document.
+_LOGGER: Final = logging.getLogger(__name__)
+
+MAX_TRIES: Final = 5
+# After these statuses without Retry-After, all threads wait before a read is repeated.
+BUSY: Final = (429, 503)
+_CHUNK_BYTES: Final = 256 * 1024
+_KEPT_CONNECTIONS: Final = 32
+_FAULTS: Final = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+_TIMEOUTS: Final = (requests.Timeout, urllib3.exceptions.TimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A prepared request that can be sent repeatedly; `label` names it in messages."""
+
+    endpoint: spec.Endpoint
+    label: str
+    request: requests.PreparedRequest
+    content: bytes | None = field(repr=False)
+    filters: Mapping[str, Any] = field(repr=False)  # of a people search
+    is_read: bool
+
+    @property
+    def url(self) -> str:
+        """The address as it is sent."""
+        return str(self.request.url)
+
+
+class Reply(NamedTuple):
+    """A successful response; keys of `headers` ignore case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Adapter(HTTPAdapter):
+    """The HTTP library's adapter, with connections that can be aborted."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.ProxyManager:
+        manager: urllib3.ProxyManager = super().proxy_manager_for(proxy, **options)
+        manager.pool_classes_by_scheme = POOL_CLASSES
+        return manager
+
+
+class Transport:
+    """Sends one account's requests, in any thread, with its pauses, retries and deadlines."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: Token,
+        names: request.NetworkName,
+        throttle: Throttle,
+        *,
+        timeout: float,
+        workers: int,
+        proxies: dict[str, str],
+        verify: bool | str,
+    ) -> None:
+        self.proxies: Final = proxies
+        self.verify: Final = verify
+        # Whether a response came from a sandbox, embedded or served, whose filter values are known.
+        self.is_sandbox: bool = False
+        self._base_url = base_url
+        self._token = token
+        self._names = names
+        self._throttle = throttle
+        self._timeout = timeout
+        self._headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
+        }
+        # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
+        self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the transport is closed."""
+        return self._throttle.cancellation.is_set
+
+    def close(self) -> None:
+        """Abort running requests, and close the connections."""
+        self._throttle.cancellation.set()
+        self._adapter.close()
+
+    def prepare(
+        self,
+        endpoint: spec.Endpoint,
+        label: str,
+        url: str,
+        content: bytes | None,
+        filters: Mapping[str, Any],
+        *,
+        is_read: bool,
+    ) -> Call:
+        """Prepare a request with a JSON body or none."""
+        headers = self._headers
+        if content is not None:
+            headers = headers | {"Content-Type": "application/json"}
+        prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
+        call = Call(endpoint, label, prepared, content, filters, is_read)
+        # Check the prepared address too, because URL parsers disagree.
+        request.require_same_origin(call.url, self._base_url)
+        return call
+
+    def send(
+        self,
+        call: Call,
+        parse: Callable[[bytes], T],
+        budget: WaitBudget,
+        replayable: Callable[[ServiceError], bool],
+    ) -> tuple[Reply, T]:
+        """Send a request, retry it if useful and allowed, and return the reply and its value."""
+        tries, refusal = 0, None  # the last response that was an error
+        while True:
+            try:
+                sent_at = self._throttle.wait_for_turn(call.label, budget)
+                reply = self._logged_exchange(call, sent_at)
+                value = self._parsed(call, reply, parse)
+                self._throttle.note_success(sent_at)
+                if refusal is not None:
+                    notify("")
+                return reply, value
+            except WaitTooLongError as error:
+                if refusal is None or refusal.retry_after is not None:
+                    raise
+                refusal.add_note(str(error))
+                raise refusal from None
+            except ServiceError as error:
+                # Only `max_wait` limits how often a request is refused because of a rate limit.
+                is_limited = isinstance(error, RateLimitedError)
+                tries += not is_limited
+                if error.status_code is not None and not error.retryable:
+                    self._throttle.note_success(sent_at)
+                if tries == MAX_TRIES or not error.retryable or not replayable(error):
+                    if tries > 1:
+                        error.add_note(f"Tried {tries} times.")
+                    raise
+                refusal = error.with_traceback(None)
+                notify(f"{error} Trying again.")
+                number = "" if is_limited else f" {tries} of {MAX_TRIES - 1}"
+                _LOGGER.info("%s: retry%s", call.endpoint.label, number)
+            # After other refusals, all threads wait.
+            if refusal.retry_after is None and refusal.status_code not in BUSY:
+                self._throttle.back_off(tries, budget)
+
+    def redacted(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Return a response's headers without the token; their keys ignore case."""
+        texts = {name: self._token.redact(text) for name, text in headers.items()}
+        return requests.structures.CaseInsensitiveDict[str](texts)
+
+    def _logged_exchange(self, call: Call, sent_at: float) -> Reply:
+        """Send a request once, and log its status, time and size."""
+        start = time.perf_counter()
+        status, size = None, 0
+        try:
+            reply = self._exchange(call, sent_at)
+            status, size = reply.status, len(reply.body)
+        except ServiceError as error:
+            status = error.status_code
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            _LOGGER.debug(
+                "%s: status %s, %.3f s, %d bytes", call.endpoint.label, status, seconds, size
+            )
+        return reply
+
+    def _exchange(self, call: Call, sent_at: float) -> Reply:
+        """Send a request once, and return a good response."""
+        reply: requests.Response | None = None
+        fault: Exception | None = None
+        body, retry_after = b"", None
+        # A write uses a new connection: on a reused one, a late response to an earlier request
+        # could be mistaken for the write's.
+        adapter = self._adapter if call.is_read else _Adapter(pool_maxsize=1)
+        cancellation = LinkedTokens(self._throttle.cancellation)
+        with exchange(self._timeout, cancellation, self._token.signed) as current:
+            try:
+                reply = adapter.send(
+                    call.request,
+                    stream=True,
+                    timeout=self._timeout,
+                    verify=self.verify,
+                    proxies=self.proxies,
+                )
+                with closing(reply):
+                    if reply.headers.get(spec.SERVER_HEADER) == spec.SANDBOX_SERVER:
+                        self.is_sandbox = True
+                    retry_after = self._throttle.note_headers(
+                        reply.status_code, reply.headers, sent_at, is_read=call.is_read
+                    )
+                    chunks = reply.raw.stream(_CHUNK_BYTES, decode_content=True)
+                    body = response.read_body(call.label, reply.status_code, chunks)
+                    body = self._token.redact_body(body)
+            except _FAULTS as caught:
+                fault = caught.with_traceback(None)
+            finally:
+                if adapter is not self._adapter:
+                    adapter.close()
+        # Raise outside of the `except`, because the library's exceptions hold the request.
+        if current.stopped:
+            raise response.interrupted(call.label, may_have_acted=current.sent)
+        if current.timed_out or isinstance(fault, _TIMEOUTS):
+            raise response.timed_out(call.label, self._timeout, may_have_acted=current.sent)
+        reason = "" if fault is None else self._token.redact(response.root_message(fault))
+        if reply is None:
+            raise response.unreachable(
+                call.label,
+                self._base_url,
+                fault,
+                reason,
+                by_proxy=isinstance(fault, requests.exceptions.ProxyError),
+                may_have_acted=current.sent,
+            )
+        status = reply.status_code
+        if fault is not None and status < 300:
+            raise response.unreadable(call.label, status, reason)
+        if 300 <= status < 400:
+            location = self._token.redact(reply.headers.get("Location", ""))
+            raise response.redirected(call.label, status, location)
+        if not 200 <= status < 300:
+            raise response.status_error(
+                call.endpoint,
+                call.label,
+                status,
+                body,
+                retry_after,
+                redact=self._token.redact,
+                filters=call.filters,
+                documented=self._names.documented,
+            )
+        return Reply(status, reply.headers, body)
+
+    def _parsed(self, call: Call, reply: Reply, parse: Callable[[bytes], T]) -> T:
+        try:
+            return parse(self._names.incoming(reply.body))
+        except InvalidResponseError as error:
+            reason = self._token.redact(str(error))
+        raise InvalidResponseError(
+            reason, request=call.label, status_code=reply.status, retryable=True
+        )
