@@ -130,13 +130,13 @@ def lead_of(events: Sequence[Event]) -> Lead:
     sends = sorted((event for event in events if isinstance(event, Send)), key=order_of)
     outcomes = {event.send: event.outcome for event in events if isinstance(event, Outcome)}
     links = [event for event in events if isinstance(event, Link)]
-    decisive, outcome, weight = sends[0], NO_RESPONSE, -1
+    decisive, outcome, best = sends[0], NO_RESPONSE, -1
     first, reaching = None, []
     for send in sends:
         its_outcome = outcomes.get(send.id, NO_RESPONSE)
-        its_weight = _weight(its_outcome.status)
-        if its_weight > weight or weight == its_weight < _PROVEN:
-            decisive, outcome, weight = send, its_outcome, its_weight
+        its_weight = weight(its_outcome.status)
+        if its_weight > best or best == its_weight < _PROVEN:
+            decisive, outcome, best = send, its_outcome, its_weight
         if its_weight > _REFUSED:
             reaching.append(send)
         if first is None and its_outcome.status in MAY_HAVE_ACTED:
@@ -161,7 +161,8 @@ def is_recent(events: Sequence[Event], since: datetime) -> bool:
 _REFUSED, _SKIPPED, _UNKNOWN, _PROVEN = range(4)
 
 
-def _weight(status: str) -> int:
+def weight(status: str) -> int:
+    """Return how much a status proves, to compare the sends of a lead and the leads of a person."""
     if status in statuses.IN_SEQUENCE:
         return _PROVEN
     if status == statuses.UNKNOWN:

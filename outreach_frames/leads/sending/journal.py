@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
@@ -97,7 +95,6 @@ class Journal(AbstractContextManager["Journal"]):
                     self._digests,
                     resend_unknown=resend_unknown,
                 )
-                self._duplicates = self._rows_of_leads()
                 if not dry_run:
                     known = (event for events in people.events.values() for event in events)
                     self._record([*(known if in_file else ()), *self._links()], InvalidInputError)
@@ -224,28 +221,16 @@ class Journal(AbstractContextManager["Journal"]):
             for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
         ]
 
-    def _rows_of_leads(self) -> dict[int, list[int]]:
-        """Return the other rows of each sent row's person."""
-        rows: dict[int, list[int]] = {}
-        kept = self.found.kept
-        for row in np.flatnonzero(kept != np.arange(len(kept))).tolist():
-            rows.setdefault(int(kept[row]), []).append(row)
-        for row, sent_row in self.found.unsent_rows:
-            rows.setdefault(sent_row, []).append(row)
-        return rows
-
     def _lead_of(self, row: int) -> LeadId | None:
         """Return the lead that a row sends again, if any."""
         if row in self._sends:
             return self._sends[row].lead
         return self.found.leads[row].id if row in self.found.leads else None
 
-    def _linked_rows(self, position: int) -> tuple[RowIdentifiers, ...]:
+    def _linked_rows(self, row: int) -> tuple[RowIdentifiers, ...]:
         """Return the distinct identifiers of the other rows of a person."""
-        if position not in self._duplicates:
-            return ()
-        rows = dict.fromkeys(self._rows[row] for row in self._duplicates[position])
-        return tuple(row for row in rows if any(row) and row != self._rows[position])
+        linked = dict.fromkeys(self._rows[other] for other in self.found.linked.get(row, ()))
+        return tuple(other for other in linked if any(other) and other != self._rows[row])
 
 
 def load_journals(folder: Path, client: Client, sequence_id: str) -> None:

@@ -42,6 +42,8 @@ _OVERRIDES: Final = {
 }
 # Statuses of leads that are or may be in the sequence.
 _MAY_BE_IN_SEQUENCE: Final = events.MAY_HAVE_ACTED | {statuses.ALREADY_IN_SEQUENCE}
+# A lead is found by one identifier, or by all identifiers of a row.
+_Key = Digest | RowIdentifiers | None
 
 
 @dataclass
@@ -60,8 +62,8 @@ class Resumption:
     changed_rows: list[int] = field(default_factory=list)
     # New identifiers of recorded leads.
     extensions: list[tuple[Lead, RowIdentifiers]] = field(default_factory=list)
-    # Pairs: an invalid row with valid identifiers, and the row that is sent for the same person.
-    unsent_rows: list[tuple[int, int]] = field(default_factory=list)
+    # Per row of a person without a record, the person's other rows with valid identifiers.
+    linked: dict[int, list[int]] = field(default_factory=dict)
 
 
 def resume(
@@ -80,24 +82,24 @@ def resume(
     found = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, found)
     to_send = [] if resend_unknown else new_rows
-    for at, rows in people.rows_of_lead().items():
-        lead, row, note = leads[at], people.nearest_row(at, rows), ""
+    for number, rows in people.rows_of_lead().items():
+        lead, row, note = leads[number], people.nearest_row(number, rows), ""
         if resend_unknown:
-            resent, note = people.find_unknown_row(at, row, rows)
+            resent, note = people.find_unknown_row(number, row, rows)
         else:
-            resent = people.take_overridden_row(at, rows)
+            resent = people.take_overridden_row(number, rows)
         if resent is not None:
             row = resent
             to_send.append(row)
             found.leads[row] = lead
         else:
-            fields = people.changed_fields(at, row)
-            note = note or people.describe_changes(at, row, fields)
+            fields = people.changed_fields(number, row)
+            if note in ("", _INVALID, _OTHER_LEAD):
+                note = f"{note} {people.describe_changes(number, row, fields)}".strip()
             if fields and lead.entry.outcome.status in _MAY_BE_IN_SEQUENCE:
                 found.changed_rows.append(row)
-        if len(rows) > 1:
-            found.kept[[each for each in rows if people.is_valid[each]]] = row
-        invalid = [each for each in rows if not people.is_valid[each]]
+        invalid = [other for other in rows if not people.is_valid[other]]
+        found.kept[[other for other in rows if people.is_valid[other]]] = row
         found.recorded |= dict.fromkeys([row, *invalid], (lead, note))
     found.extensions = list(people.unrecorded_identifiers())
     found.rows = np.array(sorted(to_send), dtype=np.int64)
@@ -120,37 +122,36 @@ class _People:
         self._frame, self._identifiers, self._leads = frame, identifiers, leads
         self._digests = digests
         self.size = len(frame.checked.is_valid)
-        self.is_valid, self._overrides = frame.checked.is_valid, frame.checked.overrides
-        # Invalid rows that link a person's identifiers.
-        self.is_unsent = frame.checked.is_identified & ~self.is_valid
-        self._has_no_overrides = self._overrides.null_count == self.size
-        recorded = [(row, at) for at, lead in enumerate(leads) for row in lead.rows]
-        reached = [(row, at) for row, at in recorded if leads[at].is_reached]
+        self.is_valid, self.is_identified = frame.checked.is_valid, frame.checked.is_identified
+        recorded = [(row, number) for number, lead in enumerate(leads) for row in lead.rows]
+        reached = [(row, number) for row, number in recorded if leads[number].is_reached]
+
+        def precedence(record: tuple[RecordedRow, int]) -> tuple[bool, int, events.Order]:
+            row, number = record
+            return not row.is_sent, -events.weight(leads[number].entry.outcome.status), row.order
+
         # An identifier, or all identifiers of a row, belong to a lead that was sent with them
         # before one that was only extended by them; of several to the best, then to the first.
-        reached.sort(key=lambda each: (not each[0].is_sent, _rank(leads[each[1]]), each[0].order))
-        self._lead_of: dict[Digest | RowIdentifiers, int] = {}
-        for row, at in reached:
-            for one in (row.identifiers, *row.identifiers):
-                if one is not None:
-                    self._lead_of.setdefault(one, at)
+        reached.sort(key=precedence)
+        self._lead_of: dict[_Key, int] = {
+            key: number for row, number in reversed(reached) for key in _keys(row.identifiers)
+        }
         # The latest lead that was only refused with an identifier, or with a row's identifiers.
-        self._refused_lead: dict[Digest | RowIdentifiers | None, int] = {
-            one: at
-            for row, at in recorded
-            if not leads[at].is_reached
-            for one in (row.identifiers, *row.identifiers)
-            if one is not None
+        self._refused_lead: dict[_Key, int] = {
+            key: number
+            for row, number in recorded
+            if not leads[number].is_reached
+            for key in _keys(row.identifiers)
         }
         self.person_of_row, persons = self._link(reached)
         self.is_known = np.isin(self.person_of_row, persons)
         self._leads_of_person: dict[int, set[int]] = {}
-        for (_, at), person in zip(reached, persons.tolist(), strict=True):
-            self._leads_of_person.setdefault(person, set()).add(at)
+        for (_, number), person in zip(reached, persons.tolist(), strict=True):
+            self._leads_of_person.setdefault(person, set()).add(number)
         known = np.flatnonzero(self.is_known).tolist()
         self._fields = tuple(frame.checked.data)
         self._data = dict(zip(known, digests.data(frame, known), strict=True))
-        self._lead_of_row: dict[int, int] = {}
+        self._lead_of_row = {row: self._lead(row) for row in known}
         self._resent: set[int] = set()
 
     def _link(self, reached: Sequence[tuple[RecordedRow, int]]) -> tuple[Rows, Rows]:
@@ -160,11 +161,11 @@ class _People:
         numbers: dict[Digest | None, int] = {None: NONE}
         rows = [*(row.identifiers for row, _ in reached), *self._identifiers]
         columns = [
-            np.array([numbers.setdefault(one[kind], len(numbers)) for one in rows], dtype=np.int64)
+            np.array([numbers.setdefault(row[kind], len(numbers)) for row in rows], dtype=np.int64)
             for kind in range(len(Identifiers._fields))
         ]
         # All rows of a lead are one person.
-        leads = np.array([*(at for _, at in reached), *[NONE] * self.size], dtype=np.int64)
+        leads = np.array([*(number for _, number in reached), *[NONE] * self.size], dtype=np.int64)
         persons = first_rows([*columns, leads])
         return persons[len(reached) :], persons[: len(reached)]
 
@@ -183,29 +184,29 @@ class _People:
     def rows_of_lead(self) -> dict[int, list[int]]:
         """Return the frame's rows of each recorded lead, in frame order."""
         rows: dict[int, list[int]] = {}
-        for row in np.flatnonzero(self.is_known).tolist():
-            at = self._lead_of_row[row] = self._lead(row)
-            rows.setdefault(at, []).append(row)
+        for row, number in self._lead_of_row.items():
+            rows.setdefault(number, []).append(row)
         return rows
 
     def _lead(self, row: int) -> int:
         """Return the recorded lead whose outcome applies to a row."""
-        texts = self._identifiers[row]
-        for one in (texts, *texts):
-            if one in self._lead_of:
-                return self._lead_of[one]
-        return self._best_lead(row)
+        keys = _keys(self._identifiers[row])
+        own = next((self._lead_of[key] for key in keys if key in self._lead_of), None)
+        return self._best_lead(row) if own is None else own
 
     def _best_lead(self, row: int) -> int:
         """Return the preferred lead of the row's person."""
         leads = self._leads_of_person[int(self.person_of_row[row])]
-        return min(leads, key=lambda at: (_rank(self._leads[at]), at))
+        return min(leads, key=lambda number: (-self._weight(number), number))
 
-    def nearest_row(self, at: int, rows: Sequence[int]) -> int:
+    def _weight(self, number: int) -> int:
+        return events.weight(self._leads[number].entry.outcome.status)
+
+    def nearest_row(self, number: int, rows: Sequence[int]) -> int:
         """Return the row most similar to the row sent as this lead."""
         if len(rows) == 1:
             return rows[0]
-        lead = self._leads[at]
+        lead = self._leads[number]
         sent = lead.send.row
         recorded = [row.identifiers for row in lead.rows]
 
@@ -219,9 +220,9 @@ class _People:
 
         return min(rows, key=distance)
 
-    def describe_changes(self, at: int, row: int, fields: Sequence[str]) -> str:
+    def describe_changes(self, number: int, row: int, fields: Sequence[str]) -> str:
         """Describe how a row's identifiers, mailbox and data differ from the sent lead's."""
-        send, differ = self._leads[at].send, []
+        send, differ = self._leads[number].send, []
         if self._identifiers[row] != send.row:
             now, sent = (
                 (email, url or weak_url)
@@ -239,49 +240,49 @@ class _People:
         notes += [_OTHER_DATA.format(" and ".join(fields))] if fields else []
         return " ".join(notes)
 
-    def changed_fields(self, at: int, row: int) -> list[str]:
+    def changed_fields(self, number: int, row: int) -> list[str]:
         """Return the data fields of this call in which a row differs from the lead as sent."""
-        sent, data = self._leads[at].send.content, self._data[row]
+        sent, data = self._leads[number].send.content, self._data[row]
         if sent.data == data and sent.fields == self._fields:
             return []
         now = replace(sent, fields=self._fields, data=data)
         return [field for field in self._fields if now.text_of(field) != sent.text_of(field)]
 
-    def take_overridden_row(self, at: int, rows: Sequence[int]) -> int | None:
+    def take_overridden_row(self, number: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
-        lead = self._leads[at]
-        status = lead.entry.outcome.status
-        override = _OVERRIDES.get(status)
-        if override is None or self._has_no_overrides:
+        lead, person = self._leads[number], int(self.person_of_row[rows[0]])
+        override = _OVERRIDES.get(lead.entry.outcome.status)
+        if override is None or override in (lead.send.content.overrides or ""):
             return None
-        candidates = [
-            row
-            for row in rows
-            if self.is_valid[row] and override in (self._overrides[row].as_py() or "")
-        ]
-        person = int(self.person_of_row[rows[0]])
-        if not candidates or person in self._resent or self._leads_in_sequence(person):
+        if person in self._resent or self._leads_in_sequence(person):
             return None
-        if override in (lead.send.content.overrides or ""):
-            return None
-        self._resent.add(person)
-        return candidates[0]
+        for row in rows:
+            if self.is_valid[row] and override in (self._overrides[row] or ""):
+                self._resent.add(person)
+                return row
+        return None
 
     def find_unknown_row(
-        self, at: int, nearest: int, rows: Sequence[int]
+        self, number: int, nearest: int, rows: Sequence[int]
     ) -> tuple[int | None, str]:
         """Return an unknown lead's unchanged row, or None and the reason."""
-        if self._leads[at].entry.outcome.status != statuses.UNKNOWN:
+        if self._leads[number].entry.outcome.status != statuses.UNKNOWN:
             return None, ""
         if self._leads_in_sequence(int(self.person_of_row[nearest])) > 1:
             return None, _OTHER_LEAD
-        changes = {row: self._changes(row, self._leads[at]) for row in rows}
+        changes = {row: self._changes(row, self._leads[number]) for row in rows}
         same = [row for row in rows if self.is_valid[row] and not changes[row]]
         if same:
             return same[0], ""
         if not self.is_valid[nearest]:
             return None, _INVALID
         return None, _CHANGED.format(" and ".join(changes[nearest]))
+
+    @cached_property
+    def _overrides(self) -> list[str | None]:
+        """Each row's overrides."""
+        texts: list[str | None] = self._frame.checked.overrides.to_pylist()
+        return texts
 
     @cached_property
     def _contents(self) -> dict[int, Content]:
@@ -302,26 +303,30 @@ class _People:
 
     def _leads_in_sequence(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""
-        entries = [self._leads[at].entry for at in self._leads_of_person[person]]
+        entries = [self._leads[number].entry for number in self._leads_of_person[person]]
         return sum(entry.outcome.status in _MAY_BE_IN_SEQUENCE for entry in entries)
 
     def unrecorded_identifiers(self) -> Iterator[tuple[Lead, RowIdentifiers]]:
         """Yield unrecorded identifiers of known people as `extensions`."""
         seen: set[RowIdentifiers] = set()
-        for row in np.flatnonzero(self.is_known).tolist():
-            texts = self._identifiers[row]
-            if texts in self._lead_of or texts in seen or not any(texts):
+        for row, lead in self._lead_of_row.items():
+            own = self._identifiers[row]
+            if own in self._lead_of or own in seen or not any(own):
                 continue
-            seen.add(texts)
-            lead, best = self._lead_of_row[row], self._best_lead(row)
-            email, url, weak_url = texts
-            for one, part in (
+            seen.add(own)
+            best, (email, url, weak_url) = self._best_lead(row), own
+            for key, part in (
                 (email or weak_url, (email, None, weak_url)),
                 (url, (None, url, None)),
             ):
-                if lead != best and one is not None and one not in self._lead_of:
+                if lead != best and key is not None and key not in self._lead_of:
                     yield self._leads[best], part
-            yield self._leads[lead], texts
+            yield self._leads[lead], own
+
+
+def _keys(identifiers: RowIdentifiers) -> list[_Key]:
+    """Return the keys by which a row's lead is found: all its identifiers, then each."""
+    return [identifiers, *filter(None, identifiers)]
 
 
 def _add_new_persons(people: _People, found: Resumption) -> list[int]:
@@ -332,10 +337,10 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
     first: list[int] = np.flatnonzero(
         people.is_valid & is_new & (kept == np.arange(people.size))
     ).tolist()
-    lead_of_person = dict(zip(persons[first].tolist(), first, strict=True))
-    for row in np.flatnonzero(people.is_unsent & is_new).tolist():
-        if (lead_row := lead_of_person.get(int(persons[row]))) is not None:
-            found.unsent_rows.append((row, lead_row))
+    row_of_person = dict(zip(persons[first].tolist(), first, strict=True))
+    for row in np.setdiff1d(np.flatnonzero(people.is_identified & is_new), first).tolist():
+        if (sent_row := row_of_person.get(int(persons[row]))) is not None:
+            found.linked.setdefault(sent_row, []).append(row)
     for row in first if people.has_refused_leads else ():
         lead, is_unchanged = people.refused_lead(row)
         if lead is not None:
@@ -343,11 +348,3 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
             if is_unchanged:
                 found.leads[row] = lead
     return first
-
-
-def _rank(lead: Lead) -> int:
-    """Return a lead's rank among the person's leads: in the sequence, unknown, skipped."""
-    status = lead.entry.outcome.status
-    if status in statuses.IN_SEQUENCE:
-        return 0
-    return 1 if status == statuses.UNKNOWN else 2
