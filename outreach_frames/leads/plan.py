@@ -23,17 +23,18 @@ from outreach_frames.identity.persons import (
     numbers_of,
 )
 from outreach_frames.leads.cards import plan_card
-from outreach_frames.leads.planning.checks import CheckedRows, check_rows, repair_identifiers
-from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
+from outreach_frames.leads.planning.checks import check_rows, repair_identifiers
+from outreach_frames.leads.planning.mailboxes import AccountMailboxes, look_up_mailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL_COLUMN,
     PROFNET_URL_COLUMN,
+    LeadMapping,
     read_chunk_size,
     read_mapping,
     read_settings,
 )
 from outreach_frames.leads.planning.sequence_status import look_up
-from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads
+from outreach_frames.leads.prepared import CheckedFrame, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
@@ -140,24 +141,18 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email : column name or None
-        The column with the leads' email addresses. None omits the field, and a missing default
-        column is ignored, unless another column has nearly its name, such as E-Mail: then an error
-        asks for the name to use.
+        The column with the leads' email addresses, as for `df.outreach.add_to_sequence`.
     profnet_url : column name or None
-        The column with the leads' profile URLs, as for `email`. One of the two is needed.
+        The column with the leads' profile URLs, as for `df.outreach.add_to_sequence`.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     require : list of str, optional
-        Data fields without which a row is invalid. An unfilled template, such as `{{first_name}}`,
-        does not fill a field.
+        Data fields without which a row is invalid, as for `df.outreach.add_to_sequence`.
     overrides : dict of override to True or column name, optional
         The service's checks to skip, for all rows or as a column of booleans. For a missing cell,
         the check runs.
     mailbox : column name, optional
-        The column with each row's mailbox: the address of a mailbox, or the address or full name of
-        a user. A user's rows are shared among the user's active mailboxes, and each person always
-        has the same mailbox. Rows with a missing cell are sent from `mailboxes`, or by default from
-        the sequence's senders.
+        The column with each row's mailbox or user, as for `df.outreach.add_to_sequence`.
     mailboxes : list of str, optional
         The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
         missing cell; by default those in the sequence's settings.
@@ -213,17 +208,15 @@ def make_plan(
         overrides=overrides,
         mailbox=mailbox,
     )
-    frame, repaired = repair_identifiers(frame, mapping, clean=clean)
     account = None if mailbox is None else look_up_mailboxes(connect.resolve(client))
-    checked = check_rows(frame, mapping, account)
-    kept = _representatives(checked)
-    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
+    rows = _check(frame, mapping, account, clean=clean)
+    positions = np.flatnonzero(rows.checked.is_valid & (rows.kept == np.arange(len(rows.kept))))
     positions.setflags(write=False)
     return SubmissionPlan(
-        checked=checked,
-        kept=kept,
-        _frame=_snapshot(frame),
-        repaired=repaired,
+        checked=rows.checked,
+        kept=rows.kept,
+        _frame=rows._frame,
+        repaired=rows.repaired,
         positions=positions,
         sequence_id=sequence_id,
         client=client,
@@ -231,12 +224,6 @@ def make_plan(
         settings=settings,
         sequence=look_up(sequence_id, client),
     )
-
-
-def _representatives(checked: CheckedRows) -> Positions:
-    """Return, for each row, the position of its person's first valid row."""
-    persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
-    return first_valid_rows(persons, checked.is_valid)
 
 
 def validate(
@@ -257,9 +244,9 @@ def validate(
     frame : DataFrame
         One row per lead; it is not changed.
     email : column name or None
-        The column with the leads' email addresses, as for `df.outreach.plan`.
+        The column with the leads' email addresses, as for `df.outreach.add_to_sequence`.
     profnet_url : column name or None
-        The column with the leads' profile URLs, as for `df.outreach.plan`.
+        The column with the leads' profile URLs, as for `df.outreach.add_to_sequence`.
     data : list of column names, or dict of field name to column name, optional
         Columns to check as the lead's data fields; by default none.
     require : list of str, optional
@@ -303,8 +290,7 @@ def validate(
         overrides=overrides,
         mailbox=mailbox,
     )
-    frame, _ = repair_identifiers(frame, mapping, clean=clean)
-    return check_rows(frame, mapping).problems
+    return _check(frame, mapping, clean=clean).problems
 
 
 def add_to_sequence(
@@ -357,9 +343,8 @@ def add_to_sequence(
         The column with each row's mailbox: the address of a mailbox, or the address or full name of
         a user. A user's rows are shared among the user's active mailboxes, and each person always
         has the same mailbox. Rows with a missing cell are sent from `mailboxes`, or by default from
-        the sequence's senders. If
-        a recorded row's mailbox changes, the row is not sent again, and its detail gives the
-        reason.
+        the sequence's senders. If a recorded row's mailbox changes, the row is not sent again, and
+        its detail gives the reason.
     mailboxes : list of str, optional
         The addresses of the mailboxes that share the leads or, with `mailbox`, the rows with a
         missing cell; by default those in the sequence's settings.
@@ -499,15 +484,22 @@ def report(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=None, mailbox=None
     )
     warn_of_own_columns(frame)
+    return read_report(_check(frame, mapping, clean=clean), journal, client)
+
+
+def _check(
+    frame: pd.DataFrame,
+    mapping: LeadMapping,
+    account: AccountMailboxes | None = None,
+    *,
+    clean: bool,
+) -> CheckedFrame:
+    """Check a copy of a frame's rows, and find each person's first valid row."""
     frame, repaired = repair_identifiers(frame, mapping, clean=clean)
-    checked = check_rows(frame, mapping)
-    kept = _representatives(checked)
-    rows = CheckedFrame(checked=checked, kept=kept, _frame=_snapshot(frame), repaired=repaired)
-    return read_report(rows, journal, client)
-
-
-def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Copy a frame, including its labels, which a shallow copy would share."""
+    checked = check_rows(frame, mapping, account)
+    persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
+    kept = first_valid_rows(persons, checked.is_valid)
     copy = snapshot(frame)
+    # A shallow copy would share the labels.
     copy.index, copy.columns = frame.index.copy(), frame.columns.copy()
-    return copy
+    return CheckedFrame(checked=checked, kept=kept, _frame=copy, repaired=repaired)

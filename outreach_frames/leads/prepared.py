@@ -20,7 +20,6 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
-from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
@@ -123,14 +122,6 @@ class CheckedFrame:
     def identifier_columns(self) -> Identifiers:
         """The identifiers of all rows."""
         return identifiers(*self.checked.keys.columns)
-
-    @cached_property
-    def mailbox_keys(self) -> list[str | None]:
-        """Each row's normalised mailbox, or missing."""
-        if self.checked.mailboxes is None:
-            return [None] * len(self._frame)
-        keys: list[str | None] = email_keys(self.checked.mailboxes).to_pylist()
-        return keys
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
         """Convert positions to Arrow; raise an error for rows without valid identifiers."""
@@ -244,7 +235,7 @@ class PreparedLeads(CheckedFrame):
         return dict(zip(rows.to_pylist(), bits.tolist(), strict=True))
 
     @cached_property
-    def fingerprint(self) -> Mapping[str, str]:
+    def fingerprint(self) -> dict[str, str]:
         """The sequence, a digest of the settings, and whether rows have mailboxes."""
         settings = msgspec.json.encode(dict(self.settings), order="sorted")
         return {

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers
 from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, PROFNET_URL
 from outreach_frames.leads.prepared import CheckedFrame
@@ -80,17 +81,14 @@ class Digests:
         ]
         overrides = checked.overrides.take(places).to_pylist()
         fields, data = tuple(checked.data), self.data(rows, positions)
-        columns = zip(self.mailboxes(rows, positions), *texts, overrides, data, strict=True)
+        mailboxes = nothing
+        if checked.mailboxes is not None:
+            mailboxes = self.column(MAILBOX, email_keys(checked.mailboxes.take(places)).to_pylist())
+        columns = zip(mailboxes, *texts, overrides, data, strict=True)
         return [
             Content(mailbox, email, url, chosen, fields, digests)
             for mailbox, email, url, chosen, digests in columns
         ]
-
-    def mailboxes(self, rows: CheckedFrame, positions: Sequence[int]) -> list[Digest | None]:
-        """Return the digests of these rows' mailboxes."""
-        if rows.checked.mailboxes is None:
-            return [None] * len(positions)
-        return self.column(MAILBOX, [rows.mailbox_keys[position] for position in positions])
 
     def data(self, rows: CheckedFrame, positions: Sequence[int]) -> list[bytes]:
         """Return the digests of these rows' data fields, as in `Content`."""

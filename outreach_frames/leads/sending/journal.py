@@ -114,21 +114,13 @@ class Journal(AbstractContextManager["Journal"]):
             if not self._frame.checked.is_valid[row]:
                 problems = problems or dict(self._frame.unsent[["position", "detail"]].to_numpy())
                 notes.append(problems[row])
-            if row in earlier_rows:
-                notes.append(self._when(lead))
+            if row in earlier_rows and lead.id not in self._memory.accounts:
+                notes.append(_RECORDED_EARLIER)
+            elif row in earlier_rows:
+                has_acted = lead.entry.outcome.status in MAY_HAVE_ACTED
+                notes.append(_SENT_EARLIER if has_acted else _SKIPPED_EARLIER)
             entries[row] = lead.entry.noted(*notes).as_earlier()
         return entries
-
-    def _when(self, lead: Lead) -> str:
-        """Return a note that a lead was recorded, by this process or from a file."""
-        if not self.was_sent_here(lead):
-            return _RECORDED_EARLIER
-        has_acted = lead.entry.outcome.status in MAY_HAVE_ACTED
-        return _SENT_EARLIER if has_acted else _SKIPPED_EARLIER
-
-    def was_sent_here(self, lead: Lead) -> bool:
-        """Return whether this process has sent a lead, instead of reading it from a file."""
-        return lead.id in self._memory.accounts
 
     @property
     def earlier_rows(self) -> set[int]:

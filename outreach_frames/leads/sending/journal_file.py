@@ -18,16 +18,15 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from datetime import datetime
 from os.path import samestat
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from outreach_frames import spec
-from outreach_frames.client.request import checked_base_url
 from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
-from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
 from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.digests import Digest, Digests
@@ -80,8 +79,6 @@ class JournalFile(AbstractContextManager["JournalFile"]):
     ) -> None:
         self.path: Final = place.path
         self.events: Final = EventStore()
-        self._parts: dict[str, str] = {}
-        self._head = _Head(0, 0)
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
@@ -92,7 +89,16 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                         "call of this session with a new plan, which writes a new journal."
                     )
                 self._connection = self._open(stack, submission, dry_run=dry_run)
-                self._read(submission)
+                self._parts, self._head, records = _read_all(self._connection)
+                for events in records:
+                    self.events.add(events)
+                changed = [name for name in submission if submission[name] != self._parts.get(name)]
+                if changed:
+                    raise InvalidInputError(
+                        f"The journal {self.path} belongs to a different submission: different "
+                        f"{' and '.join(changed)}. Pass the arguments of that submission, or for "
+                        "another sequence or service a new journal."
+                    )
                 if not dry_run:
                     # Write once, to lock the file and to find errors before the first request.
                     with sqlite_file.transaction(self._connection):
@@ -121,12 +127,8 @@ class JournalFile(AbstractContextManager["JournalFile"]):
             self._head = head
             self.events.add(new)
 
-    def close(self) -> None:
-        """Close and unlock the file; further calls have no effect."""
-        self._stack.close()
-
     def __exit__(self, *_raised: object) -> None:
-        self.close()
+        self._stack.close()
 
     def require_in_place(self) -> None:
         """Raise if the file was removed or replaced."""
@@ -164,19 +166,6 @@ class JournalFile(AbstractContextManager["JournalFile"]):
         connection = stack.enter_context(closing(connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection
-
-    def _read(self, submission: Mapping[str, str]) -> None:
-        """Read and check all records."""
-        self._parts, self._head, records = _read_all(self._connection)
-        for events in records:
-            self.events.add(events)
-        changed = [part for part, value in submission.items() if self._parts.get(part) != value]
-        if changed:
-            raise InvalidInputError(
-                f"The journal {self.path} belongs to a different submission: different "
-                f"{' and '.join(changed)}. Pass the arguments of that submission, or for another "
-                "sequence or service a new journal."
-            )
 
 
 def locate(path: str | Path) -> Path:
@@ -255,27 +244,16 @@ def read_only(path: str | Path) -> JournalFile:
 
 
 def read_submission(path: Path) -> tuple[str, str]:
-    """Read a journal's service and sequence, also of an older format and during a run."""
+    """Read a journal's service and sequence, also during a run."""
+    require_journal(path)
     # These never change, so that no lock is needed.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
-            is_current = ("header",) in tables
-            query = "submission FROM header" if is_current else "record FROM records WHERE number=0"
-            (content,) = connection.execute(f"SELECT {query}").fetchone()
-        # Older formats have a list of a tag, a number and the parts.
-        found: Any = msgspec.msgpack.decode(content)
-        parts = found if is_current else found[2]
-        # Older versions kept the address as it was typed.
-        return checked_base_url(parts[SERVICE]), parts[SEQUENCE_ID]
-    except (
-        sqlite3.Error,
-        msgspec.MsgspecError,
-        TypeError,
-        LookupError,
-        ConfigurationError,
-    ) as error:
+            (content,) = connection.execute("SELECT submission FROM header").fetchone()
+        parts = _DECODE_PARTS(content)
+        return parts[SERVICE], parts[SEQUENCE_ID]
+    except (sqlite3.Error, msgspec.MsgspecError, TypeError, LookupError) as error:
         raise InvalidInputError(f"The journal {path} is damaged. {_IF_DAMAGED}") from error
 
 

@@ -348,18 +348,12 @@ def pointed_leads(error: OutreachError, size: int) -> dict[int, str] | None:
     return {number: shorten(text, _DETAIL_CHARACTERS) for number, text in found.items()}
 
 
-def classify_resend(error: OutreachError) -> Classification:
-    """Classify an error of resent rows; they stay `unknown`: the first send may have succeeded.
+def resent_outcome(outcome: RowOutcome) -> RowOutcome:
+    """Return the outcome of a resent row without a result: the first send may have succeeded.
 
-    >>> classify_resend(BadRequestError("No.", may_have_acted=False)).outcome.status
+    >>> resent_outcome(RowOutcome("rejected", "No.")).status
     'unknown'
     """
-    classification = classify(error)
-    return classification._replace(outcome=resent_outcome(classification.outcome))
-
-
-def resent_outcome(outcome: RowOutcome) -> RowOutcome:
-    """Return the outcome of a resent row that the service refuses."""
     detail = f"{outcome.detail} {_SENT_BEFORE}"
     return outcome._replace(status=statuses.UNKNOWN, detail=detail)
 

@@ -25,7 +25,6 @@ from outreach_frames.leads.sending.outcome import (
     NextStep,
     RowOutcome,
     classify,
-    classify_resend,
     pointed_leads,
     read_response,
     reclassify_resent,
@@ -202,17 +201,17 @@ class Run:
     def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
         """Record a failed chunk's outcome, and decide how to continue."""
         size = len(chunk.positions)
-        classify_error = classify_resend if self.is_resend else classify
-        outcome, next_step, notes = classify_error(error)
+        outcome, next_step, notes = classify(error)
         if next_step is NextStep.FIND_FIELD:
             self._needed.record_refused(chunk.positions)
             if self._split(chunk, was_refused=True):
-                status = statuses.UNKNOWN if self.is_resend else statuses.NOT_SENT
-                interim = [outcome._replace(status=status)] * size
+                unsent = outcome._replace(status=statuses.NOT_SENT)
+                interim = [self._without_result(unsent)] * size
                 self._finish(chunk, interim, notes, interim=range(size))
                 return
         elif next_step is not NextStep.STOP and outcome.status == statuses.REJECTED and size > 1:
             outcome = outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
+        outcome = self._without_result(outcome)
         if next_step is NextStep.FIND_ROWS and self._find_rows(chunk, error, outcome):
             return
         self.error = error
@@ -235,8 +234,7 @@ class Run:
         rest = [place for place in range(len(rows)) if place not in pointed]
         outcomes = [refusal] * len(rows)
         for place, detail in pointed.items():
-            outcome = RowOutcome(statuses.REJECTED, detail)
-            outcomes[place] = resent_outcome(outcome) if self.is_resend else outcome
+            outcomes[place] = self._without_result(RowOutcome(statuses.REJECTED, detail))
         if not pointed:
             search = chunk.search or Search(error)
             search.error = error
@@ -328,6 +326,10 @@ class Run:
         """Count a failure; stop the run after too many consecutive failures."""
         self._failures_in_a_row += 1
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
+
+    def _without_result(self, outcome: RowOutcome) -> RowOutcome:
+        """Return the outcome of a row whose request failed."""
+        return resent_outcome(outcome) if self.is_resend else outcome
 
     def _finish(
         self,

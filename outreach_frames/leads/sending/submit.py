@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -58,31 +59,26 @@ def submit(
     ['added']
     """
     place = _place_of(plan, journal)
-    if dry_run or (place is None and not len(plan.positions) and not _is_connected(plan, client)):
+    to_use = client or plan.client or connect.current()
+    is_connected = to_use is not None and not to_use.closed
+    if dry_run or (place is None and not len(plan.positions) and not is_connected):
         return _report_preview(plan, place, client, dry_run=dry_run)
+    client = _client_of(plan.client, client)
     return _Submission(plan, client, place, progress=progress, watch=watch).run()
-
-
-def _is_connected(plan: PreparedLeads, client: Client | None) -> bool:
-    """Return whether there is a client with which a plan can be sent."""
-    client = client or plan.client or connect.current()
-    return client is not None and not client.closed
 
 
 def _report_preview(
     plan: PreparedLeads, place: JournalPlace | None, client: Client | None, *, dry_run: bool
 ) -> SubmissionReport:
     """Report what a run would do with each row."""
-    found = preview(plan, place, client)
+    journal = preview(plan, place, client)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
-    to_send = _planned(plan, found.found.rows).tolist()
-    entries = found.entries() | dict.fromkeys(to_send, ready)
+    entries = journal.entries() | dict.fromkeys(_planned(plan, journal.found.rows).tolist(), ready)
     known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
-    named = plan.sequence_id, plan.sequence.name
-    report = _report(plan, found.found.kept, entries, *named, **known)
+    report = _report_plan(plan, journal, entries, **known)
     if not dry_run:
         _add_error(report)
-    _warn_all([_changed_data(found), *_incomplete(report, "")])
+    _warn_all([_changed_data(journal), *_incomplete(report, "")])
     return report
 
 
@@ -91,13 +87,24 @@ def preview(
 ) -> Journal:
     """Return what a run would do with each row, without changing the journal."""
     client = client or plan.client or connect.current()
-    base_url = "" if client is None else client.base_url
-    _require_first_service(plan, client)
+    with _open(plan, place, client, dry_run=True) as journal:
+        return journal
+
+
+def _open(
+    plan: PreparedLeads, place: JournalPlace | None, client: Client | None, **options: bool
+) -> Journal:
+    """Open the journal of a run; only dry runs may lack a client."""
+    first = plan.first_run.base_url
+    if client is not None and first not in {None, client.base_url}:
+        raise InvalidInputError(
+            f"This plan was submitted before, to {first}; submitting it to {client.base_url} would "
+            "send its leads twice. Create a new plan. Nothing was sent."
+        )
+    base_url, account = ("", "") if client is None else (client.base_url, client.account)
+    bound_to = plan.fingerprint | ({} if client is None else {SERVICE: base_url})
     memory = memory_of(base_url, plan.sequence_id)
-    account = "" if client is None else client.account
-    bound_to = _bound_to(plan, client)
-    with Journal(plan, memory, place, bound_to, account=account, dry_run=True) as found:
-        return found
+    return Journal(plan, memory, place, bound_to, account=account, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
@@ -121,14 +128,8 @@ def read_report(
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
     _warn_all([_changed_data(read)])
-    known: dict[str, Any] = {"client": client, "journal": place.path}
-    return _report(frame, read.found.kept, entries, sequence_id, **known)
-
-
-def _bound_to(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
-    """Return the service, sequence and settings for a journal; dry runs may lack the service."""
-    service = {} if client is None else {SERVICE: client.base_url}
-    return {**service, **plan.fingerprint}
+    known = {"client": client, "journal": place.path, "sequence_id": sequence_id}
+    return _report(frame, read, entries, **known)
 
 
 def _place_of(
@@ -147,86 +148,57 @@ def _place_of(
     return used or journal
 
 
-def _require_first_service(plan: PreparedLeads, client: Client | None) -> None:
-    """Raise if a plan's first run was sent to another service."""
-    first = plan.first_run.base_url
-    if client is not None and first not in {None, client.base_url}:
-        raise InvalidInputError(
-            f"This plan was submitted before, to {first}; submitting it to {client.base_url} would "
-            "send its leads twice. Create a new plan. Nothing was sent."
-        )
-
-
 def _planned(plan: PreparedLeads, rows: Positions) -> Positions:
     """Return the rows whose person the plan sends."""
     return rows[plan.is_planned(rows)]
 
 
+@dataclass(frozen=True)
 class _Submission:
     """A run of a plan; with the `earlier` entries of a report, a run of its unknown rows."""
 
-    def __init__(
-        self,
-        plan: PreparedLeads,
-        client: Client | None,
-        place: JournalPlace | None,
-        *,
-        progress: bool | None,
-        watch: Monitor | None,
-        earlier: Mapping[int, Entry] | None = None,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self._plan, self._place = plan, place
-        self._client = _client_of(plan.client, client)
-        self._progress, self._watch = progress, watch
-        self._earlier, self._notes = earlier, notes
-        _require_first_service(plan, self._client)
+    plan: PreparedLeads
+    client: Client
+    place: JournalPlace | None
+    progress: bool | None
+    watch: Monitor | None
+    earlier: Mapping[int, Entry] | None = None
+    notes: Sequence[str] = ()
 
     def run(self) -> SubmissionReport:
         """Send the remaining rows, and report all rows."""
         # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
         with HeldSignals() as signals, ExitStack() as stack:
-            journal = stack.enter_context(self._opened())
+            opened = _open(self.plan, self.place, self.client, resend_unknown=self._is_retry)
+            journal = stack.enter_context(opened)
+            first = self.plan.first_run
+            first.base_url, first.place = self.client.base_url, self.place
             run = self._make_run(journal)
             messages = [*self._messages(journal), _changed_data(journal)]
             # The run closes the journal in its own thread.
             stack.pop_all()
             with remembered(lambda: self.report(run, run.error)) as remember:
-                error = supervise(run, signals, progress=self._progress, monitor=self._watch)
+                error = supervise(run, signals, progress=self.progress, monitor=self.watch)
                 report = self.report(run, error)
                 remember(report)
             messages += _incomplete(report, _advice(report, has_file=journal.file is not None))
             _warn_all(messages)
             return report
 
-    def _opened(self) -> Journal:
-        """Open the journal, and note it as that of the plan's first run."""
-        plan, client = self._plan, self._client
-        journal = Journal(
-            plan,
-            memory_of(client.base_url, plan.sequence_id),
-            self._place,
-            _bound_to(plan, client),
-            account=client.account,
-            resend_unknown=self._is_retry,
-        )
-        plan.first_run.base_url, plan.first_run.place = client.base_url, self._place
-        return journal
-
     @property
     def _is_retry(self) -> bool:
-        return self._earlier is not None
+        return self.earlier is not None
 
     def _make_run(self, journal: Journal) -> Run:
         """Divide the rows to send into chunks."""
         found = journal.found
-        rows = found.rows if self._is_retry else _planned(self._plan, found.rows)
-        earlier = (self._earlier or {}).items()
+        rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
+        earlier = (self.earlier or {}).items()
         entries = {row: one.as_earlier() for row, one in earlier if found.kept[row] == row}
         entries |= journal.entries(is_retry=self._is_retry)
-        numbered = enumerate(self._plan.chunks(rows), journal.last_chunk + 1)
+        numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
-        return Run(self._plan, self._client, journal, self._is_retry, chunks, entries)
+        return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
 
     def _messages(self, journal: Journal) -> Iterable[str]:
         """Yield a warning of rows that are not sent, because this process knows their records."""
@@ -235,7 +207,7 @@ class _Submission:
         rows = journal.earlier_rows if journal.file is None else set()
         others = journal.rows_of_another_token
         number, of_others = (
-            int(self._plan.is_planned(np.array(sorted(some), dtype=np.int64)).sum())
+            int(self.plan.is_planned(np.array(sorted(some), dtype=np.int64)).sum())
             for some in (rows | others, others)
         )
         if not number:
@@ -259,19 +231,15 @@ class _Submission:
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
         """Report all rows, also during the run."""
-        plan, kept = self._plan, run.journal.found.kept
+        plan, kept = self.plan, run.journal.found.kept
         detail = f"The run stopped before this row: {error}" if error is not None else ""
         not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
         leads = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
         entries = dict.fromkeys(_planned(plan, leads).tolist(), not_sent) | run.entries
-        notes = [*self._notes, *run.notes]
-        known: dict[str, Any] = {"notes": notes, "client": self._client}
+        notes = [*self.notes, *run.notes]
+        known: dict[str, Any] = {"notes": notes, "client": self.client, "error": error}
         retry = partial(self.retry_unknown, entries, notes)
-        made = _report(
-            plan, kept, entries, plan.sequence_id, plan.sequence.name, retry=retry, **known
-        )
-        made.error = error
-        return _add_error(made)
+        return _add_error(_report_plan(plan, run.journal, entries, retry=retry, **known))
 
     def retry_unknown(
         self,
@@ -282,15 +250,10 @@ class _Submission:
         client: Client | None = None,
     ) -> SubmissionReport:
         """Send the unknown rows of a report, which has these entries and notes."""
-        return _Submission(
-            self._plan,
-            client or self._client,
-            self._plan.first_run.place,
-            progress=self._progress,
-            watch=watch,
-            earlier=entries,
-            notes=notes,
-        ).run()
+        client = _client_of(self.plan.client, client or self.client)
+        place = self.plan.first_run.place
+        again = replace(self, client=client, place=place, watch=watch, earlier=entries, notes=notes)
+        return again.run()
 
 
 def _client_of(own: Client | None, given: Client | None) -> Client:
@@ -308,22 +271,24 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
     return client
 
 
+def _report_plan(
+    plan: PreparedLeads, journal: Journal, entries: Mapping[int, Entry], **options: Any
+) -> SubmissionReport:
+    """Build the report of a plan's rows."""
+    named = {"sequence_id": plan.sequence_id, "sequence_name": plan.sequence.name}
+    return _report(plan, journal, entries, **named, **options)
+
+
 def _report(
-    frame: CheckedFrame,
-    kept: Positions,
-    entries: Mapping[int, Entry],
-    sequence_id: str,
-    sequence_name: str | None = None,
-    **options: Any,
+    frame: CheckedFrame, opened: Journal, entries: Mapping[int, Entry], **options: Any
 ) -> SubmissionReport:
     """Build the report of all rows."""
     notes = {row: note for row, note in mailbox_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
-    rows = make_rows(frame, entries, kept)
+    rows = make_rows(frame, entries, opened.found.kept)
     if not options.get("dry_run"):
-        rows = mark_duplicates_of_unsent(rows, kept)
-    named: dict[str, Any] = {"sequence_id": sequence_id, "sequence_name": sequence_name}
-    return SubmissionReport(frame.frame, rows, emails=frame.emails, **named, **options)
+        rows = mark_duplicates_of_unsent(rows, opened.found.kept)
+    return SubmissionReport(frame.frame, rows, emails=frame.emails, **options)
 
 
 def _add_error(report: SubmissionReport) -> SubmissionReport:
