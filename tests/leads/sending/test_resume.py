@@ -240,11 +240,13 @@ def test_an_unknown_row_is_not_resent_if_its_person_was_added(path: Path) -> Non
     with serving(script.reset(), added) as (service, client):
         add(client, [(A, None)], path)
         add(client, [(None, U)], path)
-        report = add(client, [(A, U), (A, None), (None, U)], path)
+        rows = [(A, U), (A, None), (None, U)]
+        report = add(client, rows, path, go=["now"] * 3, data=["go"])
         assert column(report) == ["duplicate_in_frame", "unknown", "added"]
         report = report.retry_unknown()
         assert column(report) == ["duplicate_in_frame", "unknown", "added"]
         assert "another lead of this person" in column(report, "detail")[1]
+        assert "go changed since the row was sent" in column(report, "detail")[1]
         assert len(sent(service)) == 2
 
 
