@@ -40,7 +40,7 @@ from outreach_frames.errors import (
     WaitTooLongError,
 )
 from outreach_frames.reading.fast_reader import list_of_errors
-from outreach_frames.reading.lenient_reader import RAW_SUFFIX, records_table
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX, flatten_records
 from outreach_frames.resources.paging import page_items, record_id
 from outreach_frames.tables.columns import PROFNET_URL, find_profile_urls
 
@@ -392,7 +392,7 @@ def _field_findings(
     With `all_expected`, also report optional fields that all records lack.
     """
     fields = tuple(field for field in fields if field.name not in _UNCHECKED)
-    table = records_table(records, fields, drop=_UNCHECKED)
+    table, _ = flatten_records(records, fields, drop=_UNCHECKED)
     documented = spec.columns(fields)
     present = {name for record in records for name in _column_names(record)}
     for name, field in documented.items():

@@ -93,7 +93,7 @@ def read_fast(bodies: Sequence[bytes], layout: Layout) -> PeoplePage:
     persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
     _check_objects(persons, lines, rows, layout)
     people = pa.Table.from_struct_array(persons)
-    for _ in range(layout.depth - 1):
+    for _ in range(layout.depth):
         people = people.flatten()
     columns = dict(zip(layout.columns, people.columns, strict=True))
     return PeoplePage(pa.table(_convert(columns, lines, layout)), heads)

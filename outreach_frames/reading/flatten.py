@@ -17,7 +17,7 @@ from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
     as_lists,
-    records_table,
+    flatten_records,
     sort_members,
 )
 from outreach_frames.tables.json_values import parse_json
@@ -73,7 +73,7 @@ def records_frame(
     ['Ada']
     """
     check_dtype_backend(dtype_backend)
-    table = records_table(records, fields, drop=frozenset({spec.LINKS_KEY}))
+    table, _ = flatten_records(records, fields, drop=frozenset({spec.LINKS_KEY}))
     return to_frame(table, dtype_backend)
 
 
@@ -86,7 +86,7 @@ def undocumented_frame(
     ['email', 'data_city']
     """
     check_dtype_backend(dtype_backend)
-    frame = to_frame(records_table(records, ()), dtype_backend)
+    frame = to_frame(flatten_records(records, ())[0], dtype_backend)
     return frame if len(frame.columns) else pd.DataFrame(index=pd.RangeIndex(len(records)))
 
 
@@ -98,16 +98,7 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     [{'a': '1', 'b': None}, {'a': 'x', 'b': True}]
     """
     try:
-        schema = pa.unify_schemas([table.schema for table in tables])
-        ordered = pa.schema(
-            [
-                one.with_type(sort_members(one.type, _LISTS_OF_OBJECTS.get(one.name, ())))
-                for one in schema
-            ]
-        )
-        # Arrow keeps the order of the first table's members.
-        first = [] if ordered == schema else [ordered.empty_table()]
-        joined = pa.concat_tables([*first, *tables], promote_options="default")
+        joined = pa.concat_tables(tables, promote_options="default")
         joined.validate()  # Arrow casts nested nulls to columns that are too short
         return joined
     except (pa.ArrowInvalid, pa.ArrowTypeError):

@@ -47,7 +47,7 @@ class Layout:
     response: pa.StructType
     options: arrow_json.ParseOptions
     columns: Sequence[str]  # of people, in Arrow's order
-    depth: int  # of a person's objects
+    depth: int  # of the objects in a person
     learned: Mapping[str, Path]  # columns of other types than the documented ones
     objects: Sequence[Path]  # undocumented objects of a person
     uses: Mapping[str, int]  # number of fields with each name
@@ -70,7 +70,7 @@ def lay_out(response: pa.StructType, columns: Container[str] | None = None) -> L
         response,
         arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=behavior),
         list(leaves),
-        _depth(person),
+        max(map(len, _objects(person)), default=0),
         {
             name: path
             for name, (path, kind) in leaves.items()
@@ -177,12 +177,6 @@ def _leaves(person: pa.StructType, path: Path = ()) -> Iterator[tuple[Path, pa.D
             yield from _leaves(member.type, (*path, member.name))
         else:
             yield (*path, member.name), member.type
-
-
-def _depth(kind: pa.DataType) -> int:
-    if not pa.types.is_struct(kind):
-        return 0
-    return 1 + max((_depth(member.type) for member in kind), default=0)
 
 
 def _objects(person: pa.StructType, path: Path = ()) -> Iterator[Path]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -66,24 +66,16 @@ class _TypeMismatchError(ValueError):
     """A value does not have the type of its field."""
 
 
-def records_table(
-    records: Sequence[Any],
-    fields: tuple[spec.Field, ...],
-    *,
-    drop: frozenset[str] = frozenset(),
-) -> pa.Table:
-    """Flatten parsed records without the top-level fields `drop`: documented columns first."""
-    table, _ = flatten_records(records, fields, drop=drop)
-    return table
-
-
 def flatten_records(
     records: Sequence[Any],
     fields: tuple[spec.Field, ...],
     *,
     drop: frozenset[str] = frozenset(),
 ) -> tuple[pa.Table, dict[Path, pa.DataType]]:
-    """Flatten parsed records, and return the types with which Arrow can read their fields."""
+    """Flatten parsed records without the top-level fields `drop`: documented columns first.
+
+    Also return the types with which Arrow can read the records' fields.
+    """
     rows = [
         record if isinstance(record, dict) else {} if record is None else {VALUE_COLUMN: record}
         for record in records
@@ -457,7 +449,7 @@ def _parse_date(text: str) -> datetime | None:
     if not (match := re.fullmatch(_DATE, text)):
         return None
     try:
-        return datetime.combine(date.fromisoformat(match[1]), datetime.min.time())
+        return datetime.fromisoformat(match[1])
     except ValueError:
         return None
 

@@ -3,6 +3,12 @@
 Arrow's JSON reader parses pages with the types that the fields have, as documented or as learned
 from earlier pages. If it fails or could change a value, the slower `lenient_reader` parses the
 page, with the same columns, types and values, and the types of the page's fields are learned.
+
+In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
+other elements become JSON with sorted names and without nulls. If a value does not fit its column's
+type, the cell is missing, and the column `<column>_raw` has the value as text. An undocumented
+field becomes a column at the end. The text column `further_fields` has one JSON object per row:
+fields beyond 1,000 columns, and objects with a name of over 100 characters.
 """
 
 from __future__ import annotations
@@ -31,22 +37,6 @@ _EXCERPT_LENGTH: Final = 120
 _CACHED_LAYOUTS: Final = 8
 
 
-# In lists with elements of undocumented type (`locations`, `technologies`), text stays text, and
-# other elements become JSON with sorted names and without nulls. If a value does not fit its
-# column's type, the cell is missing, and the column `<column>_raw` has the value as text. An
-# undocumented field becomes a column at the end. The text column `further_fields` has one JSON
-# object per row: fields beyond 1,000 columns, and objects with a name of over 100 characters.
-def read_people_page(body: bytes) -> PeoplePage:
-    """Read one response of people search; raise InvalidResponseError for other content.
-
-    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
-    >>> page.people.num_rows, page.pagination
-    (1, {'total': 1})
-    """
-    (page,) = PeopleReader().read([body])
-    return page
-
-
 class PeopleReader:
     """Reads responses of people search, and learns the types of their fields, for all threads."""
 
@@ -60,7 +50,7 @@ class PeopleReader:
     def read(
         self, bodies: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> list[PeoplePage]:
-        """Read responses in order, as one page if possible.
+        """Read responses in order, as one page if possible; raise InvalidResponseError if invalid.
 
         `columns` are the documented columns that the caller needs; the pages may have more.
 
@@ -87,7 +77,7 @@ class PeopleReader:
 def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     """Join consecutive pages into one.
 
-    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}')
+    >>> (page,) = PeopleReader().read([b'{"results": [{"id": "1"}], "_pagination": {}}'])
     >>> as_one_page([page, page]).people.num_rows
     2
     """

@@ -27,10 +27,9 @@ from outreach_frames.files.excel import write_excel as write_sheet
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
 from tests.files.frames import COLUMNS, INDEXES, PERSON, assert_same, prospects, round_trip, write
-from tests.reading.pages import body
+from tests.reading.pages import body, read_people_page
 from tests.reading.people_strategies import odd_people, people
 
 pytestmark = pytest.mark.long

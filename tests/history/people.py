@@ -8,7 +8,7 @@ import msgspec
 import pandas as pd
 
 from outreach_frames.reading.flatten import DtypeBackend, people_frame
-from outreach_frames.reading.pages import read_people_page
+from tests.reading.pages import read_people_page
 
 Record = dict[str, Any]
 DEPARTMENTS = ("finance", "legal")

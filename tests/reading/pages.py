@@ -9,16 +9,22 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.reading.fast_reader import BOM
+from outreach_frames.reading.fast_reader import BOM, PeoplePage
 from outreach_frames.reading.flatten import DtypeBackend, concat_people, people_frame
-from outreach_frames.reading.lenient_reader import records_table
-from outreach_frames.reading.pages import PeopleReader, read_people_page
+from outreach_frames.reading.lenient_reader import flatten_records
+from outreach_frames.reading.pages import PeopleReader
 from outreach_frames.tables.json_values import parse_json
 
 
 def body(*persons: Any, **more: Any) -> bytes:
     """Return the body of a search result."""
     return json.dumps({"results": persons, "_pagination": {"page": 1}, **more}).encode()
+
+
+def read_people_page(sent: bytes) -> PeoplePage:
+    """Read one response with a new reader."""
+    (page,) = PeopleReader().read([sent])
+    return page
 
 
 def frame_of(people: list[Any], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:
@@ -28,7 +34,7 @@ def frame_of(people: list[Any], dtype_backend: DtypeBackend = "numpy_nullable") 
 
 def read_leniently(persons: list[Any]) -> pa.Table:
     """Read parsed people with the lenient reader only, with the columns in a page's order."""
-    return concat_people([records_table(persons, spec.PERSON)])
+    return concat_people([flatten_records(persons, spec.PERSON)[0]])
 
 
 def read_twice(sent: bytes) -> pa.Table:

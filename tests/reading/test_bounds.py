@@ -17,10 +17,9 @@ from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
 )
-from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_values import parse_json
 from tests import forked
-from tests.reading.pages import read_leniently
+from tests.reading.pages import read_leniently, read_people_page
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted

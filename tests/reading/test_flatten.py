@@ -20,11 +20,11 @@ from outreach_frames.reading.flatten import (
     records_frame,
     undocumented_frame,
 )
-from outreach_frames.reading.lenient_reader import records_table
-from outreach_frames.reading.pages import PeopleReader, read_people_page
+from outreach_frames.reading.lenient_reader import flatten_records
+from outreach_frames.reading.pages import PeopleReader
 from tests import forked
 from tests.examples import share_of_examples
-from tests.reading.pages import body
+from tests.reading.pages import body, read_people_page
 from tests.reading.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
@@ -81,7 +81,10 @@ def test_names_and_values_are_those_of_json_normalize(persons):
     """Both readers return the names and values of pandas' json_normalize."""
     before = copy.deepcopy(persons)
     usual = pd.json_normalize(persons, sep="_")
-    for table in (read_people_page(body(*persons)).people, records_table(persons, spec.PERSON)):
+    for table in (
+        read_people_page(body(*persons)).people,
+        flatten_records(persons, spec.PERSON)[0],
+    ):
         frame = people_frame([table])
         assert len(frame) == len(persons)
         # Unlike json_normalize, the readers add no column for a null object.
@@ -359,7 +362,7 @@ def test_deep_nesting_does_not_end_the_process(levels):
         "import sys\n"
         "from outreach_frames.errors import InvalidResponseError\n"
         "from outreach_frames.reading.flatten import people_frame\n"
-        "from outreach_frames.reading.pages import read_people_page\n"
+        "from tests.reading.pages import read_people_page\n"
         "for sent in sys.stdin.buffer.read().splitlines():\n"
         "    try:\n"
         "        print(len(people_frame([read_people_page(sent)])))\n"
