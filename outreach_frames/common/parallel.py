@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from outreach_frames.common.cancellation import (
     CancellationToken,
@@ -18,6 +19,8 @@ from outreach_frames.common.cancellation import (
 T = TypeVar("T")
 R = TypeVar("R")
 
+# Threads that convert columns.
+CPU_THREADS: Final = min(2, os.cpu_count() or 1)
 # Seconds that an interrupted run waits for its workers.
 _GRACE_SECONDS = 1.0
 # Longer waits cannot be interrupted by Ctrl-C on some systems.

@@ -28,7 +28,7 @@ from outreach_frames.common.atomic_files import (
     resolve_links,
     unwritable,
 )
-from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.parallel import CPU_THREADS, ordered_map
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, read_part
@@ -41,7 +41,6 @@ from outreach_frames.tables.schema import to_frame
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
-_THREADS: Final = min(2, os.cpu_count() or 1)
 # The name of a split search's column, and the column's values in order.
 Split = tuple[str, Sequence[str]]
 
@@ -119,7 +118,7 @@ def _finish_csv(
 
     def write(file: BinaryIO) -> None:
         file.write(header)
-        with closing(ordered_map(rows, parts.parts(), workers=_THREADS)) as pieces:
+        with closing(ordered_map(rows, parts.parts(), workers=CPU_THREADS)) as pieces:
             for piece in pieces:
                 file.write(piece)
 

@@ -95,8 +95,8 @@ def read_excel(
         remarks = _check_rows(package.read(chosen._worksheet_path), _codes(package), where)
         with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
             sheet = _read_sheet(chosen)
-        attrs = _sheet_attrs(book, path).get(chosen.title)
-        is_ours = PROPERTY in _properties(book)
+        properties = {one.name: one.value for one in book.custom_doc_props.props}
+    is_ours = PROPERTY in properties
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
     filled = [number for number, row in enumerate(sheet.rows, 1) if any(map(_is_filled, row))]
     if not filled:
@@ -131,7 +131,8 @@ def read_excel(
     if lines:
         warn(f"{where[:-1]}: {' '.join(lines)}")
     result = pd.DataFrame(columns, index=pd.RangeIndex(len(rows) - 1))
-    result.attrs = attrs or {}
+    attrs = recorded_attrs(text_in_properties(properties) or "{}", path).get(chosen.title)
+    result.attrs = attrs if isinstance(attrs, dict) else {}
     return result
 
 
@@ -163,15 +164,6 @@ def _require_header(rows: Sequence[tuple[Any, ...]], begin: int, where: str) -> 
             "above it."
         )
     require_names(filter(_is_filled, rows[0]), where)
-
-
-def _properties(book: Any) -> dict[str, Any]:
-    return {one.name: one.value for one in book.custom_doc_props.props}
-
-
-def _sheet_attrs(book: Any, path: Path) -> dict[str, dict[Any, Any]]:
-    sheets = recorded_attrs(text_in_properties(_properties(book)) or "{}", path)
-    return {name: attrs for name, attrs in sheets.items() if isinstance(attrs, dict)}
 
 
 @contextmanager

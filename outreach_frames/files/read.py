@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, get_args
 
@@ -16,12 +17,11 @@ from outreach_frames.files.csv_read import not_a_table, read_csv
 from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.header import is_identifier, require_names
 from outreach_frames.files.parquet import frame_of_parquet, read_table, reading
+from outreach_frames.files.search_table import PARQUET, WORKBOOKS
 from outreach_frames.reading.flatten import concat_tables, seen_columns
 from outreach_frames.tables.columns import columns_like
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
-_PARQUET: Final = frozenset({".parquet", ".pq"})
-_WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
 _SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
 
 
@@ -91,7 +91,7 @@ def read_prospects(
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    frame = _read(expanded(path), sheet_name, encoding, sep)
+    frame = _read(path, sheet_name=sheet_name, encoding=encoding, sep=sep)
     undocumented = frame.attrs.get("undocumented")
     if isinstance(undocumented, list):
         seen_columns.update(name for name in frame.columns if name in undocumented)
@@ -104,7 +104,7 @@ def is_workbook(path: object) -> bool:
     >>> is_workbook("people.XLSX"), is_workbook("people.csv")
     (True, False)
     """
-    return isinstance(path, str | Path) and Path(path).suffix.lower() in _WORKBOOKS
+    return isinstance(path, str | Path) and Path(path).suffix.lower() in WORKBOOKS
 
 
 def is_table_path(path: str | Path) -> bool:
@@ -113,7 +113,7 @@ def is_table_path(path: str | Path) -> bool:
     >>> is_table_path("people.csv"), is_table_path("spring.journal")
     (True, False)
     """
-    endings = {*SUFFIXES, *_PARQUET, *_WORKBOOKS, *_SPREADSHEETS} - {""}
+    endings = {*SUFFIXES, *PARQUET, *WORKBOOKS, *_SPREADSHEETS} - {""}
     return Path(path).suffix.lower() in endings or expanded(path).is_dir()
 
 
@@ -136,32 +136,22 @@ def frame_or_file(given: FrameLike | str | Path, who: str, takes: str) -> pd.Dat
         ) from error
 
 
-def read_as_text(
+def _read(
     path: str | Path,
     *,
     sheet_name: str | int | None = None,
     encoding: str | None = None,
     sep: Separator | None = None,
-) -> pd.DataFrame:
-    """Read a table; if a CSV file or workbook has no metadata, keep all its cells as text."""
-    return _read(expanded(path), sheet_name, encoding, sep, as_text=True)
-
-
-def _read(
-    source: Path,
-    sheet_name: str | int | None,
-    encoding: str | None,
-    sep: Separator | None,
-    *,
     as_text: bool = False,
 ) -> pd.DataFrame:
     """Read a table by its file ending; with `as_text`, read files with other endings as CSV."""
+    source = expanded(path)
     is_book = is_workbook(source)
     is_parquet = _is_parquet(source)
     if sheet_name is not None and not is_book:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is only for Excel workbooks, but {source} does not end in "
-            f"{' or '.join(sorted(_WORKBOOKS, reverse=True))}. Omit sheet_name."
+            f"{' or '.join(sorted(WORKBOOKS, reverse=True))}. Omit sheet_name."
         )
     for name, given in (("encoding", encoding), ("sep", sep)):
         if given is not None and (is_book or is_parquet):
@@ -182,17 +172,21 @@ def _read(
         raise unreadable(source, error) from error
 
 
+# Read a table; if a CSV file or workbook has no metadata, keep all its cells as text.
+read_as_text: Final = partial(_read, as_text=True)
+
+
 def _is_parquet(source: Path) -> bool:
     """Return whether a path leads to a Parquet file or a folder."""
-    return source.is_dir() or source.suffix.lower() in _PARQUET
+    return source.is_dir() or source.suffix.lower() in PARQUET
 
 
-def _require_table(source: Path, *, as_text: bool = False) -> None:
+def _require_table(source: Path, *, as_text: bool) -> None:
     """Raise if no table can be read from a path; with `as_text`, allow pipes and any ending."""
     is_text = not is_workbook(source) and not _is_parquet(source)
     require_readable_file(source, open_pipes=as_text and is_text)
     suffix = source.suffix.lower()
-    if suffix in _PARQUET and source.is_file() and not source.stat().st_size:
+    if suffix in PARQUET and source.is_file() and not source.stat().st_size:
         raise InvalidInputError(f"{source} is empty. Get the file again.")
     if is_text and suffix in _SPREADSHEETS:
         raise not_a_table(source)

@@ -33,7 +33,7 @@ from outreach_frames.tables.schema import is_text
 
 Holds = Callable[[str], bool]
 
-_PARQUET: Final = frozenset({".parquet", ".pq"})
+PARQUET: Final = frozenset({".parquet", ".pq"})
 WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
 # Killed writers leave .tmp files of any format.
 _TEXT: Final = frozenset({".csv", ".tsv", ".tmp"})
@@ -55,7 +55,7 @@ def search_table(path: Path, holds: Holds) -> Iterator[bool] | None:
     with path.open("rb") as file:
         start = file.read(4)
     is_unnamed = suffix in {".tmp", ""}
-    if suffix in _PARQUET or (is_unnamed and start == b"PAR1"):
+    if suffix in PARQUET or (is_unnamed and start == b"PAR1"):
         return _search_parquet(path, holds)
     if suffix in WORKBOOKS or (is_unnamed and start == b"PK\3\4"):
         return _search_workbook(path, holds)

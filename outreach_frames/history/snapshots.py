@@ -235,26 +235,20 @@ def read_attrs(path: Path) -> dict[str, Any]:
         return attrs_in_parquet(pq.read_metadata(parts_of(path)[0]).metadata, path)
 
 
-def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return filters with sorted distinct values, for comparison.
-
-    >>> normalised_filters({"person_titles": ["CTO", "CEO", "CTO"]})
-    {'person_titles': ['CEO', 'CTO']}
-    """
-    # Text, because filters from a file of another program may hold values of any type.
-    return {
-        name: sorted({str(one) for one in value}) if isinstance(value, list) else value
-        for name, value in filters.items()
-    }
-
-
 def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Describe the filters in which two searches differ.
+    """Describe the filters in which two searches differ; the order of values does not matter.
 
     >>> filter_differences({"person_titles": ["CEO"]}, {"person_titles": ["CTO"]})
     ["person_titles was ['CEO'] and is now ['CTO']"]
     """
-    old, new = normalised_filters(before), normalised_filters(after)
+    # Text, because filters from a file of another program may hold values of any type.
+    old, new = (
+        {
+            name: sorted({str(one) for one in value}) if isinstance(value, list) else value
+            for name, value in filters.items()
+        }
+        for filters in (before, after)
+    )
     return [
         f"{name} was {_filter_text(old, name)} and is now {_filter_text(new, name)}"
         for name in dict.fromkeys([*old, *new])

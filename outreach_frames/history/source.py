@@ -134,10 +134,9 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
             )
         return ParquetSource(parts_of(path), str(path))
     require_readable_file(path)
-    if path.suffix.lower() == ".parquet" and path.exists():
+    if path.suffix.lower() == ".parquet":
         return ParquetSource([path], str(path))
-    frame = read_prospects(path)
-    return FrameSource(frame, str(path))
+    return FrameSource(read_prospects(path), str(path))
 
 
 def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.common.parallel import CPU_THREADS, ordered_map
 from outreach_frames.tables.json_columns import read_json_texts
 
 # Raised by `convert` for a text that does not fit the type.
 _MISFITS: Final = (ValueError, ArithmeticError, RecursionError, pa.ArrowException)
-_THREADS: Final = min(2, os.cpu_count() or 1)
 
 
 def convert(texts: pa.ChunkedArray, like: pa.Array) -> pa.ChunkedArray:
@@ -71,9 +69,8 @@ def _parse(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if not pa.types.is_nested(kind):
         return texts.cast(kind)
     # Arrow parses JSON without Python's global lock.
-    with ThreadPoolExecutor(_THREADS) as executor:
-        parts = executor.map(partial(read_json_texts, kind=kind), texts.chunks)
-        return pa.chunked_array(list(parts), kind)
+    parts = ordered_map(partial(read_json_texts, kind=kind), texts.chunks, workers=CPU_THREADS)
+    return pa.chunked_array(list(parts), kind)
 
 
 def _is_zoned(kind: pa.DataType) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
-from outreach_frames.tables.schema import is_list
+from outreach_frames.tables.schema import is_list, is_text
 
 _BLOCK_BYTES = 4 << 20
 # Matches the characters that JSON escapes.
@@ -26,7 +26,7 @@ def write_json_texts(array: pa.Array) -> pa.Array:
     ['["a\\"b",null]', None]
     """
     kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         return pc.binary_join_element_wise('"', _escape(array.cast(pa.string())), '"', "")
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())

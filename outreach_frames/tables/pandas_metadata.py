@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from outreach_frames.common.pandas_versions import dtype_named
 from outreach_frames.common.text import unique_name
-from outreach_frames.tables.schema import is_text, nullable_dtype
+from outreach_frames.tables.schema import is_text, nullable_dtype, with_dtype
 
 OWN_METADATA: Final = b"outreach_frames"
 _PANDAS: Final = b"pandas"
@@ -79,11 +79,7 @@ def _restored(column: pa.ChunkedArray, dtype_name: str | None) -> Any:
             dtype = pd.Int64Dtype() if dtype.kind == "i" else own
     elif isinstance(dtype, pd.StringDtype) != is_text(column.type):
         dtype = own
-    if dtype is None or isinstance(dtype, np.dtype):
-        return column.to_pandas().array.copy()  # Arrow's arrays are read-only
-    if isinstance(dtype, pd.ArrowDtype):
-        return pd.arrays.ArrowExtensionArray(column)
-    return dtype.__from_arrow__(column)
+    return with_dtype(column, dtype)
 
 
 def _restored_index(

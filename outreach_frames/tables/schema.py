@@ -134,14 +134,19 @@ def to_array(column: pa.ChunkedArray, dtype_backend: DtypeBackend) -> Any:
     if column.num_chunks > 1:
         # Combine the chunks as a table, which does not create a Python object per chunk.
         column = pa.table([column], [""]).combine_chunks().column(0)
-    dtype: Any = mapper(column.type)
-    if dtype is None:
+    dtype = mapper(column.type)
+    if dtype is _INT64 and len(column):
+        return _integers(column.chunk(0))
+    return with_dtype(column, dtype)
+
+
+def with_dtype(column: pa.ChunkedArray, dtype: Any) -> Any:
+    """Convert a column to an array with a dtype that fits its type; None for pandas' default."""
+    if dtype is None or isinstance(dtype, np.dtype):
         return column.to_pandas().array.copy()  # Arrow's arrays are read-only
     if isinstance(dtype, pd.ArrowDtype):
         # Build the array directly, because some versions of pandas cast even to the same type.
         return pd.arrays.ArrowExtensionArray(column)
-    if dtype is _INT64 and len(column):
-        return _integers(column.chunk(0))
     return dtype.__from_arrow__(column)
 
 

@@ -28,6 +28,7 @@ from pandas.api import types as dtypes
 from outreach_frames.common.text import BLANKS, hidden_in
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.json_values import LARGEST_EXACT
+from outreach_frames.tables.schema import is_text
 
 TEXT: Final = pa.large_string()
 
@@ -123,7 +124,8 @@ def _convert_by_dtype(cells: pd.Series[Any]) -> Texts:
             return Texts(_to_arrow(cells))
         except UnicodeEncodeError:
             return _convert_one_by_one(cells.astype(object))
-    if dtypes.is_object_dtype(dtype) or _is_nested(dtype):
+    is_nested = isinstance(dtype, pd.ArrowDtype) and pa.types.is_nested(dtype.pyarrow_dtype)
+    if dtypes.is_object_dtype(dtype) or is_nested:
         return _convert_one_by_one(cells.astype(object))
     return _convert_distinct(cells, dtype)
 
@@ -144,13 +146,8 @@ def _is_text(cells: pd.Series[Any]) -> bool:
     if dtypes.is_object_dtype(dtype):
         return dtypes.infer_dtype(cells, skipna=True) in {"string", "empty"}
     if isinstance(dtype, pd.ArrowDtype):
-        kind = dtype.pyarrow_dtype
-        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        return is_text(dtype.pyarrow_dtype)
     return isinstance(dtype, pd.StringDtype)
-
-
-def _is_nested(dtype: Any) -> bool:
-    return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
 
 
 def _to_arrow(cells: pd.Series[Any]) -> pa.Array:
