@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
@@ -23,7 +22,7 @@ from outreach_frames.client import request
 from outreach_frames.client.client import Client, Observation
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
-from outreach_frames.client.retry import WaitBudget, parse_retry_after
+from outreach_frames.client.retry import WaitBudget, parse_retry_after, unix_time
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
@@ -68,11 +67,8 @@ _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 # Statuses whose errors have a problem and advice for anybody: token, credits, permission.
 _IN_OWN_WORDS: Final = (401, 402, 403)
 _SENTENCES: Final = re.compile(r"[.:] ")
-# Errors that end the run if no good response came before, and the name of the failed check.
-_UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
-    ConnectionFailedError: "connection",
-    RequestTimeoutError: "connection",
-}
+# Errors without any response, which end the run if no good response came before.
+_UNREACHABLE: Final = (ConnectionFailedError, RequestTimeoutError)
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
@@ -83,12 +79,10 @@ _CHECK_ARGUMENTS: Final = (
 _TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
 # The advice by class of error.
 _ADVICE: Final[Mapping[type[ServiceError], str]] = {
-    UnsafeLinkError: _REPORT_TO_SERVICE,
-    InvalidResponseError: _REPORT_TO_SERVICE,
-    RateLimitedError: _TRY_LATER,
-    RequestTimeoutError: _TRY_LATER,
-    ServerError: _TRY_LATER,
-    WaitTooLongError: _TRY_LATER,
+    **dict.fromkeys([UnsafeLinkError, InvalidResponseError], _REPORT_TO_SERVICE),
+    **dict.fromkeys(
+        [RateLimitedError, RequestTimeoutError, ServerError, WaitTooLongError], _TRY_LATER
+    ),
 }
 
 
@@ -224,7 +218,7 @@ class _Checker:
             spec.SEARCH_PEOPLE: self._check_people,
             spec.GET_CONTACT_BY_EMAIL: partial(self._check_emails, emails),
             spec.GET_CONTACTS: self._check_contacts,
-            spec.GET_LEAD_LIST: partial(self._check_lead_list, lead_list_id),
+            spec.GET_LEAD_LIST: partial(self._check_list, lead_list_id),
         }
         for self._endpoint, check_operation in operations.items():
             before = len(self._findings)
@@ -232,8 +226,8 @@ class _Checker:
                 check_operation()
             except ServiceError as error:
                 is_refused = error.status_code == HTTPStatus.UNAUTHORIZED
-                name = "token" if is_refused else _UNUSABLE.get(type(error))
-                if self._accepted is None and name is not None:
+                if self._accepted is None and (is_refused or isinstance(error, _UNREACHABLE)):
+                    name = "token" if is_refused else "connection"
                     self._findings.append(Finding(name, FAILED, *_words(error)))
                     return
                 del self._findings[before:]
@@ -251,8 +245,11 @@ class _Checker:
         if finding not in self._findings:
             self._findings.append(finding)
 
-    def _check_list(self, list_id: str = "") -> None:
+    def _check_list(self, list_id: str | None = "") -> None:
         """Check the first two pages of a list."""
+        if list_id is None:
+            self._add(NOTE, "not checked", "Pass lead_list_id= with the id of a lead list.")
+            return
         path = {"id": list_id} if list_id else {}
         query = {spec.PAGE_SIZE.name: _PAGE_SIZE}
         pages: list[dict[str, Any]] = []
@@ -334,12 +331,6 @@ class _Checker:
         if missing := set(ids).difference(map(record_id, self._items(page))):
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
             self._add(WARNING, detail, _REPORT_TO_SERVICE)
-
-    def _check_lead_list(self, lead_list_id: str | None) -> None:
-        if lead_list_id is None:
-            self._add(NOTE, "not checked", "Pass lead_list_id= with the id of a lead list.")
-        else:
-            self._check_list(lead_list_id)
 
     def _parse(self, response: Observation) -> dict[str, Any]:
         """Check a response's headers and return its JSON object."""
@@ -477,10 +468,10 @@ def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 def _clock_finding(headers: Mapping[str, str]) -> Finding:
     """Compare the service's clock with this machine's."""
-    try:
-        seconds = parsedate_to_datetime(headers.get("Date", "")).timestamp() - time.time()
-    except (ValueError, TypeError, LookupError, OverflowError, OSError):
+    date = unix_time(headers.get("Date"))
+    if date is None:
         return Finding("clock", NOTE, "the service sends no readable Date header")
+    seconds = date - time.time()
     if abs(seconds) <= _CLOCK_SECONDS:
         return Finding("clock", OK, "within a minute of the service's clock")
     direction = "behind" if seconds > 0 else "ahead of"

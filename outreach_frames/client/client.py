@@ -204,14 +204,16 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         refresh: bool = False,
-        parse: Callable[[bytes], T] = load_json,
-        is_complete: Callable[[T], bool] | None = None,
-    ) -> T:
-        """Return the parsed response to a read, from the cache unless `refresh` is set."""
+        is_complete: Callable[[Any], bool] = lambda _: True,
+    ) -> Any:
+        """Return the JSON response to a read, from the cache unless `refresh` is set.
+
+        A response that is not complete is cached for a shorter time.
+        """
         call = self._prepare(endpoint, path, query, body)
         since = math.inf if refresh else 0
         budget = WaitBudget(self.max_wait)
-        return self._read(call, parse, budget, since=since, is_complete=is_complete).value
+        return self._read(call, load_json, budget, since=since, is_complete=is_complete).value
 
     def read_dated(
         self,
@@ -399,7 +401,7 @@ class Client:
         *,
         since: float,
         store: bool = True,
-        is_complete: Callable[[T], bool] | None = None,
+        is_complete: Callable[[T], bool] = lambda _: True,
     ) -> Dated[T]:
         """Return the cached response if it is not older than `since`, or send the read."""
         if math.isfinite(since) and (stored := self._stored(call, parse, since)) is not None:
@@ -419,7 +421,6 @@ class Client:
                 cache_body(_NOT_FOUND, time.time(), NOT_FOUND_LIFETIME)
             raise
         dated = Dated(value, time.time())
-        is_whole = is_complete is None or is_complete(value)
-        seconds = lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME)
+        seconds = lifetime if is_complete(value) else min(lifetime, NOT_FOUND_LIFETIME)
         cache_body(reply.body, dated.unix, seconds)
         return dated

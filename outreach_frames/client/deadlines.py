@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
@@ -37,16 +38,11 @@ class Exchange:
             if self.timed_out or self.stopped:
                 self._shut_down()
 
-    def time_out(self) -> None:
-        """Abort the request because its time is up."""
+    def abort(self, *, timed_out: bool = False) -> None:
+        """Abort the request because it is cancelled, or because its time is up."""
         with self._lock:
-            self.timed_out = True
-            self._shut_down()
-
-    def stop(self) -> None:
-        """Abort the request because it is cancelled."""
-        with self._lock:
-            self.stopped = True
+            self.timed_out |= timed_out
+            self.stopped |= not timed_out
             self._shut_down()
 
     def _shut_down(self) -> None:
@@ -67,12 +63,12 @@ def exchange(
 ) -> Iterator[Exchange]:
     """Abort this thread's request when its time is up or it is cancelled."""
     current = Exchange(sign)
-    timer = threading.Timer(seconds, current.time_out)
+    timer = threading.Timer(seconds, partial(current.abort, timed_out=True))
     timer.daemon = True
     token = _current.set(current)
     timer.start()
     try:
-        with cancellation.calling(current.stop):
+        with cancellation.calling(current.abort):
             yield current
     finally:
         timer.cancel()

@@ -69,29 +69,22 @@ def values_to_count(
     names = [by] if isinstance(by, str) else check_list("by", by)
     if not names:
         raise InvalidInputError("by is empty. Pass a filter's name, or omit it.")
-    counted: dict[str, spec.Filter] = {}
-    for name in names:
-        known = _countable_filter(name)
-        if known.name in counted:
-            raise InvalidInputError(f"by has {known.name!r} twice. Pass each filter once.")
-        counted[known.name] = known
-    return {
-        name: _values(known, filters.get(name), is_sandbox=is_sandbox)
-        for name, known in counted.items()
-    }
+    counted: list[str] = []
+    for each in names:
+        name = str(each)
+        if each not in _COUNTABLE:
+            raise InvalidInputError(
+                f"by={quoted(each)} is not a filter that includes people."
+                f"{suggestion(name, _COUNTABLE)} Call of.filters() to list all filters."
+            )
+        if name in counted:
+            raise InvalidInputError(f"by has {name!r} twice. Pass each filter once.")
+        counted.append(name)
+    return {name: _values(name, filters.get(name), is_sandbox=is_sandbox) for name in counted}
 
 
-def _countable_filter(name: object) -> spec.Filter:
-    """Return the filter of this name; reject unknown and excluding filters."""
-    if name in _COUNTABLE:
-        return spec.FILTERS_BY_NAME[str(name)]
-    raise InvalidInputError(
-        f"by={quoted(name)} is not a filter that includes people."
-        f"{suggestion(str(name), _COUNTABLE)} Call of.filters() to list all filters."
-    )
-
-
-def _values(known: spec.Filter, given: Any, *, is_sandbox: bool) -> Sequence[Any]:
+def _values(name: str, given: Any, *, is_sandbox: bool) -> Sequence[Any]:
+    known = spec.FILTERS_BY_NAME[name]
     if given is not None:
         return list(dict.fromkeys(given)) if isinstance(given, list) else [given]
     if known.type == "boolean":

@@ -129,7 +129,7 @@ def test_a_response_that_the_caller_rejects_is_retried() -> None:
         return body
 
     with scripted([json([1]), json([2])]) as service, connected(service) as client:
-        assert client.read(spec.SEARCH_PEOPLE, body={}, parse=parse) == b"[2]"
+        assert client.read_dated(spec.SEARCH_PEOPLE, {}, parse).value == b"[2]"
 
 
 WRITES: dict[str, tuple[Reply, bool | None]] = {

@@ -26,7 +26,7 @@ def page() -> bytes:
     """Return a page of two people in the service's format."""
     with sandbox.serve(people=20) as running, Client(running.url, running.api_key) as client:
         body = {"page_size": 2, "page": 2}
-        return client.read(spec.SEARCH_PEOPLE, body=body, parse=bytes)
+        return client.read_dated(spec.SEARCH_PEOPLE, body, bytes).value
 
 
 def damaged(page: bytes, data: st.DataObject) -> bytes:
