@@ -252,6 +252,8 @@ def _schedule(
     for day in days:
         while changes and changes[-1][0] <= day:
             _, place, limit[place] = changes.pop()
+        if not changes and not limit.any():
+            return None
         sent, left = history[-1].copy(), limit.copy()
         # Leads that started earlier are at later steps, so begin with the last step.
         for step in range(len(gaps), 0, -1):

@@ -11,7 +11,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib import font_manager
-from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from outreach_frames.analysis.companies import require_columns, to_numbers
@@ -120,8 +119,9 @@ def finish(axes: Axes, title: str, **labels: str) -> Axes:
     installed = set(font_manager.fontManager.get_font_names())
     fallback = [family for family in _FALLBACK_FAMILIES if family in installed]
     families = [*mpl.rcParams["font.family"], *fallback]
-    for text in axes.findobj(Text):
-        if isinstance(text, Text):
-            text.set_fontfamily(families)
+    legend = axes.get_legend()
+    own = (axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts)
+    for text in (*own, *(legend.get_texts() if legend else ())):
+        text.set_fontfamily(families)
     axes.tick_params(labelfontfamily=families)
     return axes

@@ -28,9 +28,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
     """Request every table once."""
     folder = tmp_path_factory.mktemp("snapshots")
     leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
-    with of.connect("sandbox", cache=None) as client, warnings.catch_warnings():
+    with of.sandbox.serve(people=40) as sandbox, warnings.catch_warnings():
         warnings.simplefilter("ignore", OutreachWarning)
-        sandbox = client.sandbox
+        of.connect(sandbox.url, sandbox.api_key, cache=None)
         people = of.search_people(limit=30)
         mailboxes = of.mailboxes()
         contacts = of.contacts(sandbox.contact_ids[:3])

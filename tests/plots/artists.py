@@ -32,24 +32,16 @@ def texts(axes: Axes) -> list[Text]:
 
 def flaws(axes: Axes) -> list[Any]:
     """Return the texts that the figure's edge cuts, and the pairs of overlapping texts."""
-    shown = texts(axes)
-    edge = axes.figure.bbox.padded(1)
-    boxes = [(text.get_text(), extent(text)) for text in shown]
-    outside = [
-        text
-        for text, box in boxes
-        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1
-    ]
-    return [*outside, *_overlapping(shown)]
-
-
-def _overlapping(shown: list[Text]) -> list[tuple[str, str]]:
-    # Ignore overlaps of half a pixel, which come from rounding.
-    boxes = np.array([extent(text).padded(-0.5).extents for text in shown])
-    x0, y0, x1, y1 = boxes.T
+    drawn = texts(axes)
+    shown = [text.get_text() for text in drawn]
+    # Ignore half a pixel, which comes from rounding.
+    x0, y0, x1, y1 = np.array([extent(text).padded(-0.5).extents for text in drawn]).T
+    edge = axes.figure.bbox.padded(0.5)
+    outside = (x0 < edge.x0) | (x1 > edge.x1) | (y0 < edge.y0) | (y1 > edge.y1)
     apart = (x0[:, None] >= x1) | (x0 >= x1[:, None]) | (y0[:, None] >= y1) | (y0 >= y1[:, None])
-    one, other = np.nonzero(np.triu(~apart, 1))
-    return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
+    overlapping = np.argwhere(np.triu(~apart, 1)).tolist()
+    cut = [shown[place] for place in np.flatnonzero(outside)]
+    return [*cut, *((shown[one], shown[other]) for one, other in overlapping)]
 
 
 def _seen(axes: Axes) -> list[Text]:

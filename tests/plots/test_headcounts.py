@@ -27,6 +27,7 @@ def tidy(*rows: tuple[str, str, Any, Any]) -> pd.DataFrame:
 
 def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
     """The bars are sums over companies, largest on top, for every form of the data."""
+    people = people.head(40)
     table = people.outreach.headcount()
     expected = table.groupby("department")["people"].sum()
     for data in (people, people.outreach.companies(), table, table.astype(object)):
@@ -142,6 +143,7 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
 @pytest.mark.parametrize("total", [None, "legal"])
 def test_other_job_functions_are_a_note(people: pd.DataFrame, total: str | None) -> None:
     """The `top` largest job functions are shown, and a note has the sum of the others."""
+    people = people.head(40)
     axes = of.plots.headcount(people, level="job_function", department=total, top=5)
     table = people.outreach.headcount("job_function")
     table = table[table["department"] == total] if total else table
@@ -155,6 +157,7 @@ def test_other_job_functions_are_a_note(people: pd.DataFrame, total: str | None)
 def test_axes_with_sharey_keep_their_own_order(people: pd.DataFrame) -> None:
     """With sharey each bar is next to its own department, even if the axes sort differently."""
     left, right = mpl.figure.Figure(layout="constrained").subplots(1, 2, sharey=True)
+    people = people.head(10)
     table = people.outreach.headcount()
     names = list(table["company"].unique()[:2])
     for axes, name in zip((left, right), names, strict=True):
@@ -217,6 +220,7 @@ BAD_OPTIONS = [
 
 def test_invalid_options_are_an_error(people: pd.DataFrame) -> None:
     """An invalid option is an error that names it and what to pass."""
+    people = people.head(40)
     for name, options, words in BAD_OPTIONS:
         if name not in ("outcomes", "tenure"):
             with pytest.raises(of.OutreachError, match=words):

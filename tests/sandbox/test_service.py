@@ -118,7 +118,7 @@ def listed(request: pytest.FixtureRequest, api: Api) -> Listed:
 class TestLists:
     """Cursor paging of all lists."""
 
-    @pytest.mark.parametrize("size", [1, 7, 20])
+    @pytest.mark.parametrize("size", [4, 20])
     def test_links_lead_to_every_page(self, api: Api, listed: Listed, size: int) -> None:
         """Relative links lead to each page, also back; the pages hold each item once, in order."""
         pages = list(api.pages(listed.path, {"page[size]": size}))
