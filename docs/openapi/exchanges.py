@@ -12,9 +12,9 @@ import msgspec
 from outreach_frames import spec
 from outreach_frames.sandbox.faults import Call, Faults
 from outreach_frames.sandbox.operations import Service, respond
-from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import Store, World, open_store
+from outreach_frames.sandbox.store import Store
 from outreach_frames.sandbox.world import TODAY
 
 # The search among the examples finds one person in this world.
@@ -29,7 +29,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     True
     """
     noon = datetime.combine(TODAY, time(12), UTC)
-    with closing(open_store(World(_PEOPLE, _SEED, make_world))) as store:
+    with closing(open_world(_PEOPLE, _SEED)) as store:
         service = Service(
             store, PeopleIndex(store.connection), "", Faults(None, seed=0), lambda: noon
         )
@@ -41,8 +41,8 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
 
 def _requests(store: Store) -> Mapping[spec.Endpoint, Call]:
     """Return an example request per operation."""
-    contacts = store.contacts(store.ids("contacts")[:2])
-    contact = next(contact for contact in contacts if contact["email"])
+    documents = store.documents("contacts", "id", store.ids("contacts")[:2])
+    contact = next(one for one in map(msgspec.json.decode, documents) if one["email"])
     sequence = next(row for row in store.sequences() if row["shows"] == "accepts_any")
     mailbox = store.mailboxes()[0]
     lead_list = {"id": store.ids("lead_lists")[-1]}

@@ -69,7 +69,7 @@ def get_contacts(service: Service, call: Call) -> Reply:
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
         limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
         raise rules.bad_request(f"{name} must be given 1 to {limit} times")
-    found = service.store.contacts(ids)
+    found = [msgspec.json.decode(one) for one in service.store.documents("contacts", "id", ids)]
     for contact in found:
         del contact["recent_activity"]
     return _json_reply({spec.CONTACTS_KEY: found})
@@ -77,10 +77,11 @@ def get_contacts(service: Service, call: Call) -> Reply:
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
     """GET /contacts/email/{email}: the email matches in any case."""
-    contact = service.store.contact_of(rules.email_key(call.path_values["email"]))
-    if contact is None:
+    key = rules.email_key(call.path_values["email"])
+    found = service.store.documents("contacts", "email_key", [key])
+    if not found:
         raise rules.Refusal(404, "There is no contact with that email.")
-    return Reply(200, contact)
+    return Reply(200, found[0])
 
 
 def search_people(service: Service, call: Call) -> Reply:
@@ -99,9 +100,10 @@ def search_people(service: Service, call: Call) -> Reply:
 
 def get_lead_list(service: Service, call: Call) -> Reply:
     """GET /lead-lists/{id}: a page of its leads; the cursor is a lead's id."""
-    lead_list = service.store.lead_list(call.path_values["id"])
-    if lead_list is None:
+    found = service.store.documents("lead_lists", "id", [call.path_values["id"]])
+    if not found:
         raise rules.Refusal(404, "There is no lead list with that id.")
+    lead_list = msgspec.json.decode(found[0])
     page, links = _paginate(lead_list[spec.LEADS_KEY], call)
     return _json_reply(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 

@@ -30,18 +30,41 @@ class _Protocol(HttpToolsProtocol):
         self.scope["extensions"] = {TRANSPORT: {"connection": self.transport}}
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that signals when it is ready, and aborts connections when it stops."""
+class ServerThread(uvicorn.Server):
+    """A uvicorn server in a background thread, which aborts connections when it stops."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = threading.Event()
+    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=_Protocol,
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                # Hide warnings about requests that are not HTTP, which would clutter a notebook.
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                headers=[(spec.SERVER_HEADER, spec.SANDBOX_SERVER)],
+                proxy_headers=False,
+                timeout_keep_alive=60,
+            )
+        )
+        self._ready = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve_until_stopped(listener)),
+            name="outreach-sandbox",
+            daemon=True,
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Signal that the server is ready."""
         await super().startup(sockets)
-        self.ready.set()
+        self._ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Abort all connections."""
         # Close the listeners last: closing loses the connections that are being accepted.
         for listener in chain.from_iterable(server.sockets for server in self.servers):
             with suppress(NotImplementedError):  # Windows
@@ -53,45 +76,18 @@ class _Server(uvicorn.Server):
         for opened in (*self.servers, *(sockets or ())):
             opened.close()
 
-    async def run_until_stopped(self, listener: socket.socket) -> None:
+    async def _serve_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])
         # Running requests end once they notice the disconnect.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
-
-class ServerThread:
-    """A server for an application, in a background thread."""
-
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
-        config = uvicorn.Config(
-            app,
-            http=_Protocol,
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            # Hide warnings about requests that are not HTTP, which would clutter a notebook.
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            headers=[(spec.SERVER_HEADER, spec.SANDBOX_SERVER)],
-            proxy_headers=False,
-            timeout_keep_alive=60,
-        )
-        self._server = _Server(config)
-        self._listener = listener
-        self._thread = threading.Thread(target=self._run, name="outreach-sandbox", daemon=True)
-
-    def _run(self) -> None:
-        asyncio.run(self._server.run_until_stopped(self._listener))
-
     def start(self) -> None:
         """Start the thread, and return once the server accepts requests."""
         self._thread.start()
-        if not self._server.ready.wait(START_SECONDS):
+        if not self._ready.wait(START_SECONDS):
             raise RuntimeError(f"The sandbox did not start in {START_SECONDS} seconds. Try again.")
 
     def stop(self) -> None:
         """Abort running requests and stop; repeated calls do nothing."""
-        self._server.should_exit = True
+        self.should_exit = True
         self._thread.join(STOP_SECONDS)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
-from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import World, open_store
 from outreach_frames.sandbox.world import TODAY
 
 if TYPE_CHECKING:
@@ -66,6 +65,7 @@ class Sandbox:
         self, url: str, service: Service, server: ServerThread, *, people: int, seed: int
     ) -> None:
         self.url = url
+        self.api_key = service.api_key
         self._people = people
         self._seed = seed
         self._service = service
@@ -86,11 +86,6 @@ class Sandbox:
 
     def _read_date(self) -> None:
         self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
-
-    @property
-    def api_key(self) -> str:
-        """The account's token."""
-        return self._service.api_key
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -301,7 +296,7 @@ def serve(
 
     with ExitStack() as on_failure:
         listener = on_failure.enter_context(closing(_listen(port)))
-        store = on_failure.enter_context(closing(open_store(World(people, seed, make_world))))
+        store = on_failure.enter_context(closing(open_world(people, seed)))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
         service = Service(store, PeopleIndex(store.connection), token, active_faults)
         server = ServerThread(make_app(service), listener)

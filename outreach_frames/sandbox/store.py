@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,17 +13,6 @@ from outreach_frames.sandbox.rules import email_key
 
 Row = dict[str, Any]
 
-
-class World(NamedTuple):
-    """A world to open; `fill(connection, people, seed)` creates it in an empty database."""
-
-    people: int
-    seed: int
-    fill: Callable[[sqlite3.Connection, int, int], None]
-
-
-# A world of 2,000 people takes 8 MB; larger worlds are generated each time.
-MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
 -- `days` passed since the creation; `positions`: the number of positions ever assigned to people.
@@ -86,8 +73,7 @@ class Store:
 
     def close(self) -> None:
         """Close the connection; repeated calls do nothing."""
-        with self.lock:
-            self.connection.close()
+        self.connection.close()
 
     def _rows(self, query: str, *values: object) -> list[Row]:
         cursor = self.connection.cursor()
@@ -132,19 +118,14 @@ class Store:
             mailbox_id,
         )
 
-    def contacts(self, ids: Sequence[str]) -> list[Row]:
-        """Return the contacts with these ids in the account's order; skip unknown ids."""
-        marks = ",".join("?" * len(ids))
+    def documents(self, table: str, column: str, values: Sequence[str]) -> list[bytes]:
+        """Return the documents of the rows with these values, in the table's order."""
+        marks = ",".join("?" * len(values))
         found = self._rows(
-            f"SELECT document FROM contacts WHERE id IN ({marks}) ORDER BY position",  # noqa: S608
-            *ids,
+            f"SELECT document FROM {table} WHERE {column} IN ({marks}) ORDER BY position",  # noqa: S608
+            *values,
         )
-        return [msgspec.json.decode(row["document"]) for row in found]
-
-    def contact_of(self, email_key: str) -> bytes | None:
-        """Return the JSON of the contact with this email, or None."""
-        found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
-        return found[0]["document"] if found else None
+        return [row["document"] for row in found]
 
     def set_response_rates(
         self, sequence_id: str, open_rate: float | None, reply_rate: float | None
@@ -157,11 +138,6 @@ class Store:
             reply_rate,
             sequence_id,
         )
-
-    def lead_list(self, lead_list_id: str) -> Row | None:
-        """Return a lead list with all its leads, or None."""
-        found = self._rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
-        return msgspec.json.decode(found[0]["document"]) if found else None
 
     def leads(self, sequence_id: str) -> list[Row]:
         """Return a sequence's leads in order of arrival."""
@@ -241,34 +217,3 @@ def insert_contacts(connection: sqlite3.Connection, contacts: Iterable[Row]) -> 
             for contact in contacts
         ),
     )
-
-
-def open_store(world: World) -> Store:
-    """Create a world in memory."""
-    connection = _connect()
-    if world.people > MAX_CACHED_PEOPLE:
-        _create_world(connection, world)
-    else:
-        connection.deserialize(_serialized_world(world))
-    return Store(connection)
-
-
-@lru_cache(maxsize=2)
-def _serialized_world(world: World) -> bytes:
-    """Create a world once; sandboxes with the same arguments copy it."""
-    with closing(_connect()) as connection:
-        _create_world(connection, world)
-        return connection.serialize()
-
-
-def _connect() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", check_same_thread=False)
-
-
-def _create_world(connection: sqlite3.Connection, world: World) -> None:
-    people, seed, fill = world
-    # People of 3 KB waste a third of the space in pages of 4 KB.
-    connection.executescript(f"PRAGMA page_size = 16384; BEGIN; {SCHEMA}")
-    fill(connection, people, seed)
-    connection.execute("INSERT INTO world VALUES (?, ?, 0, ?)", (people, seed, people))
-    connection.commit()

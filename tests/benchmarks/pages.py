@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 
 from outreach_frames import spec
-from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import World, open_store
 
 
 def people_pages(pages: int, *, page_size: int = spec.MAX_SEARCH_PAGE_SIZE) -> list[bytes]:
     """Make the response bodies of a search for everybody."""
-    with closing(open_store(World(pages * page_size, 0, make_world))) as store:
+    with closing(open_world(pages * page_size, 0)) as store:
         index = PeopleIndex(store.connection)
         return [_body(index, number, pages, page_size) for number in range(1, pages + 1)]
 

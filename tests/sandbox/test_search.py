@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import (
     RULES,
     SWITCHES,
@@ -25,8 +25,7 @@ from outreach_frames.sandbox.search import (
     place_words,
     words,
 )
-from outreach_frames.sandbox.store import Store, open_store
-from outreach_frames.sandbox.store import World as Contents
+from outreach_frames.sandbox.store import Store
 from outreach_frames.sandbox.world import users
 
 pytestmark = pytest.mark.long
@@ -62,7 +61,7 @@ class World:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     """Return one world for all tests, since searches change nothing."""
-    with closing(open_store(Contents(PEOPLE, 0, make_world))) as store:
+    with closing(open_world(PEOPLE, 0)) as store:
         yield World(store)
 
 
@@ -280,7 +279,7 @@ def test_texts_match_by_words(world: World, name: str, data: st.DataObject) -> N
 def test_how_a_text_matches(name: str, value: str, found: str, missed: str) -> None:
     """Short values are whole words or places, longer ones prefixes, without case and accents."""
     filters = {"title": "person_titles", "location": "person_locations", "name": "person_name"}
-    with closing(open_store(Contents(1, 0, make_world))) as store:
+    with closing(open_world(1, 0)) as store:
         for text, total in ((found, 1), (missed, 0)):
             searched = place_words(text) if name == "location" else words(text)
             store.connection.execute(f"UPDATE people SET {name} = ?", [searched])

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.sandbox import serve, world
 from outreach_frames.sandbox.companies import LEADERSHIP, SIZES, shares
-from outreach_frames.sandbox.records import make_world
+from outreach_frames.sandbox.records import open_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import World, open_store
 from outreach_frames.sandbox.world import TODAY
 from tests.sandbox.http import Api
 
@@ -35,7 +34,7 @@ Person = dict[str, Any]
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     """Return a world of the default size."""
-    with closing(open_store(World(PEOPLE, 0, make_world))) as store:
+    with closing(open_world(PEOPLE, 0)) as store:
         yield store.connection
 
 
