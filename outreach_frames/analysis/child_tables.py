@@ -69,8 +69,8 @@ class _Owner:
     fields: tuple[spec.Field, ...]
     key: spec.Field
     takes: str
-    source: str
-    example: str
+    source: str = "a frame from search_people()"
+    example: str = "of.search_people(limit=10)"
 
 
 _PERSON: Final = _Owner(
@@ -78,16 +78,12 @@ _PERSON: Final = _Owner(
     spec.PERSON,
     spec.Field("person_id", note="id of the person"),
     "People with the columns of `search_people`.",
-    "a frame from search_people()",
-    "of.search_people(limit=10)",
 )
 _COMPANY: Final = _Owner(
     "Company",
     spec.COMPANY,
     spec.Field(COMPANY_KEY, note="id of the company"),
     "People with the columns of `search_people`, or companies from `companies()`.",
-    "a frame from search_people()",
-    "of.search_people(limit=10)",
 )
 _CONTACT: Final = _Owner(
     "Contact",

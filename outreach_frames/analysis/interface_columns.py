@@ -147,18 +147,14 @@ def _label(path: tuple[str, ...], taken: Container[str]) -> str:
     return f"{label} ({readable(counted[0], capital=False)})" if label in taken else label
 
 
-@cache
-def _people_labels() -> dict[str, str]:
-    return {column.name: column.label for column in _columns_of("people")}
-
-
 def column_label(name: str) -> str:
     """Return the label of a column of people, or a custom column's name as readable text.
 
     >>> column_label("company_location_details_country"), column_label("account_owner")
     ('Company country', 'Account owner')
     """
-    return _people_labels().get(name) or readable(name)
+    labels = {column.name: column.label for column in _columns_of("people")}
+    return labels.get(name) or readable(name)
 
 
 def table_of(names: Iterable[object]) -> str:

@@ -366,7 +366,7 @@ async def test_failed_checks_are_shown() -> None:
             ({"data": {"First": "email"}}, "'First' is not a valid name"),
             ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
-            ({"nonsense": 1}, "'nonsense' is not a key"),
+            ({"nonsense": 1}, "unknown field `nonsense`"),
         ):
             await page.check(**part)
             assert words in page.notices

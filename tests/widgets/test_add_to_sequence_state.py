@@ -120,15 +120,15 @@ def test_unchosen_default_columns_are_disabled() -> None:
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ({"sequence": "s"}, "not a key of a choice"),
-        ({"email": 1}, "email takes text"),
-        ({"data": ["a"]}, "data takes"),
-        ({"data": {"a": 1}}, "data takes"),
-        ({"require": "a"}, "require takes a list"),
-        ({"overrides": {"all": True}}, "overrides takes"),
-        ({"overrides": True}, "overrides takes"),
-        ({"mailboxes": "a@example.org"}, "mailboxes takes a list"),
-        ({"mailbox": 1}, "mailbox takes text"),
+        ({"sequence": "s"}, "unknown field `sequence`. Its keys are sequence_id, email,"),
+        ({"email": 1}, r"got `int` - at `\$.email`"),
+        ({"data": ["a"]}, r"got `array` - at `\$.data`"),
+        ({"data": {"a": 1}}, r"got `int` - at `\$.data"),
+        ({"require": "a"}, r"Expected `array`, got `str` - at `\$.require`"),
+        ({"overrides": {"all": True}}, "unknown field `all`"),
+        ({"overrides": True}, r"got `bool` - at `\$.overrides`"),
+        ({"mailboxes": "a@example.org"}, r"Expected `array`, got `str` - at `\$.mailboxes`"),
+        ({"mailbox": 1}, r"got `int` - at `\$.mailbox`"),
     ],
 )
 def test_invalid_choices(part: dict[str, Any], words: str) -> None:

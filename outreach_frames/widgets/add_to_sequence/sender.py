@@ -140,20 +140,11 @@ class Sender:
             return f"Excluded: {people} recorded in this session{where}."
         return ""
 
-    def mark_sent(self) -> None:
-        """Mark the current plan as sent."""
-        self.sent_number = self.number
-
-    def send(self, watch: Monitor) -> SubmissionReport:
+    def send(self, *, watch: Monitor) -> SubmissionReport:
         """Send the plan; callable in any thread."""
         report = submit(self._plan, journal=self._place, progress=False, watch=watch)
         self._first_runs[self.client.base_url, self._plan.sequence_id] = self._plan.first_run
         return report
-
-    def resend_unknown(self, watch: Monitor) -> SubmissionReport:
-        """Send the unknown rows again; callable in any thread."""
-        assert self.report is not None
-        return self.report._resend_unknown(client=None, watch=watch)
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""

@@ -7,11 +7,13 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pandas as pd
+from msgspec.structs import asdict
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
-from outreach_frames.common.text import has_lone_surrogate, quoted, shorten
+from outreach_frames.common.text import has_lone_surrogate, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
@@ -24,16 +26,24 @@ from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.tables.columns import columns_like
 from outreach_frames.widgets.python_code import one_line_call
 
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    "sequence_id": None,
-    EMAIL: None,
-    PROFNET_URL: None,
-    "data": {},
-    "require": [],
-    "overrides": {},
-    MAILBOX: None,
-    MAILBOXES: [],
-}
+_Overrides: Final = msgspec.defstruct(
+    "_Overrides",
+    [(name, bool, False) for name in OVERRIDES],
+    forbid_unknown_fields=True,
+    frozen=True,
+)
+_Choice: Final = msgspec.defstruct(
+    "_Choice",
+    [
+        *((name, str | None, None) for name in ("sequence_id", EMAIL, PROFNET_URL)),
+        ("data", dict[str, str], {}),
+        ("require", list[str], []),
+        ("overrides", _Overrides, _Overrides()),
+        (MAILBOX, str | None, None),
+        (MAILBOXES, list[str], []),
+    ],
+    forbid_unknown_fields=True,
+)
 
 FIELD_RULE: Final = (
     "lowercase letters, digits and underscores, beginning with a letter, at most "
@@ -57,32 +67,14 @@ def _guess(field: str, named: Sequence[str]) -> str | None:
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
     """Add the defaults to a choice and check the types; the plan checks the names."""
-    if unknown := value.keys() - _DEFAULTS.keys():
+    try:
+        full = asdict(msgspec.convert(value, _Choice))
+    except msgspec.ValidationError as error:
         raise InvalidInputError(
-            f"{quoted(sorted(map(str, unknown))[0])} is not a key of a choice. Use only "
-            f"{', '.join(_DEFAULTS)}."
-        )
-    full = {**_DEFAULTS, **value}
-    for name in ("sequence_id", EMAIL, PROFNET_URL, MAILBOX):
-        _check_type(name, full[name], full[name] is None or isinstance(full[name], str), "text")
-    _check_type("data", full["data"], _maps_texts(full["data"]), "{field: column}")
-    overrides = full["overrides"]
-    valid = isinstance(overrides, Mapping) and all(
-        name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
-    )
-    _check_type("overrides", overrides, valid, f"{{name: True}} of {', '.join(OVERRIDES)}")
-    for name, expected in (
-        ("require", "a list of data fields"),
-        (MAILBOXES, "a list of addresses"),
-    ):
-        _check_type(name, full[name], _lists_texts(full[name]), expected)
-    return {
-        **full,
-        "data": dict(full["data"]),
-        "overrides": {name: True for name in OVERRIDES if overrides.get(name)},
-        "require": list(full["require"]),
-        MAILBOXES: list(full[MAILBOXES]),
-    }
+            f"The choice is invalid: {error}. Its keys are {', '.join(_Choice.__struct_fields__)}."
+        ) from error
+    overrides = asdict(full["overrides"])
+    return {**full, "overrides": {name: on for name, on in overrides.items() if on}}
 
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,21 +155,6 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
             }
         )
     return options
-
-
-def _check_type(name: str, value: object, valid: bool, expected: str) -> None:
-    if not valid:
-        raise InvalidInputError(f"{name} takes {expected}, not {quoted(value)}.")
-
-
-def _lists_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-
-
-def _maps_texts(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(part, str) for pair in value.items() for part in pair
-    )
 
 
 def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict[str, Any]:

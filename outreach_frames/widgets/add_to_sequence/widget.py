@@ -20,7 +20,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, MAILBOXES, PROFNET_URL
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Monitor, Run
+from outreach_frames.leads.sending.run import Run
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
@@ -200,19 +200,17 @@ class AddToSequence(Panel):
             self._refresh()
             self.send({"kind": "refused"})
             return
-        sender.mark_sent()
+        sender.sent_number = sender.number
         rows = sender.lead_count
         self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
         """Send the unknown rows of the report with this number once more."""
-        sender = self._sender
         if self.busy or self.report is None or report != self._report_number:
             return
         rows = int((self.report.rows["status"] == statuses.UNKNOWN).sum())
-        self._start_run(
-            f"Sending {plural(rows, 'unknown row')} once more", rows, sender.resend_unknown
-        )
+        send = partial(self.report._resend_unknown, client=None)
+        self._start_run(f"Sending {plural(rows, 'unknown row')} once more", rows, send)
 
     def cancel(self) -> None:
         """Stop sending after the current request, or cancel reading."""
@@ -316,12 +314,10 @@ class AddToSequence(Panel):
         self._background.deliver(self._show_progress, run.tally)
         return self._is_cancelled or self._background.over
 
-    def _start_run(
-        self, action: str, rows: int, send: Callable[[Monitor], SubmissionReport]
-    ) -> None:
+    def _start_run(self, action: str, rows: int, send: Callable[..., SubmissionReport]) -> None:
         self._action, self._is_cancelled = action, False
         with self.hold_sync():
-            work = partial(send, self._watch)
+            work = partial(send, watch=self._watch)
             self._start(
                 action, work, self._on_sent, lambda _error: self._show_run_result(), total=rows
             )
