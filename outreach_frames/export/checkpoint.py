@@ -22,7 +22,7 @@ from outreach_frames.common.atomic_files import delete, move, set_mode, sync_fol
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 # Large pages store large parts faster.
 _SCHEMA: Final = f"""
 PRAGMA page_size = 65536;
@@ -49,7 +49,7 @@ class Checkpoint:
         self.folder: Final = target.with_name(f".{target.name}.partial")
         self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
-        self.columns: Any = identity.get("columns")  # the chosen columns in order
+        self.columns: Any = identity["columns"]  # the chosen columns in order
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
@@ -185,9 +185,10 @@ class Checkpoint:
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
-            f"{name} was {_shown(stored.get(name))} and is now {_shown(settings.get(name))}"
-            for name in dict.fromkeys([*settings, *stored])
-            if stored.get(name) != settings.get(name)
+            f"{name} was {shorten(stored[name], _SHOWN_CHARACTERS)} and is now "
+            f"{shorten(value, _SHOWN_CHARACTERS)}"
+            for name, value in settings.items()
+            if stored[name] != value
         ]
         if changed:
             raise InvalidInputError(
@@ -212,7 +213,3 @@ class Checkpoint:
 def read_part(part: bytes) -> pa.Table:
     """Return the people of a part."""
     return pa.ipc.open_stream(part).read_all()
-
-
-def _shown(value: str | None) -> str:
-    return shorten(value or "null", _SHOWN_CHARACTERS)

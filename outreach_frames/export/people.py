@@ -165,7 +165,7 @@ def _resolved(path: Path) -> Path:
 
 def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[str, object]:
     """Return the settings that must be equal to resume an export; the token may differ."""
-    identity: dict[str, object] = {
+    return {
         "format": kind,
         "service": search.client.base_url,
         "account": search.client.account,
@@ -173,9 +173,9 @@ def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[
         "filters": search.filters,
         "limit": search.limit,
         "page_size": search.size,
+        "split_by": search.split_by,
+        "columns": columns,
     }
-    further = {"split_by": search.split_by, "columns": columns}
-    return identity | {name: value for name, value in further.items() if value is not None}
 
 
 def _read(search: Search, parts: Checkpoint, progress: bool | None) -> None:

@@ -60,9 +60,7 @@ def lay_out(response: pa.StructType, columns: Container[str] | None = None) -> L
     >>> lay_out(DOCUMENTED, ["name"]).columns
     ['name']
     """
-    person = _sorted(_person(response))
-    if columns is not None:
-        person = _choose(person, columns)
+    person = _arrange(_person(response), columns)
     schema = pa.schema(list(_replace(response, person)))
     leaves = {"_".join(path): (path, kind) for path, kind in _leaves(person)}
     behavior = "error" if columns is None else "ignore"
@@ -144,28 +142,22 @@ def _replace(response: pa.StructType, person: pa.StructType) -> pa.StructType:
     return pa.struct(list((members | {spec.RESULTS_KEY: pa.list_(person)}).items()))
 
 
-def _sorted(person: pa.StructType, path: Path = ()) -> pa.StructType:
-    """Sort the further members of listed objects."""
+def _arrange(
+    person: pa.StructType, columns: Container[str] | None, path: Path = ()
+) -> pa.StructType:
+    """Sort the further members of listed objects, and choose the columns."""
     members = []
     for member in person:
         place = (*path, member.name)
-        field = PEOPLE_COLUMNS.get("_".join(place))
-        first = [one.name for one in field.members] if field else []
-        is_object = pa.types.is_struct(member.type)
-        kind = _sorted(member.type, place) if is_object else sort_members(member.type, first)
-        members.append((member.name, kind))
-    return pa.struct(members)
-
-
-def _choose(person: pa.StructType, columns: Container[str], path: Path = ()) -> pa.StructType:
-    members = []
-    for member in person:
-        place, kind = (*path, member.name), member.type
-        if pa.types.is_struct(kind):
-            kind = _choose(kind, columns, place)
-        elif "_".join(place) not in columns:
-            continue
-        if kind != pa.struct([]):
+        name = "_".join(place)
+        if pa.types.is_struct(member.type):
+            kind = _arrange(member.type, columns, place)
+            is_chosen = columns is None or kind.num_fields
+        else:
+            field = PEOPLE_COLUMNS.get(name)
+            kind = sort_members(member.type, [one.name for one in field.members] if field else [])
+            is_chosen = columns is None or name in columns
+        if is_chosen:
             members.append((member.name, kind))
     return pa.struct(members)
 

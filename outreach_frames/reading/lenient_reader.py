@@ -301,27 +301,15 @@ def _convert(value: Any, field: spec.Field) -> Any:
 
 
 def _convert_scalar(value: Any, kind: str) -> Any:
-    if kind == "integer":
-        return _convert_integer(value)
-    if kind == "number":
-        return _convert_number(value)
-    if type(value) is not (str if kind == "string" else bool):
-        raise _TypeMismatchError
-    return value
-
-
-def _convert_integer(value: Any) -> int:
-    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
+    found = type(value)
+    if kind == "integer" and found is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
         return int(value)
-    if type(value) is not int or not -LARGEST_INT64 - 1 <= value <= LARGEST_INT64:
-        raise _TypeMismatchError
-    return value
-
-
-def _convert_number(value: Any) -> float:
-    if type(value) is int and abs(value) <= LARGEST_EXACT:
+    if kind == "number" and found is int and abs(value) <= LARGEST_EXACT:
         return float(value)
-    if type(value) is not float or not math.isfinite(value):
+    is_out_of_range = (found is int and not -LARGEST_INT64 - 1 <= value <= LARGEST_INT64) or (
+        found is float and not math.isfinite(value)
+    )
+    if found not in _PYTHON_TYPES[kind] or is_out_of_range:
         raise _TypeMismatchError
     return value
 
