@@ -46,6 +46,7 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
 )
 # Seconds that 404 responses and incomplete results are cached.
 NOT_FOUND_LIFETIME: Final = 60
+_KEPT_CONNECTIONS: Final = 32
 # The cached body of a 404; no successful read has an empty body.
 _NOT_FOUND = b""
 
@@ -120,19 +121,17 @@ class Client:
         self.workers: Final = options.checked_workers(workers)
         self.sandbox: Any = None
         self._names = request.NetworkName(network_name)
+        backoff = options.checked_seconds("backoff", backoff)
+        interval = 60 / options.checked_rate(requests_per_minute)
         self._transport = Transport(
             self.base_url,
             self._token,
             self._names,
-            Throttle(
-                self.max_wait,
-                options.checked_seconds("backoff", backoff),
-                60 / options.checked_rate(requests_per_minute),
-            ),
-            timeout=self.timeout,
-            workers=self.workers,
-            proxies=options.checked_proxies(proxies),
-            verify=options.checked_verify(verify),
+            Throttle(self.max_wait, backoff, interval),
+            self.timeout,
+            max(self.workers, _KEPT_CONNECTIONS),
+            options.checked_proxies(proxies),
+            options.checked_verify(verify),
         )
         self._forgotten: Counter[str] = Counter()
         # Readers that learn from the service's responses, by endpoint.

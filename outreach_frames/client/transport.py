@@ -39,8 +39,13 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_TRIES: Final = 5
 # After these statuses without Retry-After, all threads wait before a read is repeated.
 BUSY: Final = (429, 503)
+_HEADERS: Final = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
+}
+_JSON: Final = {"Content-Type": "application/json"}
 _CHUNK_BYTES: Final = 256 * 1024
-_KEPT_CONNECTIONS: Final = 32
 _FAULTS: Final = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
 _TIMEOUTS: Final = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
@@ -83,46 +88,33 @@ class _Adapter(HTTPAdapter):
         return manager
 
 
+@dataclass(eq=False, repr=False)
 class Transport:
     """Sends one account's requests, in any thread, with its pauses, retries and deadlines."""
 
-    def __init__(
-        self,
-        base_url: str,
-        token: Token,
-        names: request.NetworkName,
-        throttle: Throttle,
-        *,
-        timeout: float,
-        workers: int,
-        proxies: dict[str, str],
-        verify: bool | str,
-    ) -> None:
-        self.proxies: Final = proxies
-        self.verify: Final = verify
-        # Whether a response came from a sandbox, embedded or served, whose filter values are known.
-        self.is_sandbox: bool = False
-        self._base_url = base_url
-        self._token = token
-        self._names = names
-        self._throttle = throttle
-        self._timeout = timeout
-        self._headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip",
-            "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
-        }
+    base_url: str
+    token: Token
+    names: request.NetworkName
+    throttle: Throttle
+    timeout: float
+    connections: int  # number of connections to keep open
+    proxies: dict[str, str]
+    verify: bool | str
+    # Whether a response came from a sandbox, embedded or served, whose filter values are known.
+    is_sandbox: bool = False
+
+    def __post_init__(self) -> None:
         # A `Session` would add cookies, redirects, .netrc and the environment's proxies.
-        self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
+        self._adapter = _Adapter(pool_maxsize=self.connections)
 
     @property
     def closed(self) -> bool:
         """Whether the transport is closed."""
-        return self._throttle.cancellation.is_set
+        return self.throttle.cancellation.is_set
 
     def close(self) -> None:
         """Abort running requests, and close the connections."""
-        self._throttle.cancellation.set()
+        self.throttle.cancellation.set()
         self._adapter.close()
 
     def prepare(
@@ -136,13 +128,11 @@ class Transport:
         is_read: bool,
     ) -> Call:
         """Prepare a request with a JSON body or none."""
-        headers = self._headers
-        if content is not None:
-            headers = headers | {"Content-Type": "application/json"}
+        headers = _HEADERS if content is None else _HEADERS | _JSON
         prepared = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
         call = Call(endpoint, label, prepared, content, filters, is_read)
         # Check the prepared address too, because URL parsers disagree.
-        request.require_same_origin(call.url, self._base_url)
+        request.require_same_origin(call.url, self.base_url)
         return call
 
     def send(
@@ -156,10 +146,10 @@ class Transport:
         tries, refusal = 0, None  # the last response that was an error
         while True:
             try:
-                sent_at = self._throttle.wait_for_turn(call.label, budget)
+                sent_at = self.throttle.wait_for_turn(call.label, budget)
                 reply = self._logged_exchange(call, sent_at)
                 value = self._parsed(call, reply, parse)
-                self._throttle.note_success(sent_at)
+                self.throttle.note_success(sent_at)
                 if refusal is not None:
                     notify("")
                 return reply, value
@@ -173,7 +163,7 @@ class Transport:
                 is_limited = isinstance(error, RateLimitedError)
                 tries += not is_limited
                 if error.status_code is not None and not error.retryable:
-                    self._throttle.note_success(sent_at)
+                    self.throttle.note_success(sent_at)
                 if tries == MAX_TRIES or not error.retryable or not replayable(error):
                     if tries > 1:
                         error.add_note(f"Tried {tries} times.")
@@ -184,11 +174,11 @@ class Transport:
                 _LOGGER.info("%s: retry%s", call.endpoint.label, number)
             # After other refusals, all threads wait.
             if refusal.retry_after is None and refusal.status_code not in BUSY:
-                self._throttle.back_off(tries, budget)
+                self.throttle.back_off(tries, budget)
 
     def redacted(self, headers: Mapping[str, str]) -> Mapping[str, str]:
         """Return a response's headers without the token; their keys ignore case."""
-        texts = {name: self._token.redact(text) for name, text in headers.items()}
+        texts = {name: self.token.redact(text) for name, text in headers.items()}
         return requests.structures.CaseInsensitiveDict[str](texts)
 
     def _logged_exchange(self, call: Call, sent_at: float) -> Reply:
@@ -216,25 +206,25 @@ class Transport:
         # A write uses a new connection: on a reused one, a late response to an earlier request
         # could be mistaken for the write's.
         adapter = self._adapter if call.is_read else _Adapter(pool_maxsize=1)
-        cancellation = LinkedTokens(self._throttle.cancellation)
-        with exchange(self._timeout, cancellation, self._token.signed) as current:
+        cancellation = LinkedTokens(self.throttle.cancellation)
+        with exchange(self.timeout, cancellation, self.token.signed) as current:
             try:
                 reply = adapter.send(
                     call.request,
                     stream=True,
-                    timeout=self._timeout,
+                    timeout=self.timeout,
                     verify=self.verify,
                     proxies=self.proxies,
                 )
                 with closing(reply):
                     if reply.headers.get(spec.SERVER_HEADER) == spec.SANDBOX_SERVER:
                         self.is_sandbox = True
-                    retry_after = self._throttle.note_headers(
+                    retry_after = self.throttle.note_headers(
                         reply.status_code, reply.headers, sent_at, is_read=call.is_read
                     )
                     chunks = reply.raw.stream(_CHUNK_BYTES, decode_content=True)
                     body = response.read_body(call.label, reply.status_code, chunks)
-                    body = self._token.redact_body(body)
+                    body = self.token.redact_body(body)
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
             finally:
@@ -244,12 +234,12 @@ class Transport:
         if current.stopped:
             raise response.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
-            raise response.timed_out(call.label, self._timeout, may_have_acted=current.sent)
-        reason = "" if fault is None else self._token.redact(response.root_message(fault))
+            raise response.timed_out(call.label, self.timeout, may_have_acted=current.sent)
+        reason = "" if fault is None else self.token.redact(response.root_message(fault))
         if reply is None:
             raise response.unreachable(
                 call.label,
-                self._base_url,
+                self.base_url,
                 fault,
                 reason,
                 by_proxy=isinstance(fault, requests.exceptions.ProxyError),
@@ -259,7 +249,7 @@ class Transport:
         if fault is not None and status < 300:
             raise response.unreadable(call.label, status, reason)
         if 300 <= status < 400:
-            location = self._token.redact(reply.headers.get("Location", ""))
+            location = self.token.redact(reply.headers.get("Location", ""))
             raise response.redirected(call.label, status, location)
         if not 200 <= status < 300:
             raise response.status_error(
@@ -268,17 +258,17 @@ class Transport:
                 status,
                 body,
                 retry_after,
-                redact=self._token.redact,
+                redact=self.token.redact,
                 filters=call.filters,
-                documented=self._names.documented,
+                documented=self.names.documented,
             )
         return Reply(status, reply.headers, body)
 
     def _parsed(self, call: Call, reply: Reply, parse: Callable[[bytes], T]) -> T:
         try:
-            return parse(self._names.incoming(reply.body))
+            return parse(self.names.incoming(reply.body))
         except InvalidResponseError as error:
-            reason = self._token.redact(str(error))
+            reason = self.token.redact(str(error))
         raise InvalidResponseError(
             reason, request=call.label, status_code=reply.status, retryable=True
         )
