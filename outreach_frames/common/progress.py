@@ -24,7 +24,7 @@ def progress_bar(
     done: int = 0,
 ) -> tqdm[NoReturn]:
     """Return a tqdm bar, shown by default for long runs in terminals and notebooks."""
-    shown = _is_interactive() if progress is None else progress
+    shown = _in_terminal() or _in_notebook() if progress is None else progress
     try:
         return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))
     except Exception:  # noqa: BLE001 - a broken bar must not stop the work
@@ -83,10 +83,6 @@ def announce(message: str) -> None:
             from tqdm import tqdm  # noqa: PLC0415 - slow to import, and few calls wait
 
             tqdm.write(message, file=sys.stderr)
-
-
-def _is_interactive() -> bool:
-    return _in_terminal() or _in_notebook()
 
 
 def _in_terminal() -> bool:

@@ -12,7 +12,6 @@ from outreach_frames.common.atomic_files import (
     check_suffix,
     expanded,
     replace_file,
-    require_readable_file,
 )
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search_arguments import (
@@ -98,6 +97,4 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     >>> load_filters(path)
     {'company_focuses': ['b2b']}
     """
-    source = expanded(path)
-    require_readable_file(source, open_pipes=True)
-    return check_filters(source)
+    return check_filters(expanded(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult
 
+from outreach_frames.cli import main
 from tests import forked
 
 # Longer than any process on a busy machine, in seconds.
@@ -112,6 +115,28 @@ class Terminal:
             return False
         self.shown += part.decode(errors="replace").replace("\r\n", "\n")
         return bool(part)
+
+
+def run_here(*arguments: object, env: Mapping[str, str]) -> tuple[int, str]:
+    """Run a command in this process and a terminal; return its exit code and what it shows."""
+    screen, inside = pty.openpty()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        os.fdopen(inside, encoding="utf-8") as keys,
+        os.fdopen(os.dup(inside), "w", encoding="utf-8") as shown,
+    ):
+        for name, value in {"COLUMNS": "400", **env}.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", keys)
+        for name in ("stdout", "stderr"):
+            patch.setattr(sys, name, shown)
+        code = main([*map(str, arguments)])
+        shown.flush()
+        text = b""
+        while select.select([screen], [], [], 0)[0]:
+            text += os.read(screen, 65536)
+    os.close(screen)
+    return code, text.decode().replace("\r\n", "\n")
 
 
 def wait_until(holds: Callable[[], object]) -> None:

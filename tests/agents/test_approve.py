@@ -23,7 +23,7 @@ from outreach_frames.agents.plan_file import Plan, _digest, plan_leads, plan_sta
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
-from tests.agents.programs import Agent, Terminal, wait_until
+from tests.agents.programs import Agent, Terminal, run_here, wait_until
 from tests.scripted import Received, Reply
 
 pytestmark = pytest.mark.long
@@ -63,12 +63,14 @@ class Account:
 
     def refusal(self, plan: Path, typed: str | None = None) -> str:
         """Run approve, which fails without sending anything, and return what it shows."""
-        terminal = self.approve(plan)
-        if typed is not None:
-            terminal.read_until(PROMPT).type(typed)
-        assert terminal.end() != 0
+        if typed is None:
+            code, shown = run_here("approve", plan, env=self.env)
+        else:
+            terminal = self.approve(plan).read_until(PROMPT).type(typed)
+            code, shown = terminal.end(), terminal.shown
+        assert code != 0
         assert self.sent() == Counter()
-        return terminal.shown
+        return shown
 
     def sent(self) -> Counter[str]:
         """Return how often each address was sent."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -231,8 +229,7 @@ def test_help_does_not_import_the_sdk() -> None:
         "import sys; from outreach_frames.cli import make_parser; make_parser()\n"
         "print({'mcp', 'pydantic', 'anyio'} & sys.modules.keys())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert forked.run(code).stdout == "set()\n"
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path, env: dict[str, str]) -> None:
