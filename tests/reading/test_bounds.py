@@ -95,11 +95,9 @@ def test_exports_are_bounded_as_frames_are(tmp_path: Path) -> None:
 
     with scripted(reply) as service, Client(service.url, "token", cache=None) as client:
         frame = of.search_people(limit=None, page_size=1, client=client)
-        for name in ("people.csv", "people.parquet"):
-            path = of.export_people(tmp_path / name, page_size=1, client=client)
-            read = of.read_prospects(path)
-            assert read.dtypes.equals(frame.dtypes)
-            assert read.equals(frame)
+        read = of.read_prospects(of.export_people(tmp_path / "x.csv", page_size=1, client=client))
+    assert read.dtypes.equals(frame.dtypes)
+    assert read.equals(frame)
     assert len(frame.columns) == len(COLUMNS) + MOST + 1
 
 
