@@ -74,8 +74,7 @@ def test_a_current_and_an_ended_position_differ(
         assert joined.split("; ")[0] == text
 
 
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_other_columns_do_not_change(people: pd.DataFrame, backend: Any) -> None:
+def test_other_columns_do_not_change(people: pd.DataFrame) -> None:
     """Columns without lists, the index, the names and the attrs do not change."""
     frame = people.set_index("id").head(20)
     before = frame.copy(deep=True)

@@ -126,6 +126,7 @@ def test_small_shares_have_decimals(largest: float) -> None:
 
 def test_companies_side_by_side(people: pd.DataFrame) -> None:
     """Each department has one bar per company, in the order of the names, and a legend."""
+    people = people.head(40)
     table = people.outreach.headcount().set_index(["company", "department"])["share"]
     names = list(people["company_name"].unique()[:5])
     axes = of.plots.headcount(people, company=names, share=True)
@@ -143,7 +144,7 @@ def test_companies_side_by_side(people: pd.DataFrame) -> None:
 @pytest.mark.parametrize("total", [None, "legal"])
 def test_other_job_functions_are_a_note(people: pd.DataFrame, total: str | None) -> None:
     """The `top` largest job functions are shown, and a note has the sum of the others."""
-    people = people.head(40)
+    people = people.head(12)
     axes = of.plots.headcount(people, level="job_function", department=total, top=5)
     table = people.outreach.headcount("job_function")
     table = table[table["department"] == total] if total else table

@@ -88,17 +88,6 @@ class TestStarting:
             with serve(people=20) as later:
                 assert later.leads(sequence_id) == []
 
-    def test_import_is_light(self) -> None:
-        """Importing the module does not import the web server."""
-        done = run(
-            """
-            import sys
-            import outreach_frames.sandbox
-            print({"starlette", "uvicorn", "asyncio"} & set(sys.modules))
-            """
-        )
-        assert (done.stdout, done.stderr) == ("set()\n", "")
-
 
 class TestStopping:
     """`stop`, `with` blocks, and the interpreter's exit."""
@@ -126,12 +115,24 @@ class TestStopping:
             pass
         raise ConnectionResetError
 
-    def test_nothing_is_logged(self) -> None:
-        """Neither broken HTTP nor stopping during a response writes a log entry."""
+    def test_twice(self) -> None:
+        """A second stop does nothing, and leads can no longer be read."""
+        sandbox = serve(people=20)
+        sandbox.stop()
+        sandbox.stop()
+        with pytest.raises(requests.ConnectionError), Api(sandbox) as api:
+            api.get("/mailboxes")
+        with pytest.raises(RuntimeError, match="stopped"):
+            sandbox.leads("any")
+
+    def test_an_interpreter(self) -> None:
+        """Importing loads no web server, nothing is logged, and the interpreter's exit stops it."""
         done = run(
             """
             import socket
+            import sys
             from outreach_frames.sandbox import Fault, serve
+            print({"starlette", "uvicorn", "asyncio"} & set(sys.modules))
             with serve(people=20, faults=[Fault("slow_body", delay=60)]) as sandbox:
                 host, _, port = sandbox.url.removeprefix("http://").partition(":")
                 with socket.create_connection((host, int(port))) as connection:
@@ -143,27 +144,6 @@ class TestStopping:
                 connection.sendall(request.encode() + more + b"\\r\\n\\r\\n")
                 print(connection.recv(12).decode())
             connection.close()
-            """
-        )
-        assert done.stdout == "HTTP/1.1 400\nHTTP/1.1 200\n"
-        assert (done.stderr, done.returncode) == ("", 0)
-
-    def test_twice(self) -> None:
-        """A second stop does nothing, and leads can no longer be read."""
-        sandbox = serve(people=20)
-        sandbox.stop()
-        sandbox.stop()
-        with pytest.raises(requests.ConnectionError), Api(sandbox) as api:
-            api.get("/mailboxes")
-        with pytest.raises(RuntimeError, match="stopped"):
-            sandbox.leads("any")
-
-    def test_end_of_the_interpreter(self) -> None:
-        """A sandbox that was not stopped ends with the interpreter."""
-        done = run(
-            """
-            import socket
-            from outreach_frames.sandbox import serve
             sandbox = serve(people=20)
             host, _, port = sandbox.url.removeprefix("http://").partition(":")
             with socket.create_connection((host, int(port))) as connection:
@@ -171,4 +151,5 @@ class TestStopping:
                 print(connection.recv(12).decode())
             """
         )
-        assert (done.stdout, done.stderr, done.returncode) == ("HTTP/1.1 401\n", "", 0)
+        assert done.stdout == "set()\nHTTP/1.1 400\nHTTP/1.1 200\nHTTP/1.1 401\n"
+        assert (done.stderr, done.returncode) == ("", 0)

@@ -188,13 +188,11 @@ class TestContacts:
         found = [each for each in self.all(api) if each["email"]]
         assert {"+", "'", "/"} <= set("".join(each["email"] for each in found))
         activities = []
-        for contact in found:
-            for email in (contact["email"], contact["email"].upper()):
-                response = api.get(f"/contacts/email/{quote(email, safe='')}")
-                read = response.json()
-                activity = read.pop("recent_activity")
-                assert read == contact
-                activities.append(activity)
+        for place, contact in enumerate(found):
+            email = contact["email"].upper() if place % 2 else contact["email"]
+            read = api.get(f"/contacts/email/{quote(email, safe='')}").json()
+            activities.append(read.pop("recent_activity"))
+            assert read == contact
         assert any(activities)
         for activity in activities:
             times = [each["event_at"] for each in activity]
