@@ -63,7 +63,7 @@ def unlist(frame: pd.DataFrame, *, sep: str = "; ") -> pd.DataFrame:
     if not isinstance(sep, str):
         raise InvalidInputError(f"sep must be text, not {type(sep).__name__}.")
     converted = [
-        pd.Series(_join_column(lists, sep), index=frame.index, name=column.name)
+        pd.Series(join_lists(lists, sep).to_pylist(), frame.index, STR, column.name)
         if (lists := as_lists(column)) is not None
         else column
         for _, column in frame.items()
@@ -104,10 +104,6 @@ def join_lists(lists: pa.Array, sep: str) -> pa.Array:
     kept = pa.LargeListArray.from_arrays(pa.array(offsets), entries.filter(present))
     texts = pc.binary_join(kept, pa.scalar(sep, pa.large_string()))
     return pc.if_else(lists.is_null(), pa.scalar(None, pa.large_string()), texts)
-
-
-def _join_column(lists: pa.Array, sep: str) -> Any:
-    return pd.array(join_lists(lists, sep).to_numpy(zero_copy_only=False), dtype=STR)
 
 
 def _to_texts(values: pa.Array) -> pa.Array:

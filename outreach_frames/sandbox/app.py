@@ -115,16 +115,12 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
         while body and not transport.is_closing():
             await send({"type": "http.response.body", "body": body[:1], "more_body": True})
             body = body[1:]
-            await _wait(reply.delay, receive)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_until_disconnected(receive), reply.delay)
     await send({"type": "http.response.body", "body": body, "more_body": missing > 0})
     if missing:
         transport.close()
         await _until_disconnected(receive)
-
-
-async def _wait(seconds: float, receive: Receive) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(_until_disconnected(receive), seconds)
 
 
 async def _until_disconnected(receive: Receive) -> None:

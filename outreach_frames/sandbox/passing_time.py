@@ -39,7 +39,6 @@ _MIN_JOB_DAYS: Final = 60
 SENT, OPENED, REPLIED = EVENT_TYPES[:3]
 # Maximum hours between each event and the previous event, or the addition of the lead.
 _MAX_HOURS = {SENT: 23, OPENED: 48, REPLIED: 167}
-_DAYS_TO_LAST_EVENT = 10
 
 
 def advance_world(connection: sqlite3.Connection, days: int) -> None:
@@ -152,9 +151,9 @@ def _record_events(connection: sqlite3.Connection, seed: int, passed: int, days:
     leads = connection.execute(
         "SELECT sequence_id, email_key, name, open_rate, reply_rate, added_at, ? - added_day"
         " FROM leads JOIN sequences ON sequences.id = sequence_id"
-        " WHERE status = 'active' AND email_key IS NOT NULL AND added_day > ?"
+        " WHERE status = 'active' AND email_key IS NOT NULL AND added_at IS NOT NULL"
         " ORDER BY leads.position",
-        (passed, passed - _DAYS_TO_LAST_EVENT),
+        (passed,),
     )
     for sequence_id, key, name, open_rate, reply_rate, added_at, elapsed in leads.fetchall():
         rng = new_rng(seed, f"events of {key} in {sequence_id}")

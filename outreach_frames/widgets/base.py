@@ -94,10 +94,6 @@ class Panel(anywidget.AnyWidget):
         # Only work that sends changes starts with a total.
         return bool(self.busy) and self.progress[1] > 0
 
-    def _notify_host(self) -> None:
-        """Make reactive hosts rerun the cells that use this widget."""
-        self.send({"kind": "changed"})
-
     def _client(self) -> Client:
         return resolve(self._client_argument)
 
@@ -146,7 +142,8 @@ class Panel(anywidget.AnyWidget):
                     failed(error)
                     raise error
             finally:
-                self._notify_host()
+                # Reactive hosts rerun the cells that use this widget.
+                self.send({"kind": "changed"})
 
         def show_status(status: str | Progress) -> None:
             if self.busy and isinstance(status, Progress):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -114,21 +114,16 @@ class Sender:
 
     def why_not(self, number: int, value: Mapping[str, Any]) -> str:
         """Return the reason why the plan with this number and choice cannot be sent, or ""."""
-        return next(self._reasons(number, value), "")
-
-    def _reasons(self, number: int, value: Mapping[str, Any]) -> Iterator[str]:
         if self.plan is None:
-            yield "Check rows first."
-            return
+            return "Check rows first."
         if number == self.sent_number:
-            yield "This plan was used. Check rows again to send the remaining rows."
+            return "This plan was used. Check rows again to send the remaining rows."
         if number != self.number or value != self._value:
-            yield "The plan is out of date. Check rows again."
+            return "The plan is out of date. Check rows again."
         status = self.plan.sequence.status
         if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-            yield f"The sequence is {status} and accepts no leads. Choose another sequence."
-        if not self.lead_count:
-            yield "There is nothing to send."
+            return f"The sequence is {status} and accepts no leads. Choose another sequence."
+        return "" if self.lead_count else "There is nothing to send."
 
     def plan_note(self) -> str:
         """Return a note about rows that the plan excludes, or ""."""

@@ -38,13 +38,11 @@ def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
 def _rows(filters: Sequence[spec.Filter], group: str) -> list[list[dict[str, Any]]]:
     by_name = {one.name: one for one in filters if one.group == group}
     opposites = {one.excludes: one for one in by_name.values() if one.excludes in by_name}
-    rows = []
-    for one in by_name.values():
-        if one.excludes in by_name:
-            continue
-        row = [one, *([opposites[one.name]] if one.name in opposites else [])]
-        rows.append([_field(field) for field in row])
-    return rows
+    return [
+        [_field(field) for field in (one, opposites.get(one.name)) if field is not None]
+        for one in by_name.values()
+        if one.excludes not in by_name
+    ]
 
 
 def _field(field: spec.Filter) -> dict[str, Any]:
@@ -62,13 +60,8 @@ def _field(field: spec.Filter) -> dict[str, Any]:
 
 
 def _label(field: spec.Filter) -> str:
-    if field.excludes:
-        return f"Exclude {readable(_within(field.excludes, field.group), capital=False)}"
-    return readable(_within(field.name, field.group))
-
-
-def _within(name: str, group: str) -> str:
-    return name.removeprefix(f"{group}_")
+    name = (field.excludes or field.name).removeprefix(f"{field.group}_")
+    return f"Exclude {readable(name, capital=False)}" if field.excludes else readable(name)
 
 
 def _tooltip(field: spec.Filter, commas: bool) -> str:
