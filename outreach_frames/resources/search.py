@@ -208,7 +208,9 @@ class Search:
 
     def save(self, people: pa.Table) -> None:
         """Cache the people of the finished search, unless the service reported errors."""
-        if self.store and not self.errors and people.nbytes <= _MAX_RESULT_BYTES:
+        if not self.store or self.errors or self.client.cache is None:
+            return
+        if people.nbytes <= _MAX_RESULT_BYTES:
             notes = {"state": self.state, "others": list(self.others)}
             self.client.store_table(spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix)
 

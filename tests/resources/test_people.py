@@ -71,21 +71,20 @@ def test_only_needed_pages_are_requested() -> None:
             assert [(r.json["page"], r.json["page_size"]) for r in service.requests] == requests
 
 
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_every_filter_reaches_the_service_as_given(known: spec.Filter) -> None:
+def test_every_filter_reaches_the_service_as_given() -> None:
     """The request's body has the filter and the paging fields only."""
     with scripted(service_of(1)) as service, connected(service):
-        frame = of.search_people({known.name: good_value(known)})
-        assert service.requests[0].json == {
-            known.name: good_value(known),
-            "page": 1,
-            "page_size": 100,
-        }
-        assert frame.attrs["filters"] == {known.name: good_value(known)}
+        for known in spec.FILTERS:
+            given = {known.name: good_value(known)}
+            frame = of.search_people(given, columns=["id"])
+            assert service.requests[-1].json == {**given, "page": 1, "page_size": 100}
+            assert frame.attrs["filters"] == given
 
 
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-@pytest.mark.parametrize("headcount", ["all", "department", "none"])
+@pytest.mark.parametrize(
+    ("headcount", "backend"),
+    [("all", "numpy_nullable"), ("all", "pyarrow"), ("department", "pyarrow"), ("none", "pyarrow")],
+)
 def test_columns_and_dtypes_do_not_depend_on_the_data(
     client: Client, backend: Any, headcount: Any
 ) -> None:
