@@ -15,8 +15,8 @@ import pyarrow as pa
 from outreach_frames.common.arguments import check_list
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import texts_of
-from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.cells import Cells, texts_of
+from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 
 __all__ = ["company_name", "domain", "email", "profnet_url"]
@@ -57,7 +57,7 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.email([" Ada@Brightforge.example", None]).tolist()
     ['ada@brightforge.example', nan]
     """
-    return _keys(values, lambda texts: email_cells(texts).single())
+    return _keys(values, email_cells)
 
 
 def domain(values: Iterable[Any]) -> pd.Series[str]:
@@ -94,7 +94,7 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.domain(["https://Blog.Acme.co.uk/x", "ada@acme.co.uk", "co.uk"]).tolist()
     ['acme.co.uk', 'acme.co.uk', nan]
     """
-    return _keys(values, domain_keys)
+    return _keys(values, domain_cells)
 
 
 def company_name(values: Iterable[Any]) -> pd.Series[str]:
@@ -129,7 +129,7 @@ def company_name(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.company_name(["Acme, Inc.", "ACME S.A.", "n/a"]).tolist()
     ['acme', 'acme', nan]
     """
-    return _keys(values, lambda texts: company_name_cells(texts).single())
+    return _keys(values, company_name_cells)
 
 
 def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
@@ -164,10 +164,10 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.profnet_url(["https://www.profnet.example/in/Ada/", None]).tolist()
     ['profnet.example/in/ada', nan]
     """
-    return _keys(values, lambda texts: profnet_url_cells(texts).single())
+    return _keys(values, profnet_url_cells)
 
 
-def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.Series[str]:
+def _keys(values: Iterable[Any], read: Callable[[pa.Array], Cells]) -> pd.Series[str]:
     if isinstance(values, str):
         raise InvalidInputError("values is one text; pass a list of text or a frame's column.")
     column = (
@@ -175,8 +175,7 @@ def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.
         if isinstance(values, pd.Series)
         else pd.Series(check_list("values", values), dtype=object)
     )
-    keys = keys_of(texts_of(column))
     # Pass an array: pandas would align a Series by label instead of by row.
-    cells = keys.to_numpy(zero_copy_only=False)
-    found: pd.Series[str] = pd.Series(cells, index=column.index, name=column.name, dtype=STR)
+    keys = read(texts_of(column)).single().to_numpy(zero_copy_only=False)
+    found: pd.Series[str] = pd.Series(keys, index=column.index, name=column.name, dtype=STR)
     return found
