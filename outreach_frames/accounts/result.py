@@ -116,7 +116,7 @@ class AccountPeople(Result):
     ) -> pd.DataFrame:
         """Count all people of the companies with the status `nobody`, whatever the filters.
 
-        One request per company. A company without people either has none or is unknown to the
+        One request is sent per company. A company without people either has none or is unknown to the
         service.
 
         Parameters
@@ -129,9 +129,9 @@ class AccountPeople(Result):
         Returns
         -------
         DataFrame
-            The rows of `.accounts` with the status `nobody`, and people_without_filters (Int64, the
-            people whom the service has there under the same identifier, at subsidiaries too if the
-            search included them).
+            The rows of `.accounts` with the status `nobody`, and people_without_filters (Int64):
+            the number of people at the company with the same identifier, including those at
+            subsidiaries if the search included them.
 
         Raises
         ------
