@@ -116,8 +116,8 @@ class AccountPeople(Result):
     ) -> pd.DataFrame:
         """Count all people of the companies with the status `nobody`, whatever the filters.
 
-        One request is sent per company. A company without people either has none or is unknown to the
-        service.
+        Each company takes one request. A company without people either has none or is unknown to
+        the service.
 
         Parameters
         ----------

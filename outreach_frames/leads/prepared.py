@@ -87,25 +87,29 @@ class CheckedFrame:
     @cached_property
     def unsent(self) -> pd.DataFrame:
         """Position, status, detail and error_code of the unsent rows."""
-        return self.unsent_rows(self.kept)
+        found = sorted(self.unsent_outcomes(self.kept).items())
+        rows = [(position, *outcome) for position, outcome in found]
+        dtypes = {"position": "int64", "status": STR, "detail": STR, "error_code": STR}
+        return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
-    def unsent_rows(self, kept: Positions) -> pd.DataFrame:
-        """Return `unsent` for other rows that represent their persons."""
-        checked, index = self.checked, self._frame.index
-        problems = checked.problems
-        errors = problems.astype({"row": "int64"})
-        errors = errors[~checked.is_valid[errors["row"].to_numpy()]]
-        codes = errors[~errors["code"].isin(HARMLESS)].groupby("row")["code"].first()
-        details = errors.groupby("row")["message"].agg(" ".join)
-        invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
-        duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-        reasons = _duplicate_reasons(index, checked.keys, duplicates, kept[duplicates])
-        duplicate = pd.DataFrame(
-            {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
-            index=duplicates,
-        )
-        unsent = pd.concat([invalid.astype(STR), duplicate.astype(STR)]).sort_index()
-        return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
+    def unsent_outcomes(self, kept: Positions) -> dict[int, tuple[str, str, str | None]]:
+        """Return each unsent row's status, detail and error_code; `kept` as in the plan."""
+        problems = self.checked.problems
+        details: dict[int, list[str]] = {}
+        codes: dict[int, str] = {}
+        columns = (problems[name].to_list() for name in ("row", "code", "message"))
+        for row, code, message in zip(*columns, strict=True):
+            if not self.checked.is_valid[row]:
+                details.setdefault(row, []).append(message)
+                if code not in HARMLESS:
+                    codes.setdefault(row, code)
+        invalid = {
+            row: (statuses.INVALID, " ".join(texts), codes[row]) for row, texts in details.items()
+        }
+        rows = np.flatnonzero(kept != np.arange(len(kept)))
+        reasons = _duplicate_reasons(self._frame.index, self.checked.keys, rows, kept[rows])
+        duplicates = zip(rows.tolist(), reasons, strict=True)
+        return invalid | {row: (statuses.DUPLICATE_IN_FRAME, why, None) for row, why in duplicates}
 
     def identifiers(
         self, positions: Sequence[int] | Positions

@@ -107,13 +107,13 @@ class Journal(AbstractContextManager["Journal"]):
 
     def entries(self, *, is_retry: bool = False) -> dict[int, Entry]:
         """Return the recorded entries of rows, with notes in their details."""
-        problems: dict[int, str] = {}
+        unsent: dict[int, tuple[str, str, str | None]] = {}
         entries, earlier_rows = {}, set() if is_retry else self.earlier_rows
         for row, (lead, note) in self.found.recorded.items():
             notes = [note]
             if not self._frame.checked.is_valid[row]:
-                problems = problems or dict(self._frame.unsent[["position", "detail"]].to_numpy())
-                notes.append(problems[row])
+                unsent = unsent or self._frame.unsent_outcomes(self._frame.kept)
+                notes.append(unsent[row][1])
             if row in earlier_rows and lead.id not in self._memory.accounts:
                 notes.append(_RECORDED_EARLIER)
             elif row in earlier_rows:

@@ -37,22 +37,21 @@ _COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
 
 
 def make_rows(frame: CheckedFrame, entries: Mapping[int, Entry], kept: Positions) -> pd.DataFrame:
-    """Build `SubmissionReport.rows` from the entries of rows; `kept` as in the plan.
+    """Build the rows of a `SubmissionReport` from the entries of rows; `kept` as in the plan.
 
     Rows without an entry have the plan's outcome or are `not_sent`.
     """
-    none = (statuses.NOT_SENT, "", None, False, pd.NA, 0, None)
-    values: list[tuple[Any, ...]] = [none] * len(frame.frame)
-    unsent = frame.unsent_rows(kept)
-    for position, *known in unsent[["position", *OUTCOME_COLUMNS[:3]]].itertuples(index=False):
-        values[position] = (*known, False, pd.NA, 0, None)
+    no_request = (False, pd.NA, 0, None)
+    values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, *no_request)] * len(frame.frame)
+    for position, outcome in frame.unsent_outcomes(kept).items():
+        values[position] = (*outcome, *no_request)
     for position, entry in entries.items():
         values[position] = _cells(entry)
     rows = pd.DataFrame(values, columns=_COLUMNS, dtype="object")
     # A duplicate follows its lead.
     is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
     rows.loc[is_duplicate, "earlier_run"] = rows["earlier_run"].to_numpy()[kept[is_duplicate]]
-    return typed_rows(rows.assign(index=pd.Series(frame.frame.index.to_list(), dtype="object")))
+    return rows.assign(index=pd.Series(frame.frame.index.to_list(), dtype="object"))
 
 
 def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
