@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
+import pickle
 import signal
 import threading
 import warnings
 from collections.abc import Callable
-from functools import cache
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.statuses import FAILED, RETRYABLE
+from tests import forked
 from tests.leads.histories.oracle import Broken, Oracle
 from tests.leads.histories.service import LeadService
 from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of
@@ -198,10 +197,11 @@ class _Player:
 
     def killed(self, run: Run, _client: Client) -> None:
         """Kill a run's process during a request, or let a run without that request end."""
-        result = self.folder / "report.json"
+        result, task = self.folder / "report.json", self.folder / "task"
         result.write_text("[[], []]")
-        arguments = (self.service.url, run, self.file_of(run), result)
-        process = forkserver().Process(target=submit_and_leave, args=arguments)
+        options = {"journal": self.file_of(run), **options_of(run)}
+        frame = frame_of(run._replace(library="str"))
+        task.write_bytes(pickle.dumps((self.service.url, run.token, frame, options)))
         is_started = threading.Event()
 
         def kill() -> None:
@@ -210,36 +210,36 @@ class _Player:
 
         self.books.kill = kill
         self.oracle.begin(run)
-        process.start()
+        process = forked.Process(_SUBMIT, task, result)
         is_started.set()
-        process.join()
-        if process.exitcode == -signal.SIGKILL:
+        if process.wait() == -signal.SIGKILL:
             self.oracle.end()
         else:
             self.oracle.end(*json.loads(result.read_text()))
 
 
+# Submits in a process that may be killed, and writes the outcomes to a file.
+_SUBMIT = """
+import json, pickle, sys, warnings
+from pathlib import Path
+import outreach_frames as of
+from outreach_frames.client.client import Client
+
+warnings.simplefilter("ignore")
+task, result = map(Path, sys.argv[1:])
+url, token, frame, options = pickle.loads(task.read_bytes())
+with Client(url, token, cache=None, backoff=0, max_wait=5) as client:
+    rows = of.outreach(frame).add_to_sequence("s1", client=client, **options).rows
+result.write_text(json.dumps([rows["status"].tolist(), rows["detail"].tolist()]))
+"""
+
+
+def options_of(run: Run) -> dict[str, Any]:
+    """Return a run's options."""
+    return {"chunk_size": run.chunk_size, "clean": run.clean, "progress": False, **OPTIONS}
+
+
 def add(run: Run, client: Client, journal: Path | None, **more: Any) -> Any:
     """Add a run's rows to the sequence."""
-    options = {"chunk_size": run.chunk_size, "progress": False, **OPTIONS, **more}
-    options["clean"] = run.clean
     frame = of.outreach(frame_of(run))
-    return frame.add_to_sequence("s1", journal=journal, client=client, **options)
-
-
-def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
-    """Submit in a process that may be killed, and write the outcomes to a file."""
-    warnings.simplefilter("ignore")
-    # With fork, a lock's semaphore is unlinked at once, so a killed process leaves none behind.
-    multiprocessing.set_start_method("fork", force=True)
-    with Client(url, run.token, cache=None, backoff=0, max_wait=5) as client:
-        rows = add(run, client, journal).rows
-    result.write_text(json.dumps([rows["status"].tolist(), rows["detail"].tolist()]))
-
-
-@cache
-def forkserver() -> ForkServerContext:
-    """Return a context whose processes start with all imports done."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    return context
+    return frame.add_to_sequence("s1", journal=journal, client=client, **options_of(run), **more)
