@@ -41,7 +41,7 @@ def _override_advice(status: str) -> str:
     """Return advice on the override that skips a status's check, or an empty text."""
     if status == _EXCLUDED:
         return "These people may have unsubscribed."
-    override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
+    override = statuses.OVERRIDES.get(status)
     skipping = f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
     return skipping if override else ""
 

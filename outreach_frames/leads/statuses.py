@@ -61,6 +61,12 @@ def status_of_list(name: str) -> str:
     return name.removesuffix(spec.SKIPPED_SUFFIX)
 
 
+# The override that skips the check of a status.
+OVERRIDES: Final = {
+    status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
+}
+
+
 def kind_of(status: str) -> str:
     """Return the kind of a status: added, skipped, failed, or would_send in a dry run.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, Final
@@ -33,37 +32,19 @@ _AT, _TYPE, _, _SEQUENCE_NAME = _FIELDS
 _OWNERS: Final = {"row": "Int64", "contact_id": STR, "email": STR}
 _LIST: Final = "recent_activity"
 
-# A function that builds a frame from a report's rows, their events, and for each row whether it
-# has a contact (missing for unread rows) and whether the contact's activity was read.
-_Shape = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
-
-
-def list_events(_rows: pd.DataFrame, events: pd.DataFrame, _read: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per event."""
-    return events
-
-
-def count_events(rows: pd.DataFrame, events: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
-    """Return a report's rows with the number of events per type."""
-    counts = rows.assign(contact_found=read["found"])
-    for name, at in events.groupby(_TYPE)["row"]:
-        times = np.bincount(at.to_numpy(dtype=np.int64), minlength=len(rows))
-        counts[f"events_{name}"] = pd.Series(times, dtype="Int64").where(read["has_activity"])
-    return counts
-
 
 def read_activity(
-    shape: _Shape,
     rows: pd.DataFrame,
     emails: pa.Array | None,
     *,
+    count: bool,
     since: object,
     sequence_id: str,
     all_sequences: bool,
     client: Client | None,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Read the contacts of a report's rows by address, and build a frame from their events."""
+    """Read the activity of a report's people; return their events or, with `count`, counts."""
     if emails is None:
         raise InvalidInputError(
             "This report has no addresses, so activity cannot be read. Create the report with "
@@ -96,7 +77,8 @@ def read_activity(
         known = contacts[["found", "has_activity"]].reindex(people["asked"])
         known = known.set_axis(people.index).reindex(rows.index)
         events = _events(people, read, name)
-        return shape(rows, events, known.astype("boolean").fillna({"has_activity": False}))
+        known = known.astype("boolean").fillna({"has_activity": False})
+        return _counts(rows, events, known) if count else events
 
     try:
         read = contacts(emails=asked, refresh=True, client=client, progress=progress)
@@ -109,6 +91,15 @@ def read_activity(
         addresses = plural(len(known), "address", "addresses")
         warn(f"None of {addresses} belongs to a contact. Check which account is connected.")
     return build(read)
+
+
+def _counts(rows: pd.DataFrame, events: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
+    """Return a report's rows with the number of events per type."""
+    counts = rows.assign(contact_found=read["found"])
+    for name, owners in events.groupby(_TYPE)["row"]:
+        times = np.bincount(owners.to_numpy(dtype=np.int64), minlength=len(rows))
+        counts[f"events_{name}"] = pd.Series(times, dtype="Int64").where(read["has_activity"])
+    return counts
 
 
 def _name_of(sequence_id: str, client: Client | None) -> str | None:

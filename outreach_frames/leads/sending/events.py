@@ -187,11 +187,6 @@ class EventStore:
         self.last_number: int = 0
         self.last_chunk: int = 0
 
-    @property
-    def lead_count(self) -> int:
-        """The number of leads."""
-        return len(self._events)
-
     def events_of(self, lead: LeadId) -> tuple[Event, ...]:
         """Return the events of a lead."""
         return self._events.get(lead, ())
@@ -240,11 +235,6 @@ class EventStore:
     def leads(self) -> list[Lead]:
         """Return what is known of all leads, in the order of their first sends."""
         return sorted(map(lead_of, self._events.values()), key=_BEGUN)
-
-    def texts_of(self, lead: LeadId) -> Iterator[str]:
-        """Yield the service's messages about a lead."""
-        events = (event for event in self.events_of(lead) if isinstance(event, Outcome))
-        return (event.outcome.detail for event in events)
 
     def replace_texts(self, erase: Callable[[str], str]) -> None:
         """Apply `erase` to the service's messages."""

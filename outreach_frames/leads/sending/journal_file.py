@@ -33,6 +33,7 @@ from outreach_frames.leads.sending.digests import Digest, Digests
 from outreach_frames.leads.sending.events import (
     Event,
     EventStore,
+    Outcome,
     erased,
     identifiers_of,
     is_recent,
@@ -106,7 +107,7 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                     self._file = self.path.stat()
                     place.is_used = True
             self._stack = stack.pop_all()
-            _LOGGER.info("journal opened; it has %d leads", self.events.lead_count)
+            _LOGGER.info("journal opened; it has %d records", self._head.records)
 
     @property
     def sequence_id(self) -> str:
@@ -263,7 +264,10 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
         digests = {one for row in file.digests.rows(people) for one in row} - {None}
         return sum(
             not digests.isdisjoint(identifiers_of([lead]))
-            or any(holds(text) for text in file.events.texts_of(lead.id))
+            or any(
+                isinstance(event, Outcome) and holds(event.outcome.detail)
+                for event in file.events.events_of(lead.id)
+            )
             for lead in file.events.leads()
         )
 

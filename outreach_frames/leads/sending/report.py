@@ -21,7 +21,7 @@ from outreach_frames.files.excel import write_sheets
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
-from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
+from outreach_frames.leads.sending.activity import SENT, read_activity
 from outreach_frames.leads.sending.rows import OUTCOME_COLUMNS, own_columns, typed_rows
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, text_names
@@ -367,7 +367,7 @@ class SubmissionReport(Result):
         ['row', 'contact_id', 'email', 'event_at']
         """
         options = {"since": since, "all_sequences": all_sequences, "progress": progress}
-        return self._activity(list_events, client, options)
+        return self._activity(client, count=False, **options)
 
     def activity_counts(
         self,
@@ -430,11 +430,11 @@ class SubmissionReport(Result):
         True
         """
         options = {"since": since, "all_sequences": all_sequences, "progress": progress}
-        return self._activity(count_events, client, options)
+        return self._activity(client, count=True, **options)
 
-    def _activity(self, shape: Any, client: Client | None, options: Any) -> pd.DataFrame:
+    def _activity(self, client: Client | None, **options: Any) -> pd.DataFrame:
         known = {"sequence_id": self.sequence_id, "client": client or self._client, **options}
-        return read_activity(shape, self.rows, self._emails, **known)
+        return read_activity(self.rows, self._emails, **known)
 
     def __getstate__(self) -> dict[str, Any]:
         # Do not pickle `_retry` and `_client`: they hold the client and its token.

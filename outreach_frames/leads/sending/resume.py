@@ -37,9 +37,6 @@ _CHANGED: Final = "Not resent, because the {} changed since the row was sent."
 _INVALID: Final = "Not resent, because the row is invalid now; see the plan's problems."
 _OTHER_LEAD: Final = "Not resent, because another lead of this person may be in the sequence."
 
-_OVERRIDES: Final = {
-    statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
-}
 # Statuses of leads that are or may be in the sequence.
 _MAY_BE_IN_SEQUENCE: Final = events.MAY_HAVE_ACTED | {statuses.ALREADY_IN_SEQUENCE}
 # A lead is found by one identifier, or by all identifiers of a row.
@@ -128,7 +125,7 @@ class _People:
 
         def precedence(record: tuple[RecordedRow, int]) -> tuple[bool, int, events.Order]:
             row, number = record
-            return not row.is_sent, -events.weight(leads[number].entry.outcome.status), row.order
+            return not row.is_sent, -self._weight(number), row.order
 
         # An identifier, or all identifiers of a row, belong to a lead that was sent with them
         # before one that was only extended by them; of several to the best, then to the first.
@@ -137,7 +134,7 @@ class _People:
             key: number for row, number in reversed(reached) for key in _keys(row.identifiers)
         }
         # The latest lead that was only refused with an identifier, or with a row's identifiers.
-        self._refused_lead: dict[_Key, int] = {
+        self.refused_leads: dict[_Key, int] = {
             key: number
             for row, number in recorded
             if not leads[number].is_reached
@@ -169,17 +166,12 @@ class _People:
         persons = first_rows([*columns, leads])
         return persons[len(reached) :], persons[: len(reached)]
 
-    @property
-    def has_refused_leads(self) -> bool:
-        """Whether any recorded lead reached nobody."""
-        return bool(self._refused_lead)
-
     def refused_lead(self, row: int) -> tuple[Lead | None, bool]:
         """Return the refused lead of the same row, or with its email or URL, and whether same."""
         own = self._identifiers[row]
-        known = (self._refused_lead.get(key) for key in (own, *own))
+        known = (self.refused_leads.get(key) for key in (own, *own))
         number = next((number for number in known if number is not None), None)
-        return None if number is None else self._leads[number], own in self._refused_lead
+        return None if number is None else self._leads[number], own in self.refused_leads
 
     def rows_of_lead(self) -> dict[int, list[int]]:
         """Return the frame's rows of each recorded lead, in frame order."""
@@ -251,7 +243,7 @@ class _People:
     def take_overridden_row(self, number: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
         lead, person = self._leads[number], int(self.person_of_row[rows[0]])
-        override = _OVERRIDES.get(lead.entry.outcome.status)
+        override = statuses.OVERRIDES.get(lead.entry.outcome.status)
         if override is None or override in (lead.send.content.overrides or ""):
             return None
         if person in self._resent or self._leads_in_sequence(person):
@@ -341,7 +333,7 @@ def _add_new_persons(people: _People, found: Resumption) -> list[int]:
     for row in np.setdiff1d(np.flatnonzero(people.is_identified & is_new), first).tolist():
         if (sent_row := row_of_person.get(int(persons[row]))) is not None:
             found.linked.setdefault(sent_row, []).append(row)
-    for row in first if people.has_refused_leads else ():
+    for row in first if people.refused_leads else ():
         lead, is_unchanged = people.refused_lead(row)
         if lead is not None:
             found.recorded[row] = lead, ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -106,7 +105,9 @@ class _Supervision:
         done = False
         while not done:
             done = self.run.done.wait(_POLL_SECONDS)
-            _update_bar(bar, self.run.tally)
+            counts = statuses.count_kinds(self.run.tally)
+            bar.set_postfix(counts, refresh=False)
+            bar.update(sum(counts.values()) - bar.n)
             before = self.requested
             self._ask_monitor()
             if self.requested == "abort":
@@ -125,9 +126,3 @@ class _Supervision:
                 self.fault, self.requested = error, "drain"
         if self.signals.count:
             self.requested = "abort"
-
-
-def _update_bar(bar: tqdm[NoReturn], tally: Mapping[str, int]) -> None:
-    counts = statuses.count_kinds(tally)
-    bar.set_postfix(counts, refresh=False)
-    bar.update(sum(counts.values()) - bar.n)
