@@ -307,10 +307,10 @@ def test_a_forked_child_keeps_the_records() -> None:
     def reply(received: Received) -> Reply:
         child = os.fork()
         if child == 0:
-            known = [each for each in memory._memories.values() if each.lead_count]
+            known = [each for each in memory._memories.values() if each.last_number]
             reserved = find_people([], known[0]).identifiers
             with known[0].lock, known[0].sending(reserved):
-                os._exit(0 if known[0].lead_count == 1 else 1)
+                os._exit(0 if known[0].last_number == 1 else 1)
         assert os.waitpid(child, 0)[1] == 0
         return added(received)
 
