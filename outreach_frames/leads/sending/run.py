@@ -42,7 +42,7 @@ MAX_SEARCH_REQUESTS_OF_RUN: Final = 640
 LARGE_PARTS: Final = 2 + 4 + 8
 MAX_REFUSED_PARTS: Final = 24
 # A request that was refused because of named rows is sent again without them. Each such refusal
-# settles a row, so only consecutive refusals are limited: then most rows of a chunk are refused.
+# settles a row, so their number is not limited; but the service may be refusing all rows.
 MAX_POINTED_IN_A_ROW: Final = 64
 
 _REFUSED_TOGETHER: Final = "The service refused the whole request, not this row alone."
