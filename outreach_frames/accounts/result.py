@@ -32,8 +32,8 @@ from outreach_frames.files.result import Result
 from outreach_frames.identity.keys import filled_texts, profnet_url_keys
 from outreach_frames.reading.flatten import (
     DtypeBackend,
+    concat_people,
     concat_tables,
-    people_frame,
     select_columns,
 )
 from outreach_frames.resources.counts import count_searches
@@ -255,7 +255,7 @@ def people_table(
     tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
     table = concat_tables(tables)
     table = table if columns is None else select_columns(table, columns)
-    people = people_frame([table.take(pa.array(order))], dtype_backend)
+    people = to_frame(concat_people([table.take(pa.array(order))]), dtype_backend)
     values = [np.full(len(batch.people), batch.value, dtype=object) for batch in batches]
     found_by = np.concatenate([np.empty(0, dtype=object), *values])[order]
     matched = found_by if split_by in {None, SENIORITIES} else [None] * len(order)

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
@@ -21,8 +20,8 @@ from outreach_frames.reading.lenient_reader import (
     sort_members,
 )
 from outreach_frames.tables.json_values import parse_json
-from outreach_frames.tables.schema import DtypeBackend, empty_table, has_nested_nulls, to_frame
-from outreach_frames.tables.value_text import json_text, json_texts
+from outreach_frames.tables.schema import DtypeBackend, has_nested_nulls, to_frame
+from outreach_frames.tables.value_text import json_text
 
 __all__ = ["DtypeBackend"]  # exported again
 
@@ -47,19 +46,6 @@ def check_dtype_backend(value: object) -> None:
     if value not in backends:
         names = " or ".join(repr(backend) for backend in backends)
         raise InvalidInputError(f"dtype_backend is {value!r}. Pass {names}.")
-
-
-def people_frame(
-    pages: Sequence[PeoplePage] | Sequence[pa.Table], dtype_backend: DtypeBackend = "numpy_nullable"
-) -> pd.DataFrame:
-    """Join pages or tables of people into one frame; without pages, the frame is empty.
-
-    >>> people_frame([]).shape
-    (0, 262)
-    """
-    check_dtype_backend(dtype_backend)
-    tables = [page.people if isinstance(page, PeoplePage) else page for page in pages]
-    return to_frame(concat_people(tables or [empty_table(spec.PERSON)]), dtype_backend)
 
 
 def records_frame(
@@ -194,7 +180,8 @@ def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArr
         pass
     if documented and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
         return _concat_object_lists([part.combine_chunks() for part in parts], documented)
-    return pa.chunked_array([json_texts(part) for part in parts], pa.string())
+    texts = ([json_text(value) for value in part.to_pylist()] for part in parts)
+    return pa.chunked_array(texts, pa.string())
 
 
 def concat_promoted(parts: Sequence[pa.ChunkedArray], first: Sequence[str] = ()) -> pa.ChunkedArray:

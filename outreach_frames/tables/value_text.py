@@ -212,18 +212,14 @@ def _decimal_text(value: decimal.Decimal) -> str:
     return format(value, "f")
 
 
-def _datetime_text(value: datetime.datetime) -> str:
-    # Midnight with a time zone stays a time, because its text ends in an offset.
-    return value.isoformat().removesuffix("T00:00:00")
-
-
 # The order matters, because bool is a subclass of int, and datetime is a subclass of date.
 _WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     ((bool, np.bool_), lambda value: "true" if value else "false"),
     ((int, np.integer), _integer_text),
     ((float, np.floating), _float_text),
     (decimal.Decimal, _decimal_text),
-    (datetime.datetime, _datetime_text),
+    # Midnight with a time zone stays a time, because its text ends in an offset.
+    (datetime.datetime, lambda value: value.isoformat().removesuffix("T00:00:00")),
     ((datetime.date, datetime.time), lambda value: value.isoformat()),
     ((uuid.UUID, pd.Period), str),
 )
@@ -238,11 +234,6 @@ def json_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return _SORTED.encode(_without_nulls(value))
-
-
-def json_texts(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Convert each value of an array with `json_text`."""
-    return pa.array([json_text(value) for value in array.to_pylist()], pa.string())
 
 
 def sent_text(value: Any) -> str | None:

@@ -17,13 +17,13 @@ import pyarrow.json as arrow_json
 from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import PeopleReader
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.odd_pages import changed, with_one_unknown_field
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds
+from tests.reading.pages import people_frame
 
 PAGES = 100
 COLUMNS = [

@@ -10,11 +10,11 @@ import msgspec
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import PeopleReader
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds
+from tests.reading.pages import people_frame
 
 PAGES = 100
 # A search reads the first page alone, then groups of this size.

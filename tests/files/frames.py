@@ -13,8 +13,7 @@ import pyarrow as pa
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
-from outreach_frames.reading.flatten import people_frame
-from tests.reading.pages import body, read_people_page
+from tests.reading.pages import body, people_frame, read_people_page
 
 FULL_WIDTH = "".join(chr(ord(character) - 0x20 + 0xFF00) for character in "=+-@")
 

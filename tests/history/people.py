@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from outreach_frames.reading.flatten import DtypeBackend, people_frame
-from tests.reading.pages import read_people_page
+from outreach_frames.reading.flatten import DtypeBackend
+from tests.reading.pages import people_frame, read_people_page
 
 Record = dict[str, Any]
 DEPARTMENTS = ("finance", "legal")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,10 +11,11 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.reading.fast_reader import BOM, PeoplePage
-from outreach_frames.reading.flatten import DtypeBackend, concat_people, people_frame
+from outreach_frames.reading.flatten import DtypeBackend, concat_people
 from outreach_frames.reading.lenient_reader import flatten_records
 from outreach_frames.reading.pages import PeopleReader
 from outreach_frames.tables.json_values import parse_json
+from outreach_frames.tables.schema import empty_table, to_frame
 
 
 def body(*persons: Any, **more: Any) -> bytes:
@@ -25,6 +27,14 @@ def read_people_page(sent: bytes) -> PeoplePage:
     """Read one response with a new reader."""
     (page,) = PeopleReader().read([sent])
     return page
+
+
+def people_frame(
+    pages: Sequence[PeoplePage | pa.Table], dtype_backend: DtypeBackend = "numpy_nullable"
+) -> pd.DataFrame:
+    """Join pages or tables of people into one frame."""
+    tables = [page.people if isinstance(page, PeoplePage) else page for page in pages]
+    return to_frame(concat_people(tables or [empty_table(spec.PERSON)]), dtype_backend)
 
 
 def frame_of(people: list[Any], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:

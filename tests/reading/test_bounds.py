@@ -12,14 +12,14 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from outreach_frames.reading.flatten import people_frame, undocumented_frame
+from outreach_frames.reading.flatten import undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
 )
 from outreach_frames.tables.json_values import parse_json
 from tests import forked
-from tests.reading.pages import read_leniently, read_people_page
+from tests.reading.pages import people_frame, read_leniently, read_people_page
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted

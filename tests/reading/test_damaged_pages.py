@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from outreach_frames import sandbox, spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.flatten import people_frame
 from tests.examples import share_of_examples
-from tests.reading.pages import read_people_page, read_slowly, read_twice
+from tests.reading.pages import people_frame, read_people_page, read_slowly, read_twice
 
 # JSON strings, numbers, names and punctuation.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+.\w]+|[][{}:,]')

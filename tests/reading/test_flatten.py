@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import (
-    people_frame,
     records_frame,
     undocumented_frame,
 )
@@ -24,7 +23,7 @@ from outreach_frames.reading.lenient_reader import flatten_records
 from outreach_frames.reading.pages import PeopleReader
 from tests import forked
 from tests.examples import share_of_examples
-from tests.reading.pages import body, read_people_page
+from tests.reading.pages import body, people_frame, read_people_page
 from tests.reading.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
@@ -361,8 +360,7 @@ def test_deep_nesting_does_not_end_the_process(levels):
     code = (
         "import sys\n"
         "from outreach_frames.errors import InvalidResponseError\n"
-        "from outreach_frames.reading.flatten import people_frame\n"
-        "from tests.reading.pages import read_people_page\n"
+        "from tests.reading.pages import people_frame, read_people_page\n"
         "for sent in sys.stdin.buffer.read().splitlines():\n"
         "    try:\n"
         "        print(len(people_frame([read_people_page(sent)])))\n"

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import PeopleReader, as_one_page
 from tests.examples import share_of_examples
-from tests.reading.pages import body, read_leniently, read_people_page
+from tests.reading.pages import body, people_frame, read_leniently, read_people_page
 from tests.reading.people_strategies import odd_people
 
 PERSON = spec.columns(spec.PERSON)
