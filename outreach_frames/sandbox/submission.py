@@ -30,6 +30,7 @@ DataName = Annotated[
 ]
 DataValue = Annotated[str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH)]
 Data = Annotated[dict[DataName, DataValue], Meta(max_length=spec.MAX_DATA_FIELDS)]
+Distribution = Annotated[str, Meta(pattern=rf"^({'|'.join(spec.LEADS_DISTRIBUTIONS)})\Z")]
 
 # The fields of a contact that are copied from a lead's data.
 _CONTACT_DATA = (
@@ -98,14 +99,10 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
 class Settings(Struct, forbid_unknown_fields=True):
     """The settings of a request."""
 
-    leads_distribution: str = spec.DEFAULT_LEADS_DISTRIBUTION
+    leads_distribution: Distribution = spec.DEFAULT_LEADS_DISTRIBUTION
     mailboxes: list[str] = []
 
     def __post_init__(self) -> None:
-        if self.leads_distribution not in spec.LEADS_DISTRIBUTIONS:
-            raise ValueError(
-                f"leads_distribution must be one of {', '.join(spec.LEADS_DISTRIBUTIONS)}"
-            )
         if self.custom_mailboxes == []:
             raise ValueError(f"mailboxes is needed for {self.leads_distribution}")
 

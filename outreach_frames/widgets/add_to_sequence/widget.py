@@ -124,7 +124,6 @@ class AddToSequence(Panel):
     ) -> None:
         self._is_cancelled = False
         self._df = as_frame(df, "AddToSequence")
-        self._is_pandas = self._df is df
         # As passed, for the code.
         self._passed, self._journal = df, journal
         # Make the path absolute, because the working folder may change before rows are sent.
@@ -242,7 +241,7 @@ class AddToSequence(Panel):
             journal=self._journal,
             client="" if passed is None else variable_of(passed, "client"),
             frame=variable_of(self._passed, "df"),
-            is_pandas=self._is_pandas,
+            is_pandas=self._df is self._passed,
         )
         self._refresh()
 

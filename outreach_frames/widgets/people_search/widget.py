@@ -144,7 +144,7 @@ class PeopleSearch(Panel):
         super().__init__(
             client, value=check_filters(filters), limit=check_limit(limit), form=build_form()
         )
-        self._results: pd.DataFrame | None = None
+        self.results: pd.DataFrame | None = None
         # The token of the current count; results of earlier counts are dropped.
         self._counting = CancellationToken()
         # Changes from the page may arrive in any thread.
@@ -158,11 +158,6 @@ class PeopleSearch(Panel):
     def filters(self) -> dict[str, Any]:
         """The filters as the body of a search request; invalid filters raise InvalidInputError."""
         return check_filters(self.value)
-
-    @property
-    def results(self) -> pd.DataFrame | None:
-        """The people of the last search, or None."""
-        return self._results
 
     def count_again(self) -> None:
         """Count the people again."""
@@ -290,7 +285,7 @@ class PeopleSearch(Panel):
         total = None if frame is None else frame.attrs.get("total")
         self._notify(*self._notices(rows, total, error), warnings=warnings)
         if frame is not None and (rows or error is None):
-            self._results = frame
+            self.results = frame
             self._show("suggestions", suggestions=suggestions)
             self._show("results", **_result_content(frame))
 
