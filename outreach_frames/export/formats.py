@@ -133,7 +133,7 @@ def _finish_parquet(
 
     def write(file: BinaryIO) -> None:
         with pq.ParquetWriter(file, schema, **WRITE_OPTIONS) as writer:
-            for people in _batches(parts, empty, PEOPLE_PER_PART):
+            for people in _batches(parts, empty):
                 writer.write_table(_cast_to(schema, people, split))
 
     replace_file(target, write, temporary_folder=parts.folder)
@@ -147,7 +147,7 @@ def _finish_folder(
     target = resolve_links(target)
     old_part = next(target.glob("*"), None)
     empty = _empty_table(parts)
-    for number, people in enumerate(_batches(parts, empty, PEOPLE_PER_PART)):
+    for number, people in enumerate(_batches(parts, empty)):
         schema = _parquet_schema(empty, attrs, split, len(people))
         table = _cast_to(schema, people, split)
         _write_part(table, new / f"part-{number:05}", old_part)
@@ -189,16 +189,16 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
     return pa.table(columns, schema=schema)
 
 
-def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
+def _batches(parts: Checkpoint, empty: pa.Table) -> Iterator[pa.Table]:
     """Yield all people in batches with the same columns; without people, yield one empty table."""
     pending: list[pa.Table] = []
     yielded = False
     for part in parts.parts():
         pending.append(_with_columns(empty, read_part(part)))
-        while sum(table.num_rows for table in pending) >= size:
+        while sum(table.num_rows for table in pending) >= PEOPLE_PER_PART:
             people = pa.concat_tables(pending)
-            yield people.slice(0, size)
-            pending = [people.slice(size)]
+            yield people.slice(0, PEOPLE_PER_PART)
+            pending = [people.slice(PEOPLE_PER_PART)]
             yielded = True
     remaining = pa.concat_tables([empty, *pending])
     if remaining.num_rows or not yielded:

@@ -17,7 +17,7 @@ import pyarrow.json as arrow_json
 
 from outreach_frames import spec
 from outreach_frames.reading.lenient_reader import FURTHER_FIELDS, RAW_SUFFIX, Path, sort_members
-from outreach_frames.tables.schema import wire_schema, wire_type
+from outreach_frames.tables.schema import wire_struct, wire_type
 
 PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
 _PERSON_PATHS: Final = [path for path, _ in spec.leaves(spec.PERSON)]
@@ -31,7 +31,7 @@ _LEARNABLE: Final = re.compile(r"[ !#-\[\]-~]{1,100}")
 DOCUMENTED: Final = pa.struct(
     [
         _ERRORS if field.name == spec.ERRORS_KEY else field
-        for field in wire_schema(spec.PEOPLE_SEARCH_RESULT)
+        for field in wire_struct(spec.PEOPLE_SEARCH_RESULT)
     ]
 )
 

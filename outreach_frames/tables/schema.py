@@ -40,10 +40,10 @@ def wire_type(field: spec.Field) -> pa.DataType:
     """Return the Arrow type of a field in JSON, where dates are text."""
     if field.type == "array":
         if field.items == "object":
-            return pa.list_(_struct(field.members))
+            return pa.list_(wire_struct(field.members))
         return pa.list_(_SCALARS[field.items or "string"])
     if field.type == "object" and field.members:
-        return _struct(field.members)
+        return wire_struct(field.members)
     return _SCALARS[field.type]
 
 
@@ -54,9 +54,9 @@ def column_type(field: spec.Field) -> pa.DataType:
     return wire_type(field)
 
 
-def wire_schema(fields: Sequence[spec.Field]) -> pa.Schema:
-    """Return the Arrow schema of an object in JSON, where dates are text."""
-    return pa.schema([pa.field(field.name, wire_type(field)) for field in fields])
+def wire_struct(members: Sequence[spec.Field]) -> pa.StructType:
+    """Return the Arrow type of an object in JSON, where dates are text."""
+    return pa.struct([(member.name, wire_type(member)) for member in members])
 
 
 def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
@@ -165,7 +165,3 @@ def nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype 
     if isinstance(arrow_type, _DEFAULT_CONVERSION):
         return None
     return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)
-
-
-def _struct(members: Sequence[spec.Field]) -> pa.DataType:
-    return pa.struct([pa.field(member.name, wire_type(member)) for member in members])

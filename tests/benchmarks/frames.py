@@ -18,7 +18,7 @@ from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.reading.pages import PeopleReader
-from outreach_frames.tables.schema import wire_schema
+from outreach_frames.tables.schema import wire_struct
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.odd_pages import changed, with_one_unknown_field
 from tests.benchmarks.pages import people_pages
@@ -118,7 +118,7 @@ def read_by_arrow(bodies: list[bytes]) -> pa.Table:
         pa.BufferReader(b"\n".join(bodies)),
         read_options=arrow_json.ReadOptions(block_size=_BLOCK_BYTES),
         parse_options=arrow_json.ParseOptions(
-            explicit_schema=wire_schema(spec.PEOPLE_SEARCH_RESULT)
+            explicit_schema=pa.schema(list(wire_struct(spec.PEOPLE_SEARCH_RESULT)))
         ),
     )
 
