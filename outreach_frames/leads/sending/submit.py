@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,7 +78,7 @@ def _report_preview(
     report = _report_plan(plan, journal, entries, **known)
     if not dry_run:
         _add_error(report)
-    _warn_all([_changed_data(journal), *_incomplete(report, "")])
+    _warn_all(_changed_data(journal), _incomplete(report))
     return report
 
 
@@ -127,7 +127,7 @@ def read_report(
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
-    _warn_all([_changed_data(read)])
+    _warn_all(_changed_data(read))
     known = {"client": client, "journal": place.path, "sequence_id": sequence_id}
     return _report(frame, read, entries, **known)
 
@@ -174,15 +174,15 @@ class _Submission:
             first = self.plan.first_run
             first.base_url, first.place = self.client.base_url, self.place
             run = self._make_run(journal)
-            messages = [*self._messages(journal), _changed_data(journal)]
+            messages = self._not_sent_again(journal), _changed_data(journal)
             # The run closes the journal in its own thread.
             stack.pop_all()
             with remembered(lambda: self.report(run, run.error)) as remember:
                 error = supervise(run, signals, progress=self.progress, monitor=self.watch)
                 report = self.report(run, error)
                 remember(report)
-            messages += _incomplete(report, _advice(report, has_file=journal.file is not None))
-            _warn_all(messages)
+            advice = _advice(report, has_file=journal.file is not None)
+            _warn_all(*messages, _incomplete(report, advice))
             return report
 
     @property
@@ -194,24 +194,22 @@ class _Submission:
         found = journal.found
         rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
         earlier = (self.earlier or {}).items()
-        entries = {row: one.as_earlier() for row, one in earlier if found.kept[row] == row}
+        entries = {row: entry.as_earlier() for row, entry in earlier if found.kept[row] == row}
         entries |= journal.entries(is_retry=self._is_retry)
         numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
         return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
 
-    def _messages(self, journal: Journal) -> Iterable[str]:
-        """Yield a warning of rows that are not sent, because this process knows their records."""
-        if self._is_retry:
-            return
+    def _not_sent_again(self, journal: Journal) -> str:
+        """Return a warning of rows that this process knows and does not send again, or ""."""
         rows = journal.earlier_rows if journal.file is None else set()
         others = journal.rows_of_another_token
         number, of_others = (
             int(self.plan.is_planned(np.array(sorted(some), dtype=np.int64)).sum())
             for some in (rows | others, others)
         )
-        if not number:
-            return
+        if not number or self._is_retry:
+            return ""
         them = "it" if number == 1 else "them"
         text = (
             f"{plural(number, 'row was', 'rows were')} not sent again: this Python process sent "
@@ -227,7 +225,7 @@ class _Submission:
                 f". Restarting Python sends {them} again; pass journal= to keep the record in a "
                 "file"
             )
-        yield f"{text}."
+        return f"{text}."
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
         """Report all rows, also during the run."""
@@ -298,7 +296,7 @@ def _add_error(report: SubmissionReport) -> SubmissionReport:
     return report
 
 
-def _warn_all(messages: Iterable[str]) -> None:
+def _warn_all(*messages: str) -> None:
     """Warn at the end of a run; if warnings are raised as errors, keep the report instead."""
     for message in filter(None, messages):
         with suppress(Exception):
@@ -316,21 +314,22 @@ def _changed_data(journal: Journal) -> str:
     )
 
 
-def _incomplete(report: SubmissionReport, advice: str) -> Iterable[str]:
-    """Yield a warning if the report has an error."""
-    if report.error is not None:
-        counts = _count_incomplete(report.rows["status"])
-        is_counted = not counts or counts in str(report.error)
-        prefix = "" if is_counted else f"Of {plural(len(report.rows), 'row')}, {counts}: "
-        yield f"{prefix}{report.error} {advice}".strip()
+def _incomplete(report: SubmissionReport, advice: str = "") -> str:
+    """Return a warning of the report's error, or ""."""
+    if report.error is None:
+        return ""
+    counts = _count_incomplete(report.rows["status"])
+    is_counted = not counts or counts in str(report.error)
+    prefix = "" if is_counted else f"Of {plural(len(report.rows), 'row')}, {counts}: "
+    return f"{prefix}{report.error} {advice}".strip()
 
 
-def _count_incomplete(status: pd.Series[str]) -> str:
-    counts = Counter(status)
+def _count_incomplete(statuses_of_rows: pd.Series[str]) -> str:
+    counts = Counter(statuses_of_rows)
     return ", ".join(
-        f"{counts[each]:,} {'is' if counts[each] == 1 else 'are'} {each}"
-        for each in _INCOMPLETE
-        if counts[each]
+        f"{counts[status]:,} {'is' if counts[status] == 1 else 'are'} {status}"
+        for status in _INCOMPLETE
+        if counts[status]
     )
 
 
