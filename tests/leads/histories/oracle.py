@@ -273,7 +273,10 @@ class Oracle:
                 self.fail("missing", f"{[row.texts for row in rows]} was not sent")
 
     def _judge_unchanged(self, statuses: Sequence[str], everybody: Persons) -> None:
-        """Require that repeated rows, in any order, send nothing and keep a person's outcomes."""
+        """Require that repeated rows, in any order, send nothing and keep a person's outcomes.
+
+        An invalid row has the recorded outcome of its person, which may be that of the last run.
+        """
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
         if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
@@ -282,7 +285,11 @@ class Oracle:
         if sent and not any(one.carries for one in sent):
             self.fail("unchanged", f"{[one.texts for one in sent]} was sent")
         counts = [
-            Counter((everybody[row.pair], status) for row, status in zip(rows, found, strict=True))
+            Counter(
+                (everybody[row.pair], status)
+                for row, status in zip(rows, found, strict=True)
+                if row.is_valid
+            )
             for rows, found in ((run.rows, before), (self.run.rows, statuses))
         ]
         if not sent and counts[0] != counts[1]:
