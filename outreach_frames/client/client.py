@@ -307,9 +307,8 @@ class Client:
         self, endpoint: spec.Endpoint, arguments: Mapping[str, Any]
     ) -> tuple[pa.Table, dict[str, Any]] | None:
         """Return the table and notes that `store_table` stored for these arguments, if fresh."""
-        if (cache := self.cache) is None:
-            return None
-        stored = cache.get_table(self._key_of(endpoint, arguments))
+        cache = self.cache
+        stored = None if cache is None else cache.get_table(self._key_of(endpoint, arguments))
         if stored is not None:
             _LOGGER.debug("%s: %d rows from the cache", endpoint.label, stored[0].num_rows)
         return stored

@@ -26,6 +26,6 @@ def env(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 def agent(
     env: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[programs.Agent]:
-    """Start one server for an agent."""
-    with programs.agent(tmp_path_factory.mktemp("agent"), env=env) as started:
+    """Start one server for an agent, which shows three rows of a table."""
+    with programs.agent(tmp_path_factory.mktemp("agent"), "--rows", 3, env=env) as started:
         yield started

@@ -13,10 +13,12 @@ from mcp.types import CallToolResult
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.agents import server
+from outreach_frames.agents.folder import Folder
+from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Fault, Sandbox
 from tests import forked
 from tests.agents.programs import PATIENCE, Agent, text_of
-from tests.agents.programs import agent as start_agent
 
 pytestmark = pytest.mark.long
 
@@ -69,7 +71,7 @@ def test_every_reading_tool_replies(agent: Agent, sandbox: Sandbox) -> None:
         frame = of.read_prospects(agent.folder / reply["file"])
         assert reply["shape"] == list(frame.shape), name
         assert reply["columns"] == list(frame.columns)
-        assert len(reply["rows"]) == min(5, len(frame))
+        assert len(reply["rows"]) == min(3, len(frame))
     everybody = agent.reply("search_people", limit=None, columns=["id"])["shape"][0]
     assert agent.reply("count_people") == {"result": everybody}
     of.save_filters(agent.folder / "vps.json", person_seniorities=["vp"])
@@ -93,13 +95,13 @@ def test_errors_are_those_of_the_package(agent: Agent) -> None:
     assert "sequence_id" in agent.error("plan_leads", file=mailboxes)
 
 
-def test_the_person_decides_how_many_rows_are_shown(env: dict[str, str], tmp_path: Path) -> None:
-    """With --rows 0, no reply has a row."""
-    with start_agent(tmp_path, "--rows", 0, env=env) as quiet:
-        reply = quiet.reply("search_people", limit=10)
-        assert reply["rows"] == []
-        assert reply["shape"][0] == 10
-        assert reply["total"] > 10
+def test_the_person_decides_how_many_rows_are_shown(client: Client, tmp_path: Path) -> None:
+    """With no rows to show, no reply has a row."""
+    quiet = server.Agent(client, Folder(tmp_path), rows=0)
+    reply = quiet.answer("search_people", {"limit": 10}).structured_content
+    assert reply["rows"] == []
+    assert reply["shape"][0] == 10
+    assert reply["total"] > 10
 
 
 def test_hostile_text_is_data(agent: Agent, sandbox: Sandbox) -> None:
