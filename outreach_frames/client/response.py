@@ -21,7 +21,7 @@ from outreach_frames.client.error_bodies import (
     read_entries,
     read_errors,
 )
-from outreach_frames.common.text import quoted, shorten
+from outreach_frames.common.text import beginning, quoted
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -42,7 +42,6 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 1024 * 1024
 MAX_VALUES = 1_000_000
 
-_EXCERPT = 200
 # The codes of OpenSSL for certificates that are not valid yet and that have expired.
 _WRONG_TIMES = (9, 10)
 
@@ -116,9 +115,10 @@ def load_json(body: bytes) -> Any:
         # Lone surrogates become "?", because tables and files cannot hold them.
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
-        shown = excerpt(body)
-    begins = f"it begins with {shown!r}" if shown else "it is empty"
-    raise InvalidResponseError(f"The response is not valid JSON; {begins}. {_CHECK_ADDRESS}")
+        pass
+    raise InvalidResponseError(
+        f"The response is not valid JSON; {beginning(body)}. {_CHECK_ADDRESS}"
+    )
 
 
 def load_optional(body: bytes) -> Any:
@@ -131,7 +131,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     value = load_json(body)
     if not isinstance(value, dict):
         raise InvalidResponseError(
-            f"The response is not a JSON object; it begins with {excerpt(body)!r}. {_CHECK_ADDRESS}"
+            f"The response is not a JSON object; {beginning(body)}. {_CHECK_ADDRESS}"
         )
     return value
 
@@ -146,11 +146,6 @@ def require_object(body: bytes) -> bytes:
     if not (text.startswith(b"{") and text.endswith(b"}")):
         load_object(body)
     return body
-
-
-def excerpt(body: bytes) -> str:
-    """Return the first characters of a body, on one line."""
-    return shorten(" ".join(body[: 4 * _EXCERPT].decode(errors="replace").split()), _EXCERPT)
 
 
 def status_error(
@@ -289,6 +284,8 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
 def root_message(fault: BaseException) -> str:
     """Return the message of the innermost exception; outer exceptions show the whole URL."""
     cause = root_cause(fault)
+    if isinstance(cause, http.client.RemoteDisconnected):
+        return "the service closed the connection without a response"
     if isinstance(cause, http.client.BadStatusLine):
         # Its message is the line, which may be the end of another response.
         return "the response begins with an invalid status line"

@@ -144,6 +144,24 @@ def shorten(text: str, max_length: int = 200) -> str:
     return shown if len(shown) <= max_length else f"{shown[: max_length - 1]}…"
 
 
+def excerpt(body: bytes, max_length: int = 200) -> str:
+    """Return the first characters of a response's body, on one line."""
+    text = body[: 4 * max_length].decode(errors="replace")
+    return shorten(" ".join(text.split()), max_length)
+
+
+def beginning(body: bytes) -> str:
+    """Describe how an unreadable body begins; do not show values, which may name a person.
+
+    >>> beginning(b"<h1>Bad gateway</h1>"), beginning(b'{"name": "Ad')
+    ("it begins with '<h1>Bad gateway</h1>'", 'it has 12 bytes')
+    """
+    text = excerpt(body)
+    if text.startswith("<") or (text and '"' not in text):
+        return f"it begins with {text!r}"
+    return f"it has {len(body):,} bytes" if text else "it is empty"
+
+
 def quoted(value: object, max_length: int = 60) -> str:
     """Return the repr of a value, cut to a maximum length.
 

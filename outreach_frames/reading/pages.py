@@ -21,6 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common.text import beginning
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import (
     BOM,
@@ -33,7 +34,6 @@ from outreach_frames.reading.learned_types import DOCUMENTED, PEOPLE_COLUMNS, Ty
 from outreach_frames.reading.lenient_reader import SCALAR_TYPES, Path, flatten_records, infer_column
 from outreach_frames.tables.json_values import parse_body
 
-_EXCERPT_LENGTH: Final = 120
 _CACHED_LAYOUTS: Final = 8
 
 
@@ -123,9 +123,6 @@ def _other_types(response: Mapping[str, Any]) -> Types:
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:
-    start = body[:_EXCERPT_LENGTH].decode("utf-8", "backslashreplace")
-    ellipsis = "…" if len(body) > _EXCERPT_LENGTH else ""
     return InvalidResponseError(
-        f"The response to {spec.SEARCH_PEOPLE.label} {problem}. "
-        f"It has {len(body):,} bytes and starts with: {start!r}{ellipsis}"
+        f"The response to {spec.SEARCH_PEOPLE.label} {problem}; {beginning(body)}."
     )

@@ -389,12 +389,12 @@ def report_unknown_values(
 ) -> None:
     """Warn of values that the sandbox does not know and, unless `is_explained`, of an empty search.
 
-    A value of a search with matches is named only if it resembles a known value and, outside of
-    widgets, only once per client. The values of other services are not known.
+    Outside of widgets, a value of a search with matches is named only once per client. The values
+    of other services are not known.
     """
     named = []
     for name, text, close in unknown_values(filters) if client.is_sandbox else ():
-        if is_empty or (close and (are_collected() or (name, text) not in client.warned_of)):
+        if is_empty or are_collected() or (name, text) not in client.warned_of:
             named.append(f"{name}={quoted(text)}.{close}")
             client.warned_of.add((name, text))
     is_open = is_empty and not is_explained and (named or has_free_text(filters, client.is_sandbox))

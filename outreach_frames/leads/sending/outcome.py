@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
-from outreach_frames.client.response import excerpt
-from outreach_frames.common.text import shorten
+from outreach_frames.common.text import excerpt, shorten
 from outreach_frames.errors import (
     BadRequestError,
     OutreachError,
