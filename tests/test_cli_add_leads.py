@@ -69,7 +69,7 @@ def test_some_not_added_is_exit_code_4(
 ) -> None:
     """If some rows are not added the exit code is 4, and the output has the reason."""
     path = leads_file(tmp_path, "cli.three@brightforge.example", "n/a")
-    with pytest.warns(OutreachWarning, match="submit again with journal=path"):
+    with pytest.warns(OutreachWarning, match="submit only the corrected rows"):
         assert main(["add-leads", str(path), "--sequence", sequence]) == 4
     shown = capsys.readouterr().out
     assert "added" in shown

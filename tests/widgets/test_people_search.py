@@ -509,7 +509,7 @@ async def test_the_state_contains_no_people_or_tokens() -> None:
 @in_a_kernel
 async def test_quotes_of_the_service_are_not_in_the_state() -> None:
     """An error that may quote people is sent to the page and not kept in the state."""
-    broken = respond(b'{"results": [{"name": "Person 1"}')
+    broken = respond(b"<p>No page for Person 1</p>")
     with (
         scripted(lambda _request: broken) as service,
         Client(service.url, TOKEN, cache=None, backoff=0) as client,

@@ -342,8 +342,8 @@ def _advice(report: SubmissionReport, *, has_file: bool) -> str:
             "To resume, correct the errors and submit again with the same journal, which skips "
             "recorded leads."
             if has_file
-            else "To resume, correct the errors and submit again with journal=path, which also "
-            "records what this session has sent."
+            else "To resume, correct the errors and submit only the corrected rows. Only with "
+            "journal=path does another process skip the leads that this one has sent."
         )
     if statuses.UNKNOWN in status:
         advice.append("Call report.retry_unknown() to resend the unknown rows.")
