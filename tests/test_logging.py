@@ -75,7 +75,7 @@ def test_no_value_is_logged(
             people = of.search_people(person_name="Logged", client=client)
     assert people.empty
     logged = records(caplog)
-    assert ("leads", "INFO", "journal opened; it has 0 leads") in logged
+    assert ("leads", "INFO", "journal opened; it has 0 records") in logged
     assert ("leads", "INFO", "chunk 1: 3 leads, 3 added") in logged
     everything = "\n".join(text for _, _, text in logged)
     for value in ("acme", "logged", "Logged", sequence, sandbox.api_key, "page%5B", "active"):

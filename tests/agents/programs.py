@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult
 
 from outreach_frames.cli import main
 from tests import forked
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+    from mcp import Client
+    from mcp.types import CallToolResult
 
 # Longer than any process on a busy machine, in seconds.
 PATIENCE = 120.0
@@ -59,6 +60,11 @@ def text_of(result: CallToolResult) -> str:
 @contextmanager
 def agent(folder: Path, *options: object, env: Mapping[str, str]) -> Iterator[Agent]:
     """Start the server and connect to it, with the environment's own cache and data folders."""
+    # Most processes that run tests start no agent, and the library is slow to import.
+    from anyio.from_thread import start_blocking_portal
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     command = ["-m", "outreach_frames", "mcp", "--folder", str(folder), *map(str, options)]
     server = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, **env})
     log = folder.with_name(f"{folder.name}.log")

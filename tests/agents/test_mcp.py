@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import pandas as pd
 import pytest
-from mcp.types import CallToolResult
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -19,6 +19,9 @@ from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Fault, Sandbox
 from tests import forked
 from tests.agents.programs import PATIENCE, Agent, text_of
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
 
 pytestmark = pytest.mark.long
 

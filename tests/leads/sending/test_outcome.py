@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.client.response import excerpt
+from outreach_frames.common.text import excerpt
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.outcome import (
