@@ -44,9 +44,9 @@ settings.load_profile("quick")
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Start half as many processes more than there are cores: a third of the time is waiting."""
+    """Start one process more than there are cores: part of the time is waiting."""
     workers = yield
-    return workers if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else workers * 3 // 2 + 1
+    return workers if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else workers + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
