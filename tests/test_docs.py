@@ -63,6 +63,9 @@ def python_blocks(page: Path, *, of_spark: bool = False) -> list[str]:
 def test_examples_in_docstrings_run(name: str) -> None:
     """Every example in a docstring prints the shown result."""
     mpl.use("agg")
+    # Examples that show a plan without a service would ask the one that another test left.
+    if (left := connect.current()) is not None:
+        left.close()
     failed, _ = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     )
