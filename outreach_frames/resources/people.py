@@ -129,8 +129,8 @@ def search_people(
     -----
     OutreachWarning
         More people match than the default limit, the service reported errors, or a chosen column
-        lacks values because the service sent values of the wrong type. Nobody matches, or a filter
-        value seems to be misspelt.
+        lacks values because the service sent values of the wrong type. Nobody matches, or the
+        sandbox does not know a filter value.
 
     Notes
     -----

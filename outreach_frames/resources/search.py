@@ -207,7 +207,7 @@ class Search:
         return people
 
     def save(self, people: pa.Table) -> None:
-        """Cache the people of the finished search, unless the service reported errors."""
+        """Cache the people of a finished search without errors."""
         if not self.store or self.errors or self.client.cache is None:
             return
         if people.nbytes <= _MAX_RESULT_BYTES:
