@@ -39,8 +39,7 @@ from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS
 from outreach_frames.files.search_table import WORKBOOKS, row_texts, search_table
 from outreach_frames.history.snapshots import KEY
 from outreach_frames.identity.texts import People, people_of
-from outreach_frames.leads.sending import memory
-from outreach_frames.leads.sending.journal_file import count_leads, erase_texts, is_journal
+from outreach_frames.leads.sending.journal_file import count_leads, is_journal
 
 _COLUMNS: Final = {"path": STR, "kind": STR, "rows": "Int64", "removed": "boolean", "how": STR}
 _CACHE, _JOURNAL, _CHECKPOINT = "cache", "journal", "checkpoint"
@@ -162,8 +161,6 @@ def forget(
         require_readable_file(place)
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
-    if not dry_run:
-        memory.erase_texts(people.erase)
     found: list[_Found] = []
     for path in _caches(client):
         count = _clean(path, partial(_holds_body, people.holds), dry_run)
@@ -305,7 +302,7 @@ def _search(path: Path, people: People) -> tuple[str, Iterable[bool] | None]:
     if path.name == CHECKPOINT_FILE and path.parent.suffix == ".partial":
         return _CHECKPOINT, _search_checkpoint(path, people.holds)
     if is_journal(path):
-        return _JOURNAL, [True] * count_leads(path, people.identifiers, people.holds)
+        return _JOURNAL, [True] * count_leads(path, people.identifiers)
     if is_cache(path):
         count = remove_entries(path, partial(_holds_body, people.holds), dry_run=True)
         return _CACHE, [True] * count
@@ -328,14 +325,10 @@ def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run
     """Return the result's row of a file, after removing the people from a cache or journal."""
     how: str | None = _how(path, kind, hits)
     is_removed = False
-    if kind in {_CACHE, _JOURNAL} and not dry_run and not path.is_symlink():
+    if kind == _CACHE and not dry_run and not path.is_symlink():
         try:
-            if kind == _CACHE:
-                remove_entries(path, partial(_holds_body, people.holds), dry_run=False)
-                how = None
-            else:
-                erase_texts(path, people.erase)
-            is_removed = True
+            remove_entries(path, partial(_holds_body, people.holds), dry_run=False)
+            how, is_removed = None, True
         except _UNREADABLE as error:
             how = str(error)
     place = path.parent if kind == _CHECKPOINT else path

@@ -26,7 +26,6 @@ _END: Final = r"(?![\w%~-]|\.\w)"
 _JSON_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([bfnrt])|(.))", re.DOTALL)
 # A text may be JSON within JSON.
 _MAX_ESCAPES: Final = 3
-_ERASED: Final = "[removed]"
 
 # A part of each text with an identifier, and the identifier's pattern in normalised texts.
 Pattern = tuple[str, re.Pattern[str]]
@@ -46,12 +45,6 @@ class People(NamedTuple):
         # Invisible characters may be within an escape sequence, or be encoded themselves.
         plain = _with_visible(_plain(_with_visible("\n".join(texts))))
         return any(part in plain and pattern.search(plain) for part, pattern in self.patterns)
-
-    def erase(self, text: str) -> str:
-        """Replace the people's identifiers in a text, or else the whole text."""
-        for _, pattern in self.patterns:
-            text = re.sub(pattern.pattern, _ERASED, text, flags=re.IGNORECASE)
-        return _ERASED if self.holds(text) else text
 
 
 def people_of(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> People:

@@ -7,14 +7,13 @@ events, and a number that is larger than all numbers that its run knew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple, NewType
 
 import msgspec
-from msgspec.structs import replace
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.digests import Content, Digest, RowIdentifiers
@@ -170,14 +169,6 @@ def weight(status: str) -> int:
     return _REFUSED if status in statuses.RETRYABLE else _SKIPPED
 
 
-def erased(event: Event, erase: Callable[[str], str]) -> Event:
-    """Apply `erase` to the service's message in an event."""
-    if not isinstance(event, Outcome):
-        return event
-    outcome = event.outcome._replace(detail=erase(event.outcome.detail))
-    return replace(event, outcome=outcome)
-
-
 class EventStore:
     """The events of leads, found by lead and by identifier; events are only added."""
 
@@ -235,11 +226,6 @@ class EventStore:
     def leads(self) -> list[Lead]:
         """Return what is known of all leads, in the order of their first sends."""
         return sorted(map(lead_of, self._events.values()), key=_BEGUN)
-
-    def replace_texts(self, erase: Callable[[str], str]) -> None:
-        """Apply `erase` to the service's messages."""
-        for lead, events in self._events.items():
-            self._events[lead] = tuple(erased(event, erase) for event in events)
 
 
 class People(NamedTuple):

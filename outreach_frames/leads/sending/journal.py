@@ -40,7 +40,7 @@ from outreach_frames.leads.sending.journal_file import (
     read_submission,
 )
 from outreach_frames.leads.sending.memory import Memory, memory_of
-from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, recorded
 from outreach_frames.leads.sending.resume import resume
 
 _SENT_EARLIER: Final = "Sent earlier in this session."
@@ -170,7 +170,9 @@ class Journal(AbstractContextManager["Journal"]):
         """Record the outcomes of rows that were being sent, first in memory."""
         now = _now()
         events = [
-            Outcome(number, own_id, self._sends[row].lead, now, self._sends[row].id, outcome)
+            Outcome(
+                number, own_id, self._sends[row].lead, now, self._sends[row].id, recorded(outcome)
+            )
             for (row, outcome), (number, own_id) in zip(
                 outcomes.items(), self._new_places(len(outcomes)), strict=True
             )

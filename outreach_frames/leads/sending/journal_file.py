@@ -3,9 +3,8 @@
 A record holds the events of one durable transaction. Each record's checksum includes those of all
 earlier records, and the header has their number and the last checksum, so that a missing or damaged
 record is found. The file has keyed hashes of the person's identifiers and of the row's mailbox and
-data, so you may correct, add, drop and reorder rows between runs. It also has the service's
-messages, which may contain an address. It has no leads and no token, and only its owner can read
-it.
+data, so you may correct, add, drop and reorder rows between runs. It has no leads, no messages of
+the service and no token, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import datetime
 from os.path import samestat
@@ -33,8 +32,6 @@ from outreach_frames.leads.sending.digests import Digest, Digests
 from outreach_frames.leads.sending.events import (
     Event,
     EventStore,
-    Outcome,
-    erased,
     identifiers_of,
     is_recent,
 )
@@ -258,37 +255,12 @@ def read_submission(path: Path) -> tuple[str, str]:
         raise InvalidInputError(f"The journal {path} is damaged. {_IF_DAMAGED}") from error
 
 
-def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads about these people, found by hash or by text."""
+def count_leads(path: Path, people: Identifiers) -> int:
+    """Count a journal's leads about these people."""
     with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
         digests = {one for row in file.digests.rows(people) for one in row} - {None}
-        return sum(
-            not digests.isdisjoint(identifiers_of([lead]))
-            or any(
-                isinstance(event, Outcome) and holds(event.outcome.detail)
-                for event in file.events.events_of(lead.id)
-            )
-            for lead in file.events.leads()
-        )
-
-
-def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
-    """Apply `erase` to a journal's messages, and clear old texts from its free pages.
-
-    The hashes stay, so that nobody is contacted again.
-    """
-    require_journal(path)
-    explained = sqlite_file.translate_errors(path, _WHAT, damaged=_IF_DAMAGED)
-    with sqlite_file.locked(path, _WHAT), explained, closing(sqlite_file.connect(path)) as journal:
-        sqlite_file.check_integrity(journal, path)
-        parts, _, records = _read_all(journal)
-        journal.execute("PRAGMA secure_delete = ON")
-        with sqlite_file.transaction(journal):
-            journal.execute("DELETE FROM records")
-            head = _Head(0, zlib.crc32(_ENCODE(parts)))
-            for events in records:
-                head = _append(journal, head, [erased(event, erase) for event in events])
-        journal.execute("VACUUM")
+        leads = file.events.leads()
+        return sum(not digests.isdisjoint(identifiers_of([lead])) for lead in leads)
 
 
 class _Head(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import Final
@@ -67,14 +67,6 @@ def clear(base_url: str | None = None) -> None:
         for key, memory in list(_memories.items()):
             if base_url in {None, memory.base_url}:
                 del _memories[key]
-
-
-def erase_texts(erase: Callable[[str], str]) -> None:
-    """Apply `erase` to the service's messages; hashes stay, so that nobody is contacted again."""
-    with _lock:
-        for memory in _memories.values():
-            with memory.lock:
-                memory.replace_texts(erase)
 
 
 def _after_fork_in_child() -> None:

@@ -30,7 +30,7 @@ _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
 # The name of an undocumented list becomes a status only if it matches this pattern.
-_STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
+_WORD: Final = re.compile("[a-z][a-z0-9_]*")
 # Drop underscores, so that no undocumented list is confused with a known status.
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
@@ -54,6 +54,16 @@ class RowOutcome(NamedTuple):
 NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
 # Details that cannot contain text of the service, which may name a person.
 OWN_DETAILS: Final = ("", NO_RESPONSE.detail, _NO_OUTCOME)
+# In place of other texts and codes; an undocumented code may also name a person.
+_NOT_RECORDED: Final = "Only the report of that run has the service's words."
+
+
+def recorded(outcome: RowOutcome) -> RowOutcome:
+    """Return an outcome as journals record it, without the service's words."""
+    status, detail, code = outcome
+    is_own = detail in OWN_DETAILS
+    is_code = code is not None and _WORD.fullmatch(code)
+    return RowOutcome(status, detail if is_own else _NOT_RECORDED, code if is_code else None)
 
 
 class ChunkOutcome(NamedTuple):
@@ -191,7 +201,7 @@ def _status(name: str) -> str:
     if status in ("", *statuses.SKIPPED):
         return status
     is_known = status.replace("_", "") in _KNOWN_WORDS
-    is_usable = _STATUS_PATTERN.fullmatch(status) and not is_known
+    is_usable = _WORD.fullmatch(status) and not is_known
     return excerpt((status if is_usable else name).encode(errors="replace"))
 
 

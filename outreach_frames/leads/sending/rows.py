@@ -15,7 +15,6 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import CheckedFrame, Positions
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal_file import read_only
-from outreach_frames.leads.sending.outcome import OWN_DETAILS
 from outreach_frames.tables.columns import clashing_names, drop_appended
 
 # The columns of `rows`: label, outcome and request.
@@ -32,7 +31,6 @@ _DTYPES: Final = {
 # CSV files and sheets have the outcome columns, but not the request columns.
 OUTCOME_COLUMNS: Final = ("status", "detail", "error_code", "earlier_run")
 REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
-_REMOVED: Final = "[removed]"
 _COLUMNS: Final = [*OUTCOME_COLUMNS, *REQUEST_COLUMNS]
 
 
@@ -102,8 +100,8 @@ def read_journal(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         One row per recorded lead, in the order of recording: status, detail, error_code (str),
-        chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. A
-        `detail` with text of the service is "[removed]", because it may name a person.
+        chunk, attempts (Int64), sent_at (datetime64, UTC), as in `SubmissionReport.rows`. Texts of
+        the service are not recorded, because they may name a person.
         `.attrs["sequence_id"]` is the sequence's id.
 
     Raises
@@ -135,11 +133,6 @@ def read_journal(path: str | Path) -> pd.DataFrame:
         sequence_id = file.sequence_id
     rows = typed_rows(pd.DataFrame(values, columns=_COLUMNS, dtype="object")).drop(
         columns=["index", "earlier_run"]
-    )
-    rows["detail"] = rows["detail"].where(rows["detail"].isin(OWN_DETAILS), _REMOVED)
-    # The service may also put a text in place of an undocumented code.
-    rows["error_code"] = rows["error_code"].where(
-        rows["error_code"].str.fullmatch("[a-z][a-z0-9_]*")
     )
     rows.attrs["sequence_id"] = sequence_id
     return rows

@@ -31,7 +31,7 @@ from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import is_journal, locate
 from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.outcome import RowOutcome, recorded
 from tests import forked
 from tests.examples import share_of_examples
 
@@ -166,7 +166,7 @@ class TestRecords:
             journal.begin(2, [1], NOW)
             journal.finish({1: refused})
         with opened(path) as journal:
-            assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(refused, 2, 2)}
+            assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(recorded(refused), 2, 2)}
             assert journal.found.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
