@@ -27,12 +27,10 @@ from outreach_frames.commands.options import (
 )
 from outreach_frames.commands.terminal import fit_lines, print_card, print_text, signals_as_ctrl_c
 from outreach_frames.common.card import Card, Fact, as_text
-from outreach_frames.common.sqlite_file import locked
 from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.leads.cards import plan_facts
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.sending.journal import load_journals
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.statuses import IN_SEQUENCE, WOULD_SEND
 
@@ -88,7 +86,6 @@ def _run_approve(options: argparse.Namespace) -> int:
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
-        load_journals(journal.parent, client, plan.sequence_id)
         for line in _recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
             print_text(line)
         sequence = Fact("Sequence", f"{name}, {status} ({plan.sequence_id})")
@@ -98,10 +95,7 @@ def _run_approve(options: argparse.Namespace) -> int:
             typed = input("To send, type the sequence's name: ")
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
-        # Another approval may have sent some of these people meanwhile.
-        with locked(journal.parent, "folder of approvals", lock=journal.with_name("approve.lock")):
-            load_journals(journal.parent, client, plan.sequence_id)
-            report = prepared.submit(journal=journal)
+        report = prepared.submit(journal=journal)
         print_card(report._card(), options)
         if options.results is not None:
             report.to_csv(options.results)

@@ -19,7 +19,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import SubmissionPlan, make_plan, report
 
-FORMAT: Final = "outreach_frames plan 1"
+FORMAT: Final = "outreach_frames plan 2"
 # Parameters of `make_plan` that are not in a plan.
 HIDDEN: Final = frozenset({"frame", "sequence_id", "client"})
 
@@ -29,6 +29,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     format: str
     created_at: datetime
+    service: str
     account: str
     file: str
     sha256: dict[str, str]
@@ -56,6 +57,7 @@ def plan_leads(
     plan = Plan(
         format=FORMAT,
         created_at=datetime.now(UTC),
+        service=client.base_url,
         account=client.account,
         file=next(iter(contents)),
         sha256=_digests(contents),
@@ -113,14 +115,14 @@ def plan_status(folder: Folder, plan: str) -> dict[str, Any]:
         name: value for name, value in approved.arguments.items() if name in known
     }
     sent = report(parse(contents, read_as_text), journal=journal, **columns)
-    return {"approved": True, "outcomes": Counter(sent.rows["status"])}
+    was_sent = bool((sent.rows["attempts"] > 0).any())
+    return {"approved": was_sent, "outcomes": Counter(sent.rows["status"])}
 
 
 def journal_of(plan: Plan) -> Path:
-    """Return the path of a plan's journal, outside the agent's folder."""
-    return (
-        Path(platformdirs.user_data_dir("outreach_frames")) / "approved" / f"{plan.digest}.journal"
-    )
+    """Return the path of the journal of a plan's sequence, outside the agent's folder."""
+    name = sha256(msgspec.json.encode([plan.service, plan.sequence_id])).hexdigest()
+    return Path(platformdirs.user_data_dir("outreach_frames")) / "approved" / f"{name}.journal"
 
 
 def _digests(contents: Contents) -> dict[str, str]:

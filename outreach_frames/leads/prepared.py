@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from outreach_frames.common.text import quoted
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
-from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOX, MAILBOXES
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
@@ -237,16 +236,6 @@ class PreparedLeads(CheckedFrame):
             has_text = texts.take(rows).is_valid().to_numpy(zero_copy_only=False)
             bits |= has_text * np.int64(1 << place)
         return dict(zip(rows.to_pylist(), bits.tolist(), strict=True))
-
-    @cached_property
-    def fingerprint(self) -> dict[str, str]:
-        """The sequence, a digest of the settings, and whether rows have mailboxes."""
-        settings = msgspec.json.encode(dict(self.settings), order="sorted")
-        return {
-            "sequence_id": self.sequence_id,
-            SETTINGS: hashlib.sha256(settings).hexdigest(),
-            MAILBOX: "none" if self.checked.mailboxes is None else "per row",
-        }
 
 
 def _duplicate_reasons(

@@ -174,8 +174,9 @@ def test_only_a_terminal_can_approve(account: Account) -> None:
 
 
 EDITS: dict[str, Any] = {
-    "format": "outreach_frames plan 2",
+    "format": "outreach_frames plan 3",
     "created_at": "2099-01-01T00:00:00Z",
+    "service": "https://other.example",
     "account": "0" * 16,
     "file": "other.csv",
     "sha256": {"leads.csv": "0" * 64},
@@ -312,7 +313,6 @@ def test_a_killed_approval_is_resumed(account: Account) -> None:
     outcomes = plan_status_of(account, plan)["outcomes"]
     assert outcomes == {"added": 40, "unknown": 10}
     (journal,) = Path(account.env["XDG_DATA_HOME"]).rglob("*.journal")
-    assert journal.stem == json.loads(plan.read_bytes())["digest"]
     assert journal.stat().st_mode & 0o777 == 0o600
     assert journal.parent.stat().st_mode & 0o777 == 0o700
 
@@ -340,23 +340,18 @@ def test_unreadable_journals_stop_an_approval(account: Account, damage: str) -> 
     assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
     account.service.requests.clear()
     (journal,) = Path(account.env["XDG_DATA_HOME"]).rglob("*.journal")
-    other = journal.with_name("other.journal")
-    journal.rename(other)
     if damage == "cut":
-        other.write_bytes(other.read_bytes()[:5000])
-    with closing(sqlite3.connect(other)) as connection, connection:
+        journal.write_bytes(journal.read_bytes()[:5000])
+    with closing(sqlite3.connect(journal)) as connection, connection:
         if damage == "other format":
             connection.execute("PRAGMA user_version = 6")
         elif damage == "other sequence":
             submission = {"service": account.service.url, "sequence_id": "s2"}
             parts = msgspec.msgpack.encode(submission)
             connection.execute("UPDATE header SET submission = ?", (parts,))
-    if damage == "other sequence":
-        assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
-        return
     shown = " ".join(account.refusal(plan).split())
-    assert "other.journal" in shown
-    assert "could be contacted twice. Nothing was sent." in shown
+    assert journal.name in "".join(shown.split())
+    assert "Nothing was sent." in shown
 
 
 def plan_status_of(account: Account, plan: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -187,27 +187,6 @@ def test_an_invalid_row_has_no_lead() -> None:
     for ask in (plan.leads, plan.identifiers, plan.body, lambda rows: plan.fields(np.array(rows))):
         with pytest.raises(KeyError):
             ask([0, 1])
-
-
-def test_a_fingerprint_is_of_the_sequence_and_the_settings() -> None:
-    """The fingerprint depends on the sequence and the settings, but not on the rows."""
-    rows = people(4)
-    options: dict[str, Any] = {"sequence_id": SEQUENCE, "data": ["name"]}
-    before = make_plan(rows, **options).fingerprint
-    assert set(before) == {"sequence_id", "settings", "mailbox"}
-    assert re.fullmatch("[0-9a-f]{64}", before["settings"])
-    changes: list[tuple[set[str], dict[str, Any], dict[str, Any]]] = [
-        (set(), {"name": "other"}, {}),
-        (set(), {"email": ["p0@x.example", "e@x.example", "bad", "P0@x.example"]}, {}),
-        (set(), {}, {"data": {"other": "name"}}),
-        (set(), {}, {"overrides": {OVERRIDE: True}}),
-        (set(), {}, {"chunk_size": 1}),
-        ({"settings"}, {}, {"mailboxes": ["a@x.example"]}),
-        ({"sequence_id"}, {}, {"sequence_id": "Zoë's list"}),
-    ]
-    for parts, columns, arguments in changes:
-        after = make_plan(rows.assign(**columns), **{**options, **arguments}).fingerprint
-        assert {name for name in before if before[name] != after[name]} == parts
 
 
 @st.composite

@@ -19,7 +19,6 @@ from outreach_frames.leads.sending.journal_file import (
     SERVICE,
     JournalFile,
     read_only,
-    read_submission,
 )
 from outreach_frames.sandbox import Sandbox
 
@@ -36,9 +35,9 @@ def campaigns(sandbox: Sandbox, client: Client, people: pd.DataFrame, tmp_path: 
 
 def age(path: Path, days: int, status: str) -> None:
     """Make a journal's events older, and give them another outcome."""
-    service, sequence_id = read_submission(path)
     with read_only(path) as file:
         events = [*file.events.all()]
+        service, sequence_id = file._parts["service"], file.sequence_id
     path.unlink()
     for number, event in enumerate(events):
         events[number] = replace(event, at=event.at - timedelta(days=days))

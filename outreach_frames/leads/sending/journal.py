@@ -13,10 +13,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
-from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
 from outreach_frames.leads.sending.digests import Digests, RowIdentifiers
@@ -36,10 +34,8 @@ from outreach_frames.leads.sending.events import (
 from outreach_frames.leads.sending.journal_file import (
     JournalFile,
     nothing_sent,
-    read_only,
-    read_submission,
 )
-from outreach_frames.leads.sending.memory import Memory, memory_of
+from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, recorded
 from outreach_frames.leads.sending.resume import resume
 
@@ -225,22 +221,6 @@ class Journal(AbstractContextManager["Journal"]):
         """Return the distinct identifiers of the other rows of a person."""
         linked = dict.fromkeys(self._rows[other] for other in self.found.linked.get(row, ()))
         return tuple(other for other in linked if any(other) and other != self._rows[row])
-
-
-def load_journals(folder: Path, client: Client, sequence_id: str) -> None:
-    """Add the events of a folder's journals of a sequence to this process's memory."""
-    memory = memory_of(client.base_url, sequence_id)
-    for path in sorted(folder.glob("*.journal")):
-        try:
-            if read_submission(path) != (client.base_url, sequence_id):
-                continue
-            with read_only(path) as file, memory.lock:
-                memory.add(file.events.all())
-        except InvalidInputError as error:
-            raise InvalidInputError(
-                f"{error} The file may record people who were sent to this sequence: without it, "
-                "they could be contacted twice. Nothing was sent."
-            ) from error
 
 
 def _now() -> datetime:

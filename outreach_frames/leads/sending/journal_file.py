@@ -241,20 +241,6 @@ def read_only(path: str | Path) -> JournalFile:
     return JournalFile(JournalPlace(locate(path)), {}, dry_run=True)
 
 
-def read_submission(path: Path) -> tuple[str, str]:
-    """Read a journal's service and sequence, also during a run."""
-    require_journal(path)
-    # These never change, so that no lock is needed.
-    uri = f"{path.absolute().as_uri()}?immutable=1"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
-            (content,) = connection.execute("SELECT submission FROM header").fetchone()
-        parts = _DECODE_PARTS(content)
-        return parts[SERVICE], parts[SEQUENCE_ID]
-    except (sqlite3.Error, msgspec.MsgspecError, TypeError, LookupError) as error:
-        raise InvalidInputError(f"The journal {path} is damaged. {_IF_DAMAGED}") from error
-
-
 def count_leads(path: Path, people: Identifiers) -> int:
     """Count a journal's leads about these people."""
     with JournalFile(JournalPlace(path), {}, dry_run=True) as file:

@@ -25,7 +25,7 @@ from outreach_frames.leads.planning.checks import mailbox_notes
 from outreach_frames.leads.prepared import CheckedFrame, JournalPlace, Positions, PreparedLeads
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import SERVICE, locate
+from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, SERVICE, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
@@ -102,7 +102,7 @@ def _open(
             "send its leads twice. Create a new plan. Nothing was sent."
         )
     base_url, account = ("", "") if client is None else (client.base_url, client.account)
-    bound_to = plan.fingerprint | ({} if client is None else {SERVICE: base_url})
+    bound_to = {SEQUENCE_ID: plan.sequence_id} | ({SERVICE: base_url} if client else {})
     memory = memory_of(base_url, plan.sequence_id)
     return Journal(plan, memory, place, bound_to, account=account, **options)
 

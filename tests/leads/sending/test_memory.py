@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
 from outreach_frames.leads.sending.events import find_people
-from outreach_frames.leads.sending.journal import load_journals
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import (
@@ -125,14 +122,6 @@ def test_an_address_in_another_spelling_is_the_same_service(tmp_path: Path) -> N
             memory.clear()
             assert column(add(other, A, journal=tmp_path / "j")) == ["added"]
         assert sent(service) == [["a"]]
-
-
-def test_a_journal_of_another_format_stops_an_approval(tmp_path: Path) -> None:
-    """A journal whose format is unknown may record people, so it is not passed over."""
-    with serving() as (_, client), closing(sqlite3.connect(tmp_path / "a.journal")) as old:
-        old.executescript("PRAGMA application_id = 0x6C656164; PRAGMA user_version = 6;")
-        with pytest.raises(InvalidInputError, match=r"format 6.*could be contacted twice"):
-            load_journals(tmp_path, client, "s1")
 
 
 def test_a_plan_of_another_client_records_for_all_clients() -> None:

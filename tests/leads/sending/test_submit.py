@@ -478,22 +478,15 @@ class TestJournal:
         assert report.notes == []
         assert column(report) == ["added"] * 2
 
-    @pytest.mark.parametrize(
-        "change", ["settings", "sequence_id", "service", "sequence_id and settings"]
-    )
+    @pytest.mark.parametrize("change", ["sequence_id", "service"])
     def test_another_submission(self, change: str, tmp_path: Path) -> None:
-        """A journal of other settings, another sequence or service is rejected; nothing is sent."""
+        """A journal of another sequence or service is rejected; nothing is sent."""
         frame = leads(2)
         with serving(added) as (service, client):
             submit(planned(client, frame), journal=tmp_path / "j")
             before = (tmp_path / "j").read_bytes()
-            boxes = ["a@x.example"]
             other = {
-                "settings": lambda: planned(client, frame, mailboxes=boxes),
                 "sequence_id": lambda: make_plan(frame, "s2", client=client),
-                "sequence_id and settings": lambda: make_plan(
-                    frame, "s2", client=client, mailboxes=boxes
-                ),
                 "service": lambda: planned(client, frame),
             }[change]()
             with Client(f"{service.url}/v2", "token", cache=None) as another:
