@@ -19,11 +19,9 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
 from outreach_frames.leads.sending.digests import Digests, RowIdentifiers
 from outreach_frames.leads.sending.events import (
-    MAY_HAVE_ACTED,
     Entry,
     Event,
     EventId,
-    Lead,
     LeadId,
     Link,
     Outcome,
@@ -39,9 +37,6 @@ from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, recorded
 from outreach_frames.leads.sending.resume import resume
 
-_SENT_EARLIER: Final = "Sent earlier in this session."
-_SKIPPED_EARLIER: Final = "Recorded earlier in this session."
-_RECORDED_EARLIER: Final = "Recorded earlier."
 _ID_BYTES: Final = 8
 
 
@@ -59,11 +54,10 @@ class Journal(AbstractContextManager["Journal"]):
         place: JournalPlace | None,
         bound_to: Mapping[str, str],
         *,
-        account: str = "",
         resend_unknown: bool = False,
         dry_run: bool = False,
     ) -> None:
-        self._frame, self._memory, self._account = frame, memory, account
+        self._frame, self._memory = frame, memory
         # The latest send of each row in this run.
         self._sends: dict[int, Send] = {}
         self.file: JournalFile | None = None
@@ -101,44 +95,27 @@ class Journal(AbstractContextManager["Journal"]):
             default=0,
         )
 
-    def entries(self, *, is_retry: bool = False) -> dict[int, Entry]:
+    def entries(self) -> dict[int, Entry]:
         """Return the recorded entries of rows, with notes in their details."""
         unsent: dict[int, tuple[str, str, str | None]] = {}
-        entries, earlier_rows = {}, set() if is_retry else self.earlier_rows
+        entries = {}
         for row, (lead, note) in self.found.recorded.items():
             notes = [note]
             if not self._frame.checked.is_valid[row]:
                 unsent = unsent or self._frame.unsent_outcomes(self._frame.kept)
                 notes.append(unsent[row][1])
-            if row in earlier_rows and lead.id not in self._memory.accounts:
-                notes.append(_RECORDED_EARLIER)
-            elif row in earlier_rows:
-                has_acted = lead.entry.outcome.status in MAY_HAVE_ACTED
-                notes.append(_SENT_EARLIER if has_acted else _SKIPPED_EARLIER)
             entries[row] = lead.entry.noted(*notes).as_earlier()
         return entries
 
     @property
     def earlier_rows(self) -> set[int]:
         """The rows that are not sent, because only the memory has a record of their lead."""
-        return {row for row, lead in self._kept_leads() if lead.id in self._only_in_memory}
-
-    @property
-    def rows_of_another_token(self) -> set[int]:
-        """The rows that are not sent, because this process sent their lead with another token."""
-        accounts = self._memory.accounts
+        to_send = set(self.found.rows.tolist())
         return {
             row
-            for row, lead in self._kept_leads()
-            if accounts.get(lead.id, self._account) != self._account
+            for row, (lead, _) in self.found.recorded.items()
+            if row not in to_send and lead.is_reached and lead.id in self._only_in_memory
         }
-
-    def _kept_leads(self) -> Iterator[tuple[int, Lead]]:
-        """Yield the rows that are not sent because of a recorded lead, and this lead."""
-        to_send = set(self.found.rows.tolist())
-        for row, (lead, _) in self.found.recorded.items():
-            if row not in to_send and lead.is_reached:
-                yield row, lead
 
     def begin(self, chunk: int, positions: Sequence[int], now: datetime) -> dict[int, Entry]:
         """Record, before the request, that rows are sent in this chunk; return their entries."""
@@ -155,7 +132,6 @@ class Journal(AbstractContextManager["Journal"]):
             entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
         self._record(sends.values())
         with self._memory.lock:
-            self._memory.accounts.update((send.lead, self._account) for send in sends.values())
             for row, send in sends.items():
                 if row in self._sends or row in self.found.leads:
                     entries[row] = lead_of(self._memory.events_of(send.lead)).entry

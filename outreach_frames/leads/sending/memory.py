@@ -11,7 +11,7 @@ from typing import Final
 
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.sending.digests import Digest
-from outreach_frames.leads.sending.events import EventStore, LeadId
+from outreach_frames.leads.sending.events import EventStore
 
 _memories: Final[dict[tuple[str, str], Memory]] = {}
 _lock = Lock()
@@ -24,8 +24,6 @@ class Memory(EventStore):
         super().__init__()
         self.base_url: Final = base_url
         self.sequence_id: Final = sequence_id
-        # The account, by address and token, with which this process sent each lead.
-        self.accounts: Final[dict[LeadId, str]] = {}
         self.lock = RLock()
         self._under_way: list[set[Digest]] = []
 

@@ -101,10 +101,10 @@ def _open(
             f"This plan was submitted before, to {first}; submitting it to {client.base_url} would "
             "send its leads twice. Create a new plan. Nothing was sent."
         )
-    base_url, account = ("", "") if client is None else (client.base_url, client.account)
+    base_url = "" if client is None else client.base_url
     bound_to = {SEQUENCE_ID: plan.sequence_id} | ({SERVICE: base_url} if client else {})
     memory = memory_of(base_url, plan.sequence_id)
-    return Journal(plan, memory, place, bound_to, account=account, **options)
+    return Journal(plan, memory, place, bound_to, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
@@ -195,37 +195,22 @@ class _Submission:
         rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
         earlier = (self.earlier or {}).items()
         entries = {row: entry.as_earlier() for row, entry in earlier if found.kept[row] == row}
-        entries |= journal.entries(is_retry=self._is_retry)
+        entries |= journal.entries()
         numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
         return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
 
     def _not_sent_again(self, journal: Journal) -> str:
-        """Return a warning of rows that this process knows and does not send again, or ""."""
-        rows = journal.earlier_rows if journal.file is None else set()
-        others = journal.rows_of_another_token
-        number, of_others = (
-            int(self.plan.is_planned(np.array(sorted(some), dtype=np.int64)).sum())
-            for some in (rows | others, others)
-        )
-        if not number or self._is_retry:
+        """Return a warning of rows that only this process knows and does not send again, or ""."""
+        rows = np.array(sorted(journal.earlier_rows), dtype=np.int64)
+        number = int(self.plan.is_planned(rows).sum())
+        if not number or self._is_retry or journal.file is not None:
             return ""
-        them = "it" if number == 1 else "them"
-        text = (
+        return (
             f"{plural(number, 'row was', 'rows were')} not sent again: this Python process sent "
-            f"{them} to this sequence before"
+            "them to this sequence before. Restarting Python sends them again; pass journal= to "
+            "keep the record in a file."
         )
-        if of_others:
-            text += (
-                f", {of_others:,} with another token. If that token belongs to another account "
-                "whose sequence has the same id, restart Python and pass another journal"
-            )
-        if journal.file is None:
-            text += (
-                f". Restarting Python sends {them} again; pass journal= to keep the record in a "
-                "file"
-            )
-        return f"{text}."
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
         """Report all rows, also during the run."""
