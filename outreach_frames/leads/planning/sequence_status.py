@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
-from threading import Thread
+from threading import Timer
 from typing import Any, Final
 
 from outreach_frames import spec
@@ -12,7 +13,7 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.client.request import next_href
 from outreach_frames.common.arguments import near_names, similar, suggestion
-from outreach_frames.common.cancellation import CancellationToken, bind_thread
+from outreach_frames.common.cancellation import CancellationToken, current_cancellation
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import page_items, record_id
@@ -33,15 +34,6 @@ class SequenceStatus:
     why: str = ""
 
 
-@dataclass(slots=True)
-class _Listing:
-    """The sequences that were read, by id; `is_complete` if these are certainly all."""
-
-    items: dict[str, dict[str, Any]] = field(default_factory=dict)
-    is_complete: bool = False
-    error: OutreachError | None = None
-
-
 def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
     """Look up a sequence in at most 2 seconds and 5 pages; warn if it accepts no leads.
 
@@ -50,19 +42,38 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
     client = client or connect.current()
     if client is None:
         return SequenceStatus(why="no service is connected")
-    listing, token = _Listing(), CancellationToken()
-    arguments = sequence_id, client, token, listing
-    # The thread is abandoned if it takes too long.
-    thread = Thread(target=_read, args=arguments, name="outreach_frames", daemon=True)
+    seen: dict[str, dict[str, Any]] = {}
+    is_complete, why = False, "the service listed no sequences in time"
+    token = CancellationToken()
+    timer, before = Timer(_MAX_SECONDS, token.set), current_cancellation.set(token)
+    timer.start()
     try:
-        thread.start()
-        thread.join(_MAX_SECONDS)
+        is_readable = True
+        pages = client.read_pages(spec.LIST_SEQUENCES, refresh=True)
+        for page in islice(pages, _MAX_PAGES):
+            items = page_items(page, spec.LIST_SEQUENCES)
+            known = {item["id"]: item for item in items if record_id(item) is not None}
+            # After a repeated id, other sequences may be missing: the list has changed meanwhile.
+            is_new = len(known) == len(items) and known.keys().isdisjoint(seen)
+            is_readable &= is_new and not page.get(spec.ERRORS_KEY)
+            seen |= known
+            if seen:
+                why = f"the id is not among the first {len(seen):,} of the account's sequences"
+            if sequence_id in seen:
+                break
+            is_complete = is_readable and next_href(page) is None
+    except OutreachError as error:
+        if not token.is_set:
+            why = f"the sequences could not be listed: {error}"
     finally:
-        token.set()
-    found = listing.items.get(sequence_id)
-    if found is None:
-        return SequenceStatus(why=_why_not(sequence_id, listing))
-    name, status = (_text(found.get(field)) for field in ("name", "status"))
+        timer.cancel()
+        current_cancellation.reset(before)
+    if sequence_id not in seen:
+        _require_known(sequence_id, seen, is_complete=is_complete)
+        return SequenceStatus(
+            why=why if seen or not is_complete else "the account has no sequences"
+        )
+    name, status = (_text(seen[sequence_id].get(field)) for field in ("name", "status"))
     if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
         open_to_leads = (one for one, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
         warn(
@@ -72,29 +83,10 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
     return SequenceStatus(name, status)
 
 
-def _read(sequence_id: str, client: Client, token: CancellationToken, listing: _Listing) -> None:
-    """Read pages of sequences, without the cache, until the sequence is found."""
-    bind_thread(token)
-    is_readable = True
-    try:
-        pages = client.read_pages(spec.LIST_SEQUENCES, refresh=True)
-        for page in islice(pages, _MAX_PAGES):
-            items = page_items(page, spec.LIST_SEQUENCES)
-            known = {item["id"]: item for item in items if record_id(item) is not None}
-            # After a repeated id, other sequences may be missing: the list has changed meanwhile.
-            is_new = len(known) == len(items) and known.keys().isdisjoint(listing.items)
-            is_readable &= is_new and not page.get(spec.ERRORS_KEY)
-            listing.items = listing.items | known
-            if sequence_id in known:
-                return
-            listing.is_complete = is_readable and next_href(page) is None
-    except OutreachError as error:
-        listing.error = None if token.is_set else error
-
-
-def _why_not(sequence_id: str, listing: _Listing) -> str:
-    """Return why the sequence was not found; raise if the id is a name or does not exist."""
-    seen = listing.items
+def _require_known(
+    sequence_id: str, seen: Mapping[str, Mapping[str, Any]], *, is_complete: bool
+) -> None:
+    """Raise if the id is the name of a sequence, or if all sequences are known without it."""
     names = {one: name for one, item in seen.items() if (name := _text(item.get("name")))}
     same = near_names(sequence_id, names.values())
     if ids := [one for one, name in names.items() if name in same]:
@@ -102,9 +94,7 @@ def _why_not(sequence_id: str, listing: _Listing) -> str:
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
-    if listing.is_complete and not seen:
-        return "the account has no sequences"
-    if listing.is_complete:
+    if is_complete and seen:
         close = similar(sequence_id, islice(names.values(), _MAX_COMPARED))
         ids = [f"{one!r} ({name})" for one, name in names.items() if name in close]
         hint = f" Did you mean {' or '.join(ids)}?" if ids else ""
@@ -113,11 +103,6 @@ def _why_not(sequence_id: str, listing: _Listing) -> str:
             f"The account has no sequence with the id {sequence_id!r}.{hint} of.sequences() lists "
             "all sequences of the connected account, with their ids. Nothing was sent."
         )
-    if listing.error is not None:
-        return f"the sequences could not be listed: {listing.error}"
-    if seen:
-        return f"the id is not among the first {len(seen):,} of the account's sequences"
-    return "the service listed no sequences in time"
 
 
 def _text(value: object) -> str | None:
