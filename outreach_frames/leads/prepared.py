@@ -32,24 +32,11 @@ LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 
 
 @dataclass(eq=False)
-class JournalPlace:
-    """The location of a plan's, report's or widget's journal file."""
-
-    path: Path
-    is_used: bool = False
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the journal was not used and does not exist."""
-        return not self.is_used and not self.path.exists()
-
-
-@dataclass(eq=False)
 class FirstRun:
     """The service and the journal file of a plan's first run, which later runs must use."""
 
     base_url: str | None = None
-    place: JournalPlace | None = None
+    journal: Path | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

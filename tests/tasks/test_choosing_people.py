@@ -12,7 +12,6 @@ from msgspec.structs import replace
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
-from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.events import Outcome
 from outreach_frames.leads.sending.journal_file import (
     SEQUENCE_ID,
@@ -44,7 +43,7 @@ def age(path: Path, days: int, status: str) -> None:
         if isinstance(event, Outcome):
             outcome = event.outcome._replace(status=status)
             events[number] = replace(event, at=event.at - timedelta(days=days), outcome=outcome)
-    with JournalFile(JournalPlace(path), {SERVICE: service, SEQUENCE_ID: sequence_id}) as file:
+    with JournalFile(path, {SERVICE: service, SEQUENCE_ID: sequence_id}) as file:
         file.write(events)
 
 

@@ -13,10 +13,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.prepared import CheckedFrame, JournalPlace
+from outreach_frames.leads.prepared import CheckedFrame
 from outreach_frames.leads.sending.digests import Digests, RowIdentifiers
 from outreach_frames.leads.sending.events import (
     Entry,
@@ -51,9 +52,10 @@ class Journal(AbstractContextManager["Journal"]):
         self,
         frame: CheckedFrame,
         memory: Memory,
-        place: JournalPlace | None,
+        path: Path | None,
         bound_to: Mapping[str, str],
         *,
+        must_exist: bool = False,
         resend_unknown: bool = False,
         dry_run: bool = False,
     ) -> None:
@@ -62,8 +64,9 @@ class Journal(AbstractContextManager["Journal"]):
         self._sends: dict[int, Send] = {}
         self.file: JournalFile | None = None
         with nothing_sent(), ExitStack() as stack:
-            if place is not None and not (dry_run and place.is_new):
-                self.file = stack.enter_context(JournalFile(place, bound_to, dry_run=dry_run))
+            if path is not None and (must_exist or not dry_run or path.exists()):
+                opened = JournalFile(path, bound_to, must_exist=must_exist, dry_run=dry_run)
+                self.file = stack.enter_context(opened)
             in_file = () if self.file is None else (self.file.events,)
             of_memory = Digests(memory.base_url, memory.sequence_id)
             self._digests = of_memory if self.file is None else self.file.digests

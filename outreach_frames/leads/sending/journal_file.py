@@ -27,7 +27,6 @@ from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, Mask
-from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.digests import Digest, Digests
 from outreach_frames.leads.sending.events import (
     Event,
@@ -73,15 +72,20 @@ class JournalFile(AbstractContextManager["JournalFile"]):
     """
 
     def __init__(
-        self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
+        self,
+        path: Path,
+        submission: Mapping[str, str],
+        *,
+        must_exist: bool = False,
+        dry_run: bool = False,
     ) -> None:
-        self.path: Final = place.path
+        self.path: Final = path
         self.events: Final = EventStore()
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sqlite_file.locked(self.path, _WHAT))
             with self._explained(InvalidInputError):
-                if place.is_used and not self.path.exists():
+                if must_exist and not path.exists():
                     raise InvalidInputError(
                         f"The journal {self.path} is missing. Restore the journal, or repeat the "
                         "call of this session with a new plan, which writes a new journal."
@@ -101,8 +105,7 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                     # Write once, to lock the file and to find errors before the first request.
                     with sqlite_file.transaction(self._connection):
                         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
-                    self._file = self.path.stat()
-                    place.is_used = True
+                    self._file = path.stat()
             self._stack = stack.pop_all()
             _LOGGER.info("journal opened; it has %d records", self._head.records)
 
@@ -238,12 +241,12 @@ def reached_people(path: str | Path, since: datetime | None = None) -> ReachedPe
 def read_only(path: str | Path) -> JournalFile:
     """Open a journal of any sequence and service for reading, without a lock."""
     require_readable_file(expanded(path))
-    return JournalFile(JournalPlace(locate(path)), {}, dry_run=True)
+    return JournalFile(locate(path), {}, dry_run=True)
 
 
 def count_leads(path: Path, people: Identifiers) -> int:
     """Count a journal's leads about these people."""
-    with JournalFile(JournalPlace(path), {}, dry_run=True) as file:
+    with JournalFile(path, {}, dry_run=True) as file:
         digests = {one for row in file.digests.rows(people) for one in row} - {None}
         leads = file.events.leads()
         return sum(not digests.isdisjoint(identifiers_of([lead])) for lead in leads)

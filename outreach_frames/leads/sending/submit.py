@@ -22,7 +22,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
-from outreach_frames.leads.prepared import CheckedFrame, JournalPlace, Positions, PreparedLeads
+from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, SERVICE, locate
@@ -40,7 +40,7 @@ _INCOMPLETE: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, st
 def submit(
     plan: PreparedLeads,
     *,
-    journal: str | Path | JournalPlace | None = None,
+    journal: str | Path | None = None,
     progress: bool | None = None,
     dry_run: bool = False,
     watch: Monitor | None = None,
@@ -58,20 +58,20 @@ def submit(
     ...     submit(plan).rows["status"].tolist()
     ['added']
     """
-    place = _place_of(plan, journal)
+    path = _path_of(plan, journal)
     to_use = client or plan.client or connect.current()
     is_connected = to_use is not None and not to_use.closed
-    if dry_run or (place is None and not len(plan.positions) and not is_connected):
-        return _report_preview(plan, place, client, dry_run=dry_run)
+    if dry_run or (path is None and not len(plan.positions) and not is_connected):
+        return _report_preview(plan, path, client, dry_run=dry_run)
     client = _client_of(plan.client, client)
-    return _Submission(plan, client, place, progress=progress, watch=watch).run()
+    return _Submission(plan, client, path, progress=progress, watch=watch).run()
 
 
 def _report_preview(
-    plan: PreparedLeads, place: JournalPlace | None, client: Client | None, *, dry_run: bool
+    plan: PreparedLeads, path: Path | None, client: Client | None, *, dry_run: bool
 ) -> SubmissionReport:
     """Report what a run would do with each row."""
-    journal = preview(plan, place, client)
+    journal = preview(plan, path, client)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
     entries = journal.entries() | dict.fromkeys(_planned(plan, journal.found.rows).tolist(), ready)
     known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
@@ -82,17 +82,15 @@ def _report_preview(
     return report
 
 
-def preview(
-    plan: PreparedLeads, place: JournalPlace | None, client: Client | None = None
-) -> Journal:
+def preview(plan: PreparedLeads, path: Path | None, client: Client | None = None) -> Journal:
     """Return what a run would do with each row, without changing the journal."""
-    client = client or plan.client or connect.current()
-    with _open(plan, place, client, dry_run=True) as journal:
+    client, path = client or plan.client or connect.current(), path and locate(path)
+    with _open(plan, path, client, dry_run=True) as journal:
         return journal
 
 
 def _open(
-    plan: PreparedLeads, place: JournalPlace | None, client: Client | None, **options: bool
+    plan: PreparedLeads, path: Path | None, client: Client | None, **options: bool
 ) -> Journal:
     """Open the journal of a run; only dry runs may lack a client."""
     first = plan.first_run.base_url
@@ -104,13 +102,14 @@ def _open(
     base_url = "" if client is None else client.base_url
     bound_to = {SEQUENCE_ID: plan.sequence_id} | ({SERVICE: base_url} if client else {})
     memory = memory_of(base_url, plan.sequence_id)
-    return Journal(plan, memory, place, bound_to, **options)
+    must_exist = plan.first_run.journal is not None
+    return Journal(plan, memory, path, bound_to, must_exist=must_exist, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return _planned(plan, preview(plan, plan.first_run.place).found.rows)
+        return _planned(plan, preview(plan, plan.first_run.journal).found.rows)
     except OutreachError:
         return plan.positions
 
@@ -120,32 +119,28 @@ def read_report(
 ) -> SubmissionReport:
     """Report a frame's rows with the outcomes from a journal, without changing the journal."""
     require_readable_file(expanded(journal))
-    place = JournalPlace(locate(journal))
-    with Journal(frame, Memory("", ""), place, {}, dry_run=True) as read:
+    path = locate(journal)
+    with Journal(frame, Memory("", ""), path, {}, dry_run=True) as read:
         assert read.file is not None
         sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
     entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
     _warn_all(_changed_data(read))
-    known = {"client": client, "journal": place.path, "sequence_id": sequence_id}
+    known = {"client": client, "journal": path, "sequence_id": sequence_id}
     return _report(frame, read, entries, **known)
 
 
-def _place_of(
-    plan: PreparedLeads, journal: str | Path | JournalPlace | None
-) -> JournalPlace | None:
+def _path_of(plan: PreparedLeads, journal: str | Path | None) -> Path | None:
     """Return the journal file of a run; reject another one than that of the plan's first run."""
-    if journal is not None and not isinstance(journal, JournalPlace):
-        # Use an absolute path: the working folder may change before the unknown rows are resent.
-        journal = JournalPlace(locate(journal))
-    used = plan.first_run.place
-    if used is not None and (journal is None or journal.path != used.path):
+    # An absolute path: the working folder may change before the unknown rows are resent.
+    path, used = None if journal is None else locate(journal), plan.first_run.journal
+    if used is not None and path != used:
         raise InvalidInputError(
-            f"This plan was submitted before, with the journal {used.path}. Submit the plan with "
+            f"This plan was submitted before, with the journal {used}. Submit the plan with "
             "the same journal, so that the file has all records. Nothing was sent."
         )
-    return used or journal
+    return path
 
 
 def _planned(plan: PreparedLeads, rows: Positions) -> Positions:
@@ -159,7 +154,7 @@ class _Submission:
 
     plan: PreparedLeads
     client: Client
-    place: JournalPlace | None
+    path: Path | None
     progress: bool | None
     watch: Monitor | None
     earlier: Mapping[int, Entry] | None = None
@@ -169,10 +164,10 @@ class _Submission:
         """Send the remaining rows, and report all rows."""
         # Hold signals until the report exists, so that Ctrl-C cannot lose the report.
         with HeldSignals() as signals, ExitStack() as stack:
-            opened = _open(self.plan, self.place, self.client, resend_unknown=self._is_retry)
+            opened = _open(self.plan, self.path, self.client, resend_unknown=self._is_retry)
             journal = stack.enter_context(opened)
             first = self.plan.first_run
-            first.base_url, first.place = self.client.base_url, self.place
+            first.base_url, first.journal = self.client.base_url, self.path
             run = self._make_run(journal)
             messages = self._not_sent_again(journal), _changed_data(journal)
             # The run closes the journal in its own thread.
@@ -234,8 +229,8 @@ class _Submission:
     ) -> SubmissionReport:
         """Send the unknown rows of a report, which has these entries and notes."""
         client = _client_of(self.plan.client, client or self.client)
-        place = self.plan.first_run.place
-        again = replace(self, client=client, place=place, watch=watch, earlier=entries, notes=notes)
+        path = self.plan.first_run.journal
+        again = replace(self, client=client, path=path, watch=watch, earlier=entries, notes=notes)
         return again.run()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +17,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.prepared import FirstRun, JournalPlace
-from outreach_frames.leads.sending.journal_file import locate
+from outreach_frames.leads.prepared import FirstRun
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.leads.sending.submit import preview, submit
@@ -65,11 +63,6 @@ class Sender:
         """The name or id of the plan's sequence, for messages."""
         return repr(self._plan.sequence.name or self._plan.sequence_id)
 
-    @cached_property
-    def _place(self) -> JournalPlace | None:
-        """The location of the journal file."""
-        return None if self.journal is None else JournalPlace(locate(self.journal))
-
     @property
     def columns(self) -> tuple[str | None, str | None]:
         """The columns that identify the plan's leads."""
@@ -99,7 +92,7 @@ class Sender:
             plan = make_plan(frame, client=client, **plan_arguments(value))
             first_run = self._first_runs.get((client.base_url, plan.sequence_id), plan.first_run)
             plan = replace(plan, first_run=first_run)
-            return plan.only(preview(plan, self._place).found.rows)
+            return plan.only(preview(plan, self.journal).found.rows)
 
         return make
 
@@ -137,7 +130,7 @@ class Sender:
 
     def send(self, *, watch: Monitor) -> SubmissionReport:
         """Send the plan; callable in any thread."""
-        report = submit(self._plan, journal=self._place, progress=False, watch=watch)
+        report = submit(self._plan, journal=self.journal, progress=False, watch=watch)
         self._first_runs[self.client.base_url, self._plan.sequence_id] = self._plan.first_run
         return report
 

@@ -26,7 +26,6 @@ from msgspec.structs import replace
 
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import is_journal, locate
@@ -44,7 +43,6 @@ from datetime import UTC, datetime
 import pandas as pd
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.prepared import JournalPlace
 from outreach_frames.leads.sending.journal_file import locate
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome
@@ -54,7 +52,7 @@ NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 def opened(rows):
     emails = [f"lead{{row}}@example.com" for row in range(rows)]
     plan = make_plan(pd.DataFrame({{"email": emails}}), "s1")
-    memory, place = Memory("https://x.example", "a1"), JournalPlace(locate(sys.argv[1]))
+    memory, place = Memory("https://x.example", "a1"), locate(sys.argv[1])
     return Journal(plan, memory, place, {SUBMISSION!r})
 """
 
@@ -77,7 +75,7 @@ def opened(
     **changes: str,
 ) -> Journal:
     """Open the journal of these tests' submission, or of one with changed properties."""
-    place, bound_to = JournalPlace(locate(path)), SUBMISSION | changes
+    place, bound_to = locate(path), SUBMISSION | changes
     # A new process has an empty memory.
     return Journal(
         plan, memory or Memory("https://x.example", "a1"), place, bound_to, resend_unknown=again
@@ -376,7 +374,7 @@ class TestRejected:
                 Journal(
                     LEADS,
                     Memory("https://x.example", "a1"),
-                    JournalPlace(locate(path)),
+                    locate(path),
                     SUBMISSION,
                     dry_run=dry_run,
                 )
@@ -531,7 +529,7 @@ def test_a_row_that_matches_two_leads(path: Path) -> None:
     with opened(path, planned((a, None), (b, v), (None, u))) as journal:
         journal.begin(1, range(3), NOW)
         journal.finish(dict(enumerate(map(RowOutcome, ["rejected", "unknown", "added"]))))
-    place = JournalPlace(locate(path))
+    place = locate(path)
     for row, status in [((a, u), "added"), ((b, u), "unknown"), ((a, v), "unknown")]:
         with Journal(
             planned(row), Memory("https://x.example", "a1"), place, SUBMISSION, dry_run=True
