@@ -102,8 +102,8 @@ def forget(
 ) -> pd.DataFrame:
     """Remove people from what this package stores by itself, and list the files that name them.
 
-    People are removed from caches, from this process's memory, and from the service's messages in
-    journals. Tables, snapshots and checkpoints are listed, and never changed.
+    People are removed from caches. Journals, which hold no readable identifiers, and tables,
+    snapshots and checkpoints are listed, and never changed.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
 def _search_folder(
     folder: Path, people: People, cleaned: set[Path], *, dry_run: bool
 ) -> list[_Found]:
-    """Clean caches and journals below a folder, and list all files that name the people."""
+    """Clean caches below a folder, and list all files that name the people."""
     found: list[_Found] = []
     unread: list[tuple[Path, str]] = []
     others: Counter[str] = Counter()
@@ -322,7 +322,7 @@ def _search_checkpoint(path: Path, holds: Callable[[str], bool]) -> Iterator[boo
 
 
 def _listed(path: Path, kind: str, hits: Sequence[bool], people: People, dry_run: bool) -> _Found:
-    """Return the result's row of a file, after removing the people from a cache or journal."""
+    """Return the result's row of a file, after removing the people from a cache."""
     how: str | None = _how(path, kind, hits)
     is_removed = False
     if kind == _CACHE and not dry_run and not path.is_symlink():
@@ -344,4 +344,9 @@ def _how(path: Path, kind: str, hits: Sequence[bool]) -> str:
     if path.suffix == ".tmp":
         return _TEMPORARY
     elsewhere = _OUTSIDE_CELLS if path.suffix.lower() in WORKBOOKS else _OUTSIDE_ROWS
-    return "; ".join([_ROWS] * any(hits) + [elsewhere] * (not all(hits)))
+    ways = []
+    if any(hits):
+        ways.append(_ROWS)
+    if not all(hits):
+        ways.append(elsewhere)
+    return "; ".join(ways)

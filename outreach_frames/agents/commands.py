@@ -14,7 +14,7 @@ from typing import Final
 
 import outreach_frames as of
 from outreach_frames.agents.folder import Folder
-from outreach_frames.agents.plan_file import Plan, journal_of, read_plan
+from outreach_frames.agents.plan_file import Plan, journal_of, read_plan, record_approval
 from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
@@ -31,6 +31,7 @@ from outreach_frames.common.text import plural, printable, quoted, shorten
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.leads.cards import plan_facts
 from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.statuses import IN_SEQUENCE, WOULD_SEND
 
@@ -74,27 +75,28 @@ def _run_approve(options: argparse.Namespace) -> int:
                 "--profile NAME, or plan again. Nothing was sent."
             )
         prepared = plan.prepare(contents, client)
-        every = of.sequences(refresh=True)
-        found = every[every["id"] == plan.sequence_id]
-        if found.empty:
+        sequence = prepared.sequence
+        if sequence.why:
+            sequence = look_up(plan.sequence_id, client, all_pages=True)
+        if sequence.why:
             raise InvalidInputError(
-                f"The account has no sequence {quoted(plan.sequence_id)}. Nothing was sent."
+                f"The sequence {quoted(plan.sequence_id)} was not found: {sequence.why}. Nothing "
+                "was sent."
             )
-        name, status = found[["name", "status"]].iloc[0]
-        name = " ".join(printable(name).split()) if isinstance(name, str) else ""
-        name = name or plan.sequence_id
+        name = " ".join(printable(sequence.name or "").split()) or plan.sequence_id
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
         for line in _recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
             print_text(line)
-        sequence = Fact("Sequence", f"{name}, {status} ({plan.sequence_id})")
-        _show(plan, prepared, [Fact("Service", client.base_url), sequence])
+        target = Fact("Sequence", f"{name}, {sequence.status} ({plan.sequence_id})")
+        _show(plan, prepared, [Fact("Service", client.base_url), target])
         typed = ""
         with suppress(EOFError):
             typed = input("To send, type the sequence's name: ")
         if " ".join(typed.split()) != name:
             raise InvalidInputError("Another name was typed. Nothing was sent.")
+        record_approval(plan)
         report = prepared.submit(journal=journal)
         print_card(report._card(), options)
         if options.results is not None:

@@ -108,21 +108,34 @@ def plan_status(folder: Folder, plan: str) -> dict[str, Any]:
     """
     approved, contents = read_plan(folder, plan)
     journal = journal_of(approved)
-    if not journal.exists():
+    if not (_approval_of(approved).exists() and journal.exists()):
         return {"approved": False, "outcomes": {}}
     known = signature(report).parameters
     columns: dict[str, Any] = {
         name: value for name, value in approved.arguments.items() if name in known
     }
     sent = report(parse(contents, read_as_text), journal=journal, **columns)
-    was_sent = bool((sent.rows["attempts"] > 0).any())
-    return {"approved": was_sent, "outcomes": Counter(sent.rows["status"])}
+    return {"approved": True, "outcomes": Counter(sent.rows["status"])}
 
 
 def journal_of(plan: Plan) -> Path:
-    """Return the path of the journal of a plan's sequence, outside the agent's folder."""
+    """Return the path of the journal that all approved plans of a sequence share."""
     name = sha256(msgspec.json.encode([plan.service, plan.sequence_id])).hexdigest()
-    return Path(platformdirs.user_data_dir("outreach_frames")) / "approved" / f"{name}.journal"
+    return _approvals_folder() / f"{name}.journal"
+
+
+def record_approval(plan: Plan) -> None:
+    """Record that a person has approved a plan; its journal also has the rows of other plans."""
+    _approval_of(plan).touch(0o600)
+
+
+def _approval_of(plan: Plan) -> Path:
+    return _approvals_folder() / f"{plan.digest}.approved"
+
+
+def _approvals_folder() -> Path:
+    """Return the folder of approvals, outside the agent's folder."""
+    return Path(platformdirs.user_data_dir("outreach_frames")) / "approved"
 
 
 def _digests(contents: Contents) -> dict[str, str]:

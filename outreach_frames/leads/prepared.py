@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -31,12 +31,11 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 
 
-@dataclass(eq=False)
-class FirstRun:
-    """The service and the journal file of a plan's first run, which later runs must use."""
+class RunTarget(NamedTuple):
+    """The service and the journal file of a plan's run, which later runs must use."""
 
-    base_url: str | None = None
-    journal: Path | None = None
+    base_url: str
+    journal: Path | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -132,7 +131,8 @@ class PreparedLeads(CheckedFrame):
     sequence: SequenceStatus
     # The rows to send, by ascending position in the frame.
     positions: Positions
-    first_run: FirstRun = field(default_factory=FirstRun)
+    # The plan's runs; plans that are derived from this plan share the list.
+    runs: list[RunTarget] = field(default_factory=list)
 
     @property
     def overrides(self) -> dict[str, int]:

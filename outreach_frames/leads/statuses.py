@@ -28,6 +28,9 @@ SKIPPED: Final = tuple(
     if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
+# In journals, in place of the name of an undocumented list that is no simple word.
+SKIPPED_OTHER: Final = "skipped"
+
 # The order of a summary: in the sequence, skipped, failed, to send.
 STATUSES: Final = (
     ADDED,

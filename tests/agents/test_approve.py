@@ -326,6 +326,8 @@ def test_plans_of_one_sequence_know_each_other(account: Account) -> None:
     # One approval waits at its question while the other one sends.
     waiting = account.approve(second).read_until(PROMPT)
     assert account.approve(first).read_until(PROMPT).type(SHOWN).end() == 0
+    assert plan_status_of(account, first) == {"approved": True, "outcomes": {"added": 5}}
+    assert plan_status_of(account, second) == {"approved": False, "outcomes": {}}
     assert waiting.type(SHOWN).end() == 0
     assert sum(account.sent().values()) == 5
     again = account.approve(second).read_until(PROMPT)
@@ -346,9 +348,8 @@ def test_unreadable_journals_stop_an_approval(account: Account, damage: str) -> 
         if damage == "other format":
             connection.execute("PRAGMA user_version = 6")
         elif damage == "other sequence":
-            submission = {"service": account.service.url, "sequence_id": "s2"}
-            parts = msgspec.msgpack.encode(submission)
-            connection.execute("UPDATE header SET submission = ?", (parts,))
+            sequence = msgspec.msgpack.encode((account.service.url, "s2"))
+            connection.execute("UPDATE header SET sequence = ?", (sequence,))
     shown = " ".join(account.refusal(plan).split())
     assert journal.name in "".join(shown.split())
     assert "Nothing was sent." in shown

@@ -307,20 +307,17 @@ def test_recorded_rows_with_a_missing_mailbox(tmp_path: Path) -> None:
         assert sent(service) == [["p0"], ["p1"], ["p3"]]
 
 
-def test_resuming_without_mailboxes(tmp_path: Path) -> None:
-    """A journal of runs with `mailbox=` refuses runs without it, and the other way around."""
+def test_resuming_with_other_settings(tmp_path: Path) -> None:
+    """A journal resumes with and without mailboxes: remaining rows go by the call's settings."""
     with serving() as (_, service, client):
-        add(leads("a@x.example"), client, journal=tmp_path / "j")
-        more = leads("a@x.example", "b@x.example")
-        words = r"submission: different mailbox\..*Nothing was sent"
-        with pytest.raises(InvalidInputError, match=words):
-            add(more, client, journal=tmp_path / "j", mailbox=None)
-        with pytest.raises(InvalidInputError, match=words):
-            add(more, client, journal=tmp_path / "j", mailbox=None, dry_run=True)
-        add(leads(None), client, journal=tmp_path / "old", mailbox=None)
-        with pytest.raises(InvalidInputError, match=words):
-            add(more, client, journal=tmp_path / "old")
-        assert sent(service) == [["p0"], ["p0"]]
+        journal, box = tmp_path / "j", "a@x.example"
+        add(leads(box), client, journal=journal)
+        add(leads(box, box), client, journal=journal, mailbox=None)
+        add(leads(box, box, box), client, journal=journal, mailbox=None, mailboxes=[box])
+        assert sent(service) == [["p0"], ["p1"], ["p2"]]
+        posts = [request.json for request in service.requests if request.method == "POST"]
+        chosen = {"leads_distribution": "custom_mailboxes", "mailboxes": [box]}
+        assert [post.get("settings") for post in posts] == [chosen, None, chosen]
 
 
 def test_one_person_with_two_owners(tmp_path: Path) -> None:

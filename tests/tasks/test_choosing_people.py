@@ -14,9 +14,8 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.leads.sending.events import Outcome
 from outreach_frames.leads.sending.journal_file import (
-    SEQUENCE_ID,
-    SERVICE,
     JournalFile,
+    SequenceAddress,
     read_only,
 )
 from outreach_frames.sandbox import Sandbox
@@ -36,14 +35,14 @@ def age(path: Path, days: int, status: str) -> None:
     """Make a journal's events older, and give them another outcome."""
     with read_only(path) as file:
         events = [*file.events.all()]
-        service, sequence_id = file._parts["service"], file.sequence_id
+        sequence = SequenceAddress(file.service, file.sequence_id)
     path.unlink()
     for number, event in enumerate(events):
         events[number] = replace(event, at=event.at - timedelta(days=days))
         if isinstance(event, Outcome):
             outcome = event.outcome._replace(status=status)
             events[number] = replace(event, at=event.at - timedelta(days=days), outcome=outcome)
-    with JournalFile(path, {SERVICE: service, SEQUENCE_ID: sequence_id}) as file:
+    with JournalFile(path, sequence) as file:
         file.write(events)
 
 

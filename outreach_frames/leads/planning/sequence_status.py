@@ -1,4 +1,4 @@
-"""Look up the name and status of a sequence within seconds."""
+"""Look up the name and status of a sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import page_items, record_id
 
-# No caller asks for this look-up, so it must be fast.
+# A plan's look-up must be fast: it only improves messages.
 _MAX_SECONDS: Final = 1.9
 _MAX_PAGES: Final = 5
 # Compare few ids, since the search for similar ids is slow.
@@ -34,10 +34,10 @@ class SequenceStatus:
     why: str = ""
 
 
-def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
-    """Look up a sequence in at most 2 seconds and 5 pages; warn if it accepts no leads.
+def look_up(sequence_id: str, client: Client | None, *, all_pages: bool = False) -> SequenceStatus:
+    """Look up a sequence; warn if it accepts no leads, and raise if the account lacks it.
 
-    Raise if the list of sequences could be read and lacks the sequence.
+    Without `all_pages`, read at most 5 pages in 2 seconds.
     """
     client = client or connect.current()
     if client is None:
@@ -46,11 +46,12 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
     is_complete, why = False, "the service listed no sequences in time"
     token = CancellationToken()
     timer, before = Timer(_MAX_SECONDS, token.set), current_cancellation.set(token)
-    timer.start()
+    if not all_pages:
+        timer.start()
     try:
         is_readable = True
         pages = client.read_pages(spec.LIST_SEQUENCES, refresh=True)
-        for page in islice(pages, _MAX_PAGES):
+        for page in islice(pages, None if all_pages else _MAX_PAGES):
             items = page_items(page, spec.LIST_SEQUENCES)
             known = {item["id"]: item for item in items if record_id(item) is not None}
             # After a repeated id, other sequences may be missing: the list has changed meanwhile.
@@ -75,10 +76,10 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
         )
     name, status = (_text(seen[sequence_id].get(field)) for field in ("name", "status"))
     if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-        open_to_leads = (one for one, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
+        open_statuses = (name for name, is_open in spec.SEQUENCE_STATUSES.items() if is_open)
         warn(
             f"The sequence {name!r} is {status} and accepts no leads until it is "
-            f"{' or '.join(open_to_leads)}. Change its status in the web app."
+            f"{' or '.join(open_statuses)}. Change its status in the web app."
         )
     return SequenceStatus(name, status)
 
@@ -87,16 +88,16 @@ def _require_known(
     sequence_id: str, seen: Mapping[str, Mapping[str, Any]], *, is_complete: bool
 ) -> None:
     """Raise if the id is the name of a sequence, or if all sequences are known without it."""
-    names = {one: name for one, item in seen.items() if (name := _text(item.get("name")))}
+    names = {id_: name for id_, item in seen.items() if (name := _text(item.get("name")))}
     same = near_names(sequence_id, names.values())
-    if ids := [one for one, name in names.items() if name in same]:
+    if ids := [id_ for id_, name in names.items() if name in same]:
         raise InvalidInputError(
             f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
     if is_complete and seen:
         close = similar(sequence_id, islice(names.values(), _MAX_COMPARED))
-        ids = [f"{one!r} ({name})" for one, name in names.items() if name in close]
+        ids = [f"{id_!r} ({name})" for id_, name in names.items() if name in close]
         hint = f" Did you mean {' or '.join(ids)}?" if ids else ""
         hint = hint or suggestion(sequence_id, islice(seen, _MAX_COMPARED))
         raise InvalidInputError(

@@ -32,10 +32,11 @@ from outreach_frames.leads.sending.events import (
 )
 from outreach_frames.leads.sending.journal_file import (
     JournalFile,
+    SequenceAddress,
     nothing_sent,
 )
 from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, recorded
+from outreach_frames.leads.sending.outcome import NO_RESPONSE, RowOutcome, without_messages
 from outreach_frames.leads.sending.resume import resume
 
 _ID_BYTES: Final = 8
@@ -44,8 +45,8 @@ _ID_BYTES: Final = 8
 class Journal(AbstractContextManager["Journal"]):
     """The records of one run, and its decisions on the frame's rows; close it after the run.
 
-    The events of the rows' people are exchanged between the file and the memory. `bound_to`
-    identifies the submission of the file. A dry run changes neither the memory nor the file.
+    The events of the rows' people are exchanged between the file and the memory. A dry run changes
+    neither the memory nor the file.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Journal(AbstractContextManager["Journal"]):
         frame: CheckedFrame,
         memory: Memory,
         path: Path | None,
-        bound_to: Mapping[str, str],
+        sequence: SequenceAddress,
         *,
         must_exist: bool = False,
         resend_unknown: bool = False,
@@ -65,7 +66,7 @@ class Journal(AbstractContextManager["Journal"]):
         self.file: JournalFile | None = None
         with nothing_sent(), ExitStack() as stack:
             if path is not None and (must_exist or not dry_run or path.exists()):
-                opened = JournalFile(path, bound_to, must_exist=must_exist, dry_run=dry_run)
+                opened = JournalFile(path, sequence, must_exist=must_exist, dry_run=dry_run)
                 self.file = stack.enter_context(opened)
             in_file = () if self.file is None else (self.file.events,)
             of_memory = Digests(memory.base_url, memory.sequence_id)
@@ -145,11 +146,11 @@ class Journal(AbstractContextManager["Journal"]):
         """Record the outcomes of rows that were being sent, first in memory."""
         now = _now()
         events = [
-            Outcome(
-                number, own_id, self._sends[row].lead, now, self._sends[row].id, recorded(outcome)
-            )
-            for (row, outcome), (number, own_id) in zip(
-                outcomes.items(), self._new_places(len(outcomes)), strict=True
+            Outcome(number, own_id, send.lead, now, send.id, without_messages(outcome))
+            for (send, outcome), (number, own_id) in zip(
+                ((self._sends[row], outcome) for row, outcome in outcomes.items()),
+                self._new_places(len(outcomes)),
+                strict=True,
             )
         ]
         with self._memory.lock:

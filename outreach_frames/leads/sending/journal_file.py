@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import datetime
 from os.path import samestat
@@ -37,23 +37,21 @@ from outreach_frames.leads.sending.events import (
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHAT: Final = "journal"
-_FORMAT: Final = 7
+_FORMAT: Final = 8
 # "lead" in ASCII marks the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
--- The submission is MessagePack of a map of text to text.
+-- The sequence is MessagePack of the service and the sequence's id.
 CREATE TABLE header (
-    submission BLOB NOT NULL, records INTEGER NOT NULL, checksum INTEGER NOT NULL
+    sequence BLOB NOT NULL, records INTEGER NOT NULL, checksum INTEGER NOT NULL
 );
 -- A record is MessagePack of the events of one transaction.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL
 );
 """
-SEQUENCE_ID: Final = "sequence_id"
-SERVICE: Final = "service"
 _IF_DAMAGED: Final = (
     "Restore the journal from a backup. With a new journal, rows that the service may already "
     "have would be sent again."
@@ -61,20 +59,26 @@ _IF_DAMAGED: Final = (
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 _DECODE_EVENTS: Final = msgspec.msgpack.Decoder(list[Event]).decode
-_DECODE_PARTS: Final = msgspec.msgpack.Decoder(dict[str, str]).decode
+_DECODE_SEQUENCE: Final = msgspec.msgpack.Decoder(tuple[str, str]).decode
+
+
+class SequenceAddress(NamedTuple):
+    """The service and the sequence to which a journal belongs; None fits any."""
+
+    service: str | None = None
+    sequence: str | None = None
+
+
+ANY_SEQUENCE: Final = SequenceAddress()
 
 
 class JournalFile(AbstractContextManager["JournalFile"]):
-    """The open and locked journal file of one sequence.
-
-    `submission` identifies the submission without personal data; error messages show the keys of
-    this mapping.
-    """
+    """The open and locked journal file of one sequence."""
 
     def __init__(
         self,
         path: Path,
-        submission: Mapping[str, str],
+        sequence: SequenceAddress = ANY_SEQUENCE,
         *,
         must_exist: bool = False,
         dry_run: bool = False,
@@ -90,17 +94,11 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                         f"The journal {self.path} is missing. Restore the journal, or repeat the "
                         "call of this session with a new plan, which writes a new journal."
                     )
-                self._connection = self._open(stack, submission, dry_run=dry_run)
-                self._parts, self._head, records = _read_all(self._connection)
+                self._connection = self._open(stack, sequence, dry_run=dry_run)
+                (self.service, self.sequence_id), self._head, records = _read_all(self._connection)
                 for events in records:
                     self.events.add(events)
-                changed = [name for name in submission if submission[name] != self._parts.get(name)]
-                if changed:
-                    raise InvalidInputError(
-                        f"The journal {self.path} belongs to a different submission: different "
-                        f"{' and '.join(changed)}. Pass the arguments of that submission, or for "
-                        "another sequence or service a new journal."
-                    )
+                self._require_same(sequence)
                 if not dry_run:
                     # Write once, to lock the file and to find errors before the first request.
                     with sqlite_file.transaction(self._connection):
@@ -110,14 +108,9 @@ class JournalFile(AbstractContextManager["JournalFile"]):
             _LOGGER.info("journal opened; it has %d records", self._head.records)
 
     @property
-    def sequence_id(self) -> str:
-        """The id of the sequence."""
-        return self._parts[SEQUENCE_ID]
-
-    @property
     def digests(self) -> Digests:
         """The digests of this file's sequence, without any text."""
-        return Digests(self._parts[SERVICE], self.sequence_id)
+        return Digests(self.service, self.sequence_id)
 
     def write(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
         """Record new events durably, in one transaction; `kind` is of errors."""
@@ -144,17 +137,31 @@ class JournalFile(AbstractContextManager["JournalFile"]):
                 "journal or a new one, which then records them."
             )
 
+    def _require_same(self, sequence: SequenceAddress) -> None:
+        """Raise if the journal belongs to another service or sequence."""
+        own = SequenceAddress(self.service, self.sequence_id)
+        different = [
+            f"{kind} {text}"
+            for kind, text, requested in zip(SequenceAddress._fields, own, sequence, strict=True)
+            if requested not in (None, text)
+        ]
+        if different:
+            raise InvalidInputError(
+                f"The journal {self.path} belongs to a different submission, to the "
+                f"{' of the '.join(reversed(different))}. Pass a new journal for this submission."
+            )
+
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
         return sqlite_file.translate_errors(self.path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
 
     def _open(
-        self, stack: ExitStack, submission: Mapping[str, str], *, dry_run: bool
+        self, stack: ExitStack, sequence: SequenceAddress, *, dry_run: bool
     ) -> sqlite3.Connection:
         """Connect to the journal; create it if it is missing."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            parts = _ENCODE(dict(submission))
-            values = (parts, 0, zlib.crc32(parts))
+            content = _ENCODE(sequence)
+            values = (content, 0, zlib.crc32(content))
             connection.execute("INSERT INTO header VALUES (?, ?, ?)", values)
 
         path = self.path
@@ -241,13 +248,13 @@ def reached_people(path: str | Path, since: datetime | None = None) -> ReachedPe
 def read_only(path: str | Path) -> JournalFile:
     """Open a journal of any sequence and service for reading, without a lock."""
     require_readable_file(expanded(path))
-    return JournalFile(locate(path), {}, dry_run=True)
+    return JournalFile(locate(path), dry_run=True)
 
 
 def count_leads(path: Path, people: Identifiers) -> int:
     """Count a journal's leads about these people."""
-    with JournalFile(path, {}, dry_run=True) as file:
-        digests = {one for row in file.digests.rows(people) for one in row} - {None}
+    with JournalFile(path, dry_run=True) as file:
+        digests = {digest for row in file.digests.rows(people) for digest in row} - {None}
         leads = file.events.leads()
         return sum(not digests.isdisjoint(identifiers_of([lead])) for lead in leads)
 
@@ -261,9 +268,9 @@ class _Head(NamedTuple):
 
 def _read_all(
     connection: sqlite3.Connection,
-) -> tuple[dict[str, str], _Head, list[list[Event]]]:
-    """Read the submission, the head and each record's events; raise if anything is damaged."""
-    headers = connection.execute("SELECT submission, records, checksum FROM header").fetchall()
+) -> tuple[tuple[str, str], _Head, list[list[Event]]]:
+    """Read the sequence, the head and each record's events; raise if anything is damaged."""
+    headers = connection.execute("SELECT sequence, records, checksum FROM header").fetchall()
     stored = connection.execute("SELECT number, record, checksum FROM records ORDER BY number")
     records = []
     try:
@@ -274,12 +281,12 @@ def _read_all(
             if (number, its_checksum) != (place, checksum):
                 raise sqlite3.DatabaseError("a record is missing or does not match its checksum")
             records.append(_DECODE_EVENTS(record))
-        parts = _DECODE_PARTS(content)
+        sequence = _DECODE_SEQUENCE(content)
     except (TypeError, ValueError) as error:
         raise sqlite3.DatabaseError("a record cannot be read") from error
-    if head != [len(records), checksum] or not {SERVICE, SEQUENCE_ID} <= parts.keys():
+    if head != [len(records), checksum]:
         raise sqlite3.DatabaseError("the last records are missing")
-    return parts, _Head(len(records), checksum), records
+    return sequence, _Head(len(records), checksum), records
 
 
 def _append(connection: sqlite3.Connection, head: _Head, events: Sequence[Event]) -> _Head:

@@ -30,7 +30,7 @@ _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
 # The name of an undocumented list becomes a status only if it matches this pattern.
-_WORD: Final = re.compile("[a-z][a-z0-9_]*")
+_STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
 # Drop underscores, so that no undocumented list is confused with a known status.
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
@@ -52,18 +52,24 @@ class RowOutcome(NamedTuple):
 
 
 NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
-# Details that cannot contain text of the service, which may name a person.
-OWN_DETAILS: Final = ("", NO_RESPONSE.detail, _NO_OUTCOME)
-# In place of other texts and codes; an undocumented code may also name a person.
-_NOT_RECORDED: Final = "Only the report of that run has the service's words."
+# The package's own sentences, which journals record: after a crash, no other report has them.
+_RECORDED_SENTENCES: Final = (NO_RESPONSE.detail, _NO_OUTCOME, _MAY_HAVE_ACTED, _SENT_BEFORE)
+_NOT_RECORDED: Final = "The service's message is only in the report of the run that received it."
+# Other statuses and codes of the service may be texts, which could name a person.
+_RECORDED_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def recorded(outcome: RowOutcome) -> RowOutcome:
-    """Return an outcome as journals record it, without the service's words."""
-    status, detail, code = outcome
-    is_own = detail in OWN_DETAILS
-    is_code = code is not None and _WORD.fullmatch(code)
-    return RowOutcome(status, detail if is_own else _NOT_RECORDED, code if is_code else None)
+def without_messages(outcome: RowOutcome) -> RowOutcome:
+    """Return an outcome as journals record it, without texts of the service.
+
+    >>> without_messages(RowOutcome("rejected", "Nina is odd.", "lead Nina is odd")).error_code
+    """
+    sentences = [sentence for sentence in _RECORDED_SENTENCES if sentence in outcome.detail]
+    if outcome.detail != " ".join(sentences):
+        sentences.append(_NOT_RECORDED)
+    status = outcome.status if _RECORDED_WORD.fullmatch(outcome.status) else statuses.SKIPPED_OTHER
+    code = outcome.error_code if _RECORDED_WORD.fullmatch(outcome.error_code or "") else None
+    return RowOutcome(status, " ".join(sentences), code)
 
 
 class ChunkOutcome(NamedTuple):
@@ -201,7 +207,7 @@ def _status(name: str) -> str:
     if status in ("", *statuses.SKIPPED):
         return status
     is_known = status.replace("_", "") in _KNOWN_WORDS
-    is_usable = _WORD.fullmatch(status) and not is_known
+    is_usable = _STATUS_PATTERN.fullmatch(status) and not is_known
     return excerpt((status if is_usable else name).encode(errors="replace"))
 
 

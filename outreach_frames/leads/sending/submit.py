@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +23,10 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import mailbox_notes
-from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads
+from outreach_frames.leads.prepared import CheckedFrame, Positions, PreparedLeads, RunTarget
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import SEQUENCE_ID, SERVICE, locate
+from outreach_frames.leads.sending.journal_file import ANY_SEQUENCE, SequenceAddress, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
@@ -35,6 +36,8 @@ from outreach_frames.leads.sending.supervise import supervise
 
 # The statuses of incomplete rows, in the order of messages.
 _INCOMPLETE: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
+# What two entries of the same send and outcome have in common.
+_SEND_OF: Final = attrgetter("outcome.status", "chunk", "attempts", "sent_at")
 
 
 def submit(
@@ -93,23 +96,23 @@ def _open(
     plan: PreparedLeads, path: Path | None, client: Client | None, **options: bool
 ) -> Journal:
     """Open the journal of a run; only dry runs may lack a client."""
-    first = plan.first_run.base_url
-    if client is not None and first not in {None, client.base_url}:
+    base_url = None if client is None else client.base_url
+    before = plan.runs[-1].base_url if plan.runs else base_url
+    if base_url not in (None, before):
         raise InvalidInputError(
-            f"This plan was submitted before, to {first}; submitting it to {client.base_url} would "
-            "send its leads twice. Create a new plan. Nothing was sent."
+            f"This plan was submitted before, to {before}; submitting it to {base_url} would send "
+            "its leads twice. Create a new plan. Nothing was sent."
         )
-    base_url = "" if client is None else client.base_url
-    bound_to = {SEQUENCE_ID: plan.sequence_id} | ({SERVICE: base_url} if client else {})
-    memory = memory_of(base_url, plan.sequence_id)
-    must_exist = plan.first_run.journal is not None
-    return Journal(plan, memory, path, bound_to, must_exist=must_exist, **options)
+    sequence = SequenceAddress(base_url, plan.sequence_id)
+    memory = memory_of(base_url or "", plan.sequence_id)
+    must_exist = _journal_of(plan) is not None
+    return Journal(plan, memory, path, sequence, must_exist=must_exist, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return _planned(plan, preview(plan, plan.first_run.journal).found.rows)
+        return _planned(plan, preview(plan, _journal_of(plan)).found.rows)
     except OutreachError:
         return plan.positions
 
@@ -120,7 +123,7 @@ def read_report(
     """Report a frame's rows with the outcomes from a journal, without changing the journal."""
     require_readable_file(expanded(journal))
     path = locate(journal)
-    with Journal(frame, Memory("", ""), path, {}, dry_run=True) as read:
+    with Journal(frame, Memory("", ""), path, ANY_SEQUENCE, dry_run=True) as read:
         assert read.file is not None
         sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
@@ -132,15 +135,20 @@ def read_report(
 
 
 def _path_of(plan: PreparedLeads, journal: str | Path | None) -> Path | None:
-    """Return the journal file of a run; reject another one than that of the plan's first run."""
+    """Return the journal file of a run; reject another file than that of the plan's last run."""
     # An absolute path: the working folder may change before the unknown rows are resent.
-    path, used = None if journal is None else locate(journal), plan.first_run.journal
+    path, used = None if journal is None else locate(journal), _journal_of(plan)
     if used is not None and path != used:
         raise InvalidInputError(
             f"This plan was submitted before, with the journal {used}. Submit the plan with "
             "the same journal, so that the file has all records. Nothing was sent."
         )
     return path
+
+
+def _journal_of(plan: PreparedLeads) -> Path | None:
+    """Return the journal file of the plan's last run."""
+    return plan.runs[-1].journal if plan.runs else None
 
 
 def _planned(plan: PreparedLeads, rows: Positions) -> Positions:
@@ -166,8 +174,7 @@ class _Submission:
         with HeldSignals() as signals, ExitStack() as stack:
             opened = _open(self.plan, self.path, self.client, resend_unknown=self._is_retry)
             journal = stack.enter_context(opened)
-            first = self.plan.first_run
-            first.base_url, first.journal = self.client.base_url, self.path
+            self.plan.runs.append(RunTarget(self.client.base_url, self.path))
             run = self._make_run(journal)
             messages = self._not_sent_again(journal), _changed_data(journal)
             # The run closes the journal in its own thread.
@@ -190,7 +197,11 @@ class _Submission:
         rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
         earlier = (self.earlier or {}).items()
         entries = {row: entry.as_earlier() for row, entry in earlier if found.kept[row] == row}
-        entries |= journal.entries()
+        for row, entry in journal.entries().items():
+            has_note = bool(found.recorded[row][1])
+            # The earlier report has the service's messages, which journals do not record.
+            if has_note or row not in entries or _SEND_OF(entries[row]) != _SEND_OF(entry):
+                entries[row] = entry
         numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
         return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
@@ -202,9 +213,8 @@ class _Submission:
         if not number or self._is_retry or journal.file is not None:
             return ""
         return (
-            f"{plural(number, 'row was', 'rows were')} not sent again: this Python process sent "
-            "them to this sequence before. Restarting Python sends them again; pass journal= to "
-            "keep the record in a file."
+            f"{plural(number, 'row was', 'rows were')} not sent again, as recorded in this Python "
+            "process. Restarting Python loses the record; pass journal= to keep it in a file."
         )
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
@@ -229,8 +239,14 @@ class _Submission:
     ) -> SubmissionReport:
         """Send the unknown rows of a report, which has these entries and notes."""
         client = _client_of(self.plan.client, client or self.client)
-        path = self.plan.first_run.journal
-        again = replace(self, client=client, path=path, watch=watch, earlier=entries, notes=notes)
+        again = replace(
+            self,
+            client=client,
+            path=_journal_of(self.plan),
+            watch=watch,
+            earlier=entries,
+            notes=notes,
+        )
         return again.run()
 
 

@@ -17,7 +17,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.prepared import FirstRun
+from outreach_frames.leads.prepared import RunTarget
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.leads.sending.submit import preview, submit
@@ -38,8 +38,8 @@ class Sender:
         # An absolute path, or None to record the runs only in memory.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
-        # Later plans of a service and sequence keep the journal of the first run.
-        self._first_runs: dict[tuple[str, str], FirstRun] = {}
+        # The runs per service and sequence: later plans use the same journal.
+        self._runs: dict[tuple[str, str], list[RunTarget]] = {}
         # The current plan, without the rows that are recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
@@ -90,8 +90,8 @@ class Sender:
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, **plan_arguments(value))
-            first_run = self._first_runs.get((client.base_url, plan.sequence_id), plan.first_run)
-            plan = replace(plan, first_run=first_run)
+            runs = self._runs.setdefault((client.base_url, plan.sequence_id), [])
+            plan = replace(plan, runs=runs)
             return plan.only(preview(plan, self.journal).found.rows)
 
         return make
@@ -130,9 +130,7 @@ class Sender:
 
     def send(self, *, watch: Monitor) -> SubmissionReport:
         """Send the plan; callable in any thread."""
-        report = submit(self._plan, journal=self.journal, progress=False, watch=watch)
-        self._first_runs[self.client.base_url, self._plan.sequence_id] = self._plan.first_run
-        return report
+        return submit(self._plan, journal=self.journal, progress=False, watch=watch)
 
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report, which includes all runs."""

@@ -28,13 +28,13 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import is_journal, locate
+from outreach_frames.leads.sending.journal_file import SequenceAddress, is_journal, locate
 from outreach_frames.leads.sending.memory import Memory
-from outreach_frames.leads.sending.outcome import RowOutcome, recorded
+from outreach_frames.leads.sending.outcome import RowOutcome, without_messages
 from tests import forked
 from tests.examples import share_of_examples
 
-SUBMISSION = {"service": "https://x.example", "sequence_id": "a1", "settings": "b2"}
+SEQUENCE = SequenceAddress("https://x.example", "a1")
 ADDED = RowOutcome("added")
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 SETUP = f"""
@@ -43,7 +43,7 @@ from datetime import UTC, datetime
 import pandas as pd
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.journal_file import locate
+from outreach_frames.leads.sending.journal_file import SequenceAddress, locate
 from outreach_frames.leads.sending.memory import Memory
 from outreach_frames.leads.sending.outcome import RowOutcome
 
@@ -53,7 +53,7 @@ def opened(rows):
     emails = [f"lead{{row}}@example.com" for row in range(rows)]
     plan = make_plan(pd.DataFrame({{"email": emails}}), "s1")
     memory, place = Memory("https://x.example", "a1"), locate(sys.argv[1])
-    return Journal(plan, memory, place, {SUBMISSION!r})
+    return Journal(plan, memory, place, {SEQUENCE!r})
 """
 
 
@@ -72,14 +72,12 @@ def opened(
     *,
     again: bool = False,
     memory: Memory | None = None,
-    **changes: str,
+    sequence: SequenceAddress = SEQUENCE,
 ) -> Journal:
-    """Open the journal of these tests' submission, or of one with changed properties."""
-    place, bound_to = locate(path), SUBMISSION | changes
+    """Open the journal of these tests' sequence, or of another one."""
     # A new process has an empty memory.
-    return Journal(
-        plan, memory or Memory("https://x.example", "a1"), place, bound_to, resend_unknown=again
-    )
+    memory = memory or Memory("https://x.example", "a1")
+    return Journal(plan, memory, locate(path), sequence, resend_unknown=again)
 
 
 def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
@@ -164,7 +162,10 @@ class TestRecords:
             journal.begin(2, [1], NOW)
             journal.finish({1: refused})
         with opened(path) as journal:
-            assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(recorded(refused), 2, 2)}
+            assert untimed(journal) == {
+                0: Entry(ADDED, 1, 1),
+                1: Entry(without_messages(refused), 2, 2),
+            }
             assert journal.found.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
@@ -176,7 +177,7 @@ class TestRecords:
         hashes: list[set[bytes]] = []
         for name, sequence_id in (("one", "a1"), ("same", "a1"), ("other", "a2")):
             plan, place = make_plan(frame, sequence_id, data=["note"]), path.with_name(name)
-            with opened(place, plan, sequence_id=sequence_id) as journal:
+            with opened(place, plan, sequence=SEQUENCE._replace(sequence=sequence_id)) as journal:
                 journal.begin(1, [0, 1], NOW)
             assert b"lead1" not in place.read_bytes()
             with closing(sqlite3.connect(place)) as connection:
@@ -309,8 +310,8 @@ class TestLocks:
         """A rejected journal does not stay locked."""
         opened(path).close()
         for _ in range(2):
-            with pytest.raises(InvalidInputError, match="different settings"):
-                opened(path, settings="d4")
+            with pytest.raises(InvalidInputError, match="different submission"):
+                opened(path, sequence=SequenceAddress("https://x.example", "d4"))
         opened(path).close()
 
 
@@ -359,7 +360,7 @@ class TestRejected:
             opened(path)
         assert not (tmp_path / "missing").exists()
 
-    @pytest.mark.parametrize("version", [1, 6, 99])
+    @pytest.mark.parametrize("version", [1, 7, 99])
     def test_another_format(self, path: Path, version: int) -> None:
         """Another version's journal is rejected unchanged; the error names the format."""
         opened(path).close()
@@ -369,13 +370,13 @@ class TestRejected:
         for dry_run in (True, False):
             with pytest.raises(
                 InvalidInputError,
-                match=rf"another version of this package \(format {version}, not 7\).*Nothing was",
+                match=rf"another version of this package \(format {version}, not 8\).*Nothing was",
             ):
                 Journal(
                     LEADS,
                     Memory("https://x.example", "a1"),
                     locate(path),
-                    SUBMISSION,
+                    SEQUENCE,
                     dry_run=dry_run,
                 )
         assert path.read_bytes() == before
@@ -398,8 +399,8 @@ class TestRejected:
             "INSERT INTO header SELECT * FROM header",
             "UPDATE header SET records = records - 1",
             "UPDATE header SET checksum = 7",
-            "UPDATE header SET submission = x'80'",
-            "UPDATE header SET submission = 'odd'",
+            "UPDATE header SET sequence = x'80'",
+            "UPDATE header SET sequence = 'odd'",
         ],
     )
     def test_invalid_content(self, path: Path, damage: str) -> None:
@@ -532,7 +533,7 @@ def test_a_row_that_matches_two_leads(path: Path) -> None:
     place = locate(path)
     for row, status in [((a, u), "added"), ((b, u), "unknown"), ((a, v), "unknown")]:
         with Journal(
-            planned(row), Memory("https://x.example", "a1"), place, SUBMISSION, dry_run=True
+            planned(row), Memory("https://x.example", "a1"), place, SEQUENCE, dry_run=True
         ) as journal:
             assert journal.entries()[0].outcome.status == status
 

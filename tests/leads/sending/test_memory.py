@@ -31,7 +31,6 @@ from tests.scripted import Received, Reply
 pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 
 A, B, C = (f"{name}.x@example.com" for name in "abc")
-EARLIER = "Sent earlier in this session."
 
 
 def add(client: Client, *emails: str, **options: Any) -> SubmissionReport:
@@ -48,7 +47,7 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
         assert column(add(client, A, B, journal=journal)) == ["added"] * 2
         assert sent(service) == [["a"], ["b"]]
         report = add(client, A, B)
-        assert column(report, "detail") == [EARLIER] * 2
+        assert column(report, "detail") == [""] * 2
         assert column(report, "earlier_run") == [True] * 2
         assert "no row was sent" in str(report)
         assert "2 of these by an earlier run" in str(report)
@@ -62,7 +61,7 @@ def test_a_file_takes_over_and_a_cell_knows_the_file(tmp_path: Path) -> None:
 
 
 def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
-    """A person found by a link of another process in the file keeps the texts in the memory."""
+    """A person found by a link of another process in the file is known to the memory."""
     journal, url = tmp_path / "j", "https://profnet.example/in/ada"
     with serving(added) as (service, client):
         add(client, A, journal=journal)
@@ -74,7 +73,7 @@ def test_another_process_links_a_sent_person_to_a_url(tmp_path: Path) -> None:
         memory._memories.update(mine)
         alone = linked[["profnet_url"]].outreach
         assert column(alone.add_to_sequence("s1", journal=journal, client=client)) == ["added"]
-        assert column(add(client, A), "detail") == [EARLIER]
+        assert column(add(client, A), "earlier_run") == [True]
         assert sent(service) == [["a"]]
 
 
@@ -90,9 +89,9 @@ def test_a_new_token_sends_nobody_again(journal: str | None, tmp_path: Path) -> 
         first = rows.outreach.add_to_sequence("s1", client=client, **options)
         assert column(first) == ["added", "added", "not_sent"]
         with Client(service.url, "new-token", cache=None) as other:
-            with pytest.warns(OutreachWarning, match=r"2 rows were not sent again.*another token"):
-                again = rows.outreach.add_to_sequence("s1", client=other, **options)
+            again = rows.outreach.add_to_sequence("s1", client=other, **options)
             assert column(again) == ["added"] * 3
+            assert column(again, "earlier_run") == [True, True, False]
             alone = rows[["profnet_url"]].head(1)
             assert column(alone.outreach.add_to_sequence("s1", client=other, **options)) == [
                 "added"
@@ -105,10 +104,11 @@ def test_a_sequence_or_service_has_a_memory() -> None:
     with serving(*[added] * 9) as (service, client), serving(added) as (_, elsewhere):
         add(client, A)
         with connected(service) as again:
-            assert column(add(again, A), "detail") == [EARLIER]
-        assert column(add(elsewhere, A), "detail") == [""]
+            assert column(add(again, A), "earlier_run") == [True]
+        assert column(add(elsewhere, A), "earlier_run") == [False]
         frame = pd.DataFrame({"email": [A]})
-        assert column(frame.outreach.add_to_sequence("s2", client=client), "detail") == [""]
+        other = frame.outreach.add_to_sequence("s2", client=client)
+        assert column(other, "earlier_run") == [False]
         assert len(sent(service)) == 2
 
 
@@ -223,8 +223,7 @@ def test_skipped_rows_are_recorded(name: str) -> None:
     """A repeated call does not send skipped rows, unless they have the list's override."""
     with serving(skipped(name), added) as (service, client):
         add(client, A)
-        detail = column(add(client, A), "detail")[0]
-        assert detail.endswith("Recorded earlier in this session.")
+        assert column(add(client, A), "earlier_run") == [True]
         is_known = name.startswith("recently")
         report = add(client, A, overrides={"ignore_recently_contacted": True})
         assert column(report) == ["added" if is_known else "on_holiday"]
@@ -305,23 +304,6 @@ def test_a_forked_child_keeps_the_records() -> None:
 
     with serving(reply) as (_, client):
         assert column(add(client, A)) == ["added"]
-
-
-def test_forget_blanks_texts_and_keeps_keys() -> None:
-    """`forget` removes a person from details in memory, but nobody is contacted again."""
-
-    def odd(received: Received) -> Reply:
-        leads = [{"email": A, "profnet_url": "https://p.example/in/zed"}]
-        result = {"total": 1, "total_added_to_sequence": 0, "recently_contacted_and_skipped": leads}
-        return script.json(result)
-
-    with serving(odd) as (service, client):
-        assert A in column(add(client, A), "detail")[0]
-        of.forget(email=A)
-        report = add(client, A)
-        assert column(report) == ["recently_contacted"]
-        assert A not in column(report, "detail")[0]
-        assert len(sent(service)) == 1
 
 
 def test_own_columns_are_kept() -> None:

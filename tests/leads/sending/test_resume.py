@@ -172,10 +172,7 @@ def test_a_shared_weak_url(path: Path) -> None:
         assert sent(service) == [[(None, W)], [(A, None), (B, None)]]
         assert column(report) == ["added"] * 3
         other = path.with_name("other")
-        assert (
-            column(add(client, with_email[:2], other), "detail")
-            == ["Sent earlier in this session."] * 2
-        )
+        assert column(add(client, with_email[:2], other), "earlier_run") == [True] * 2
         assert column(add(client, alone, other)) == ["added"]
         assert len(sent(service)) == 2
 
@@ -313,8 +310,7 @@ def test_without_a_journal_a_warning_counts_sent_people() -> None:
         with pytest.warns(OutreachWarning, match=r"^1 row was not sent again.*Restarting Python"):
             report = cell([(None, U), (C, None)])
         assert column(report) == ["added", "added"]
-        assert column(report, "detail")[0].endswith("Sent earlier in this session.")
-        assert column(report, "detail")[1] == ""
+        assert column(report, "earlier_run") == [True, False]
         assert sent(service)[1:] == [[(C, None)]]
         cell([(A, None)], "s2")
         cell([("d@example.com", None)])
@@ -364,7 +360,7 @@ def test_a_dry_run_of_a_sent_plan(path: Path) -> None:
     with serving(added, added) as (_, client):
         plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
         plan.submit()
-        assert column(plan.submit(dry_run=True), "detail") == ["Sent earlier in this session."]
+        assert column(plan.submit(dry_run=True), "earlier_run") == [True]
         other = frame_of([(B, None)]).outreach.plan("s1", client=client)
         other.submit(journal=path)
         assert column(other.submit(journal=path, dry_run=True)) == ["added"]

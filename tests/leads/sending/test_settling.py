@@ -28,7 +28,7 @@ from tests.leads.sending.lead_service import (
 )
 from tests.scripted import Received, Reply, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_7.sql"
+DUMP = Path(__file__).with_name("data") / "journal_8.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
