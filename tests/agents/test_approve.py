@@ -13,6 +13,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pandas as pd
@@ -333,6 +334,34 @@ def test_plans_of_one_sequence_know_each_other(account: Account) -> None:
     again = account.approve(second).read_until(PROMPT)
     assert "0 of 5 rows remain" in " ".join(again.shown.split())
     assert again.type("no").end() != 0
+
+
+@pytest.mark.parametrize("name", ["s1", "gone"])
+def test_a_sequence_far_down_the_list_is_found(name: str, tmp_path: Path) -> None:
+    """The name of a sequence on a late page is asked for; a missing sequence stops the approval."""
+
+    def page_of_ten(received: Received) -> Reply:
+        if received.method == "POST":
+            return respond(received)
+        number = int(parse_qs(urlsplit(received.target).query).get("page[after]", ["0"])[0]) + 1
+        items = [{"id": f"other{number}", "name": f"Other {number}", "status": "active"}]
+        if number == 10:
+            items.append({"id": name, "name": NAME, "status": "active"})
+        links = {} if number == 10 else {"next": {"href": f"/sequences?page[after]={number}"}}
+        return scripted.json({"sequences": items, "_links": links})
+
+    (tmp_path / "agent").mkdir()
+    write_leads(tmp_path / "agent", 5)
+    with scripted.scripted(page_of_ten) as service:
+        account = Account(service, tmp_path / "agent")
+        plan = account.plan()
+        if name == "s1":
+            assert account.approve(plan).read_until(PROMPT).type(SHOWN).end() == 0
+            assert len(account.sent()) == 5
+        else:
+            shown = " ".join(account.refusal(plan).split())
+            assert "no sequence with the id 's1'" in shown
+            assert "Nothing was sent." in shown
 
 
 @pytest.mark.parametrize("damage", ["other sequence", "cut", "other format"])
