@@ -61,13 +61,13 @@ def submit(
     ...     submit(plan).rows["status"].tolist()
     ['added']
     """
-    path = _path_of(plan, journal)
+    path = _journal_path(plan, journal)
     to_use = client or plan.client or connect.current()
     is_connected = to_use is not None and not to_use.closed
     if dry_run or (path is None and not len(plan.positions) and not is_connected):
         return _report_preview(plan, path, client, dry_run=dry_run)
     client = _client_of(plan.client, client)
-    return _Submission(plan, client, path, progress=progress, watch=watch).run()
+    return _PlanRun(plan, client, path, progress=progress, watch=watch).run()
 
 
 def _report_preview(
@@ -76,7 +76,9 @@ def _report_preview(
     """Report what a run would do with each row."""
     journal = preview(plan, path, client)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
-    entries = journal.entries() | dict.fromkeys(_planned(plan, journal.found.rows).tolist(), ready)
+    entries = journal.entries() | dict.fromkeys(
+        _planned(plan, journal.resumption.rows).tolist(), ready
+    )
     known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
     report = _report_plan(plan, journal, entries, **known)
     if not dry_run:
@@ -105,14 +107,14 @@ def _open(
         )
     sequence = SequenceAddress(base_url, plan.sequence_id)
     memory = memory_of(base_url or "", plan.sequence_id)
-    must_exist = _journal_of(plan) is not None
+    must_exist = _last_journal(plan) is not None
     return Journal(plan, memory, path, sequence, must_exist=must_exist, **options)
 
 
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return _planned(plan, preview(plan, _journal_of(plan)).found.rows)
+        return _planned(plan, preview(plan, _last_journal(plan)).resumption.rows)
     except OutreachError:
         return plan.positions
 
@@ -128,16 +130,16 @@ def read_report(
         sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
-    entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
+    entries = dict.fromkeys(read.resumption.rows.tolist(), no_record) | read.entries()
     _warn_all(_changed_data(read))
     known = {"client": client, "journal": path, "sequence_id": sequence_id}
     return _report(frame, read, entries, **known)
 
 
-def _path_of(plan: PreparedLeads, journal: str | Path | None) -> Path | None:
+def _journal_path(plan: PreparedLeads, journal: str | Path | None) -> Path | None:
     """Return the journal file of a run; reject another file than that of the plan's last run."""
     # An absolute path: the working folder may change before the unknown rows are resent.
-    path, used = None if journal is None else locate(journal), _journal_of(plan)
+    path, used = None if journal is None else locate(journal), _last_journal(plan)
     if used is not None and path != used:
         raise InvalidInputError(
             f"This plan was submitted before, with the journal {used}. Submit the plan with "
@@ -146,7 +148,7 @@ def _path_of(plan: PreparedLeads, journal: str | Path | None) -> Path | None:
     return path
 
 
-def _journal_of(plan: PreparedLeads) -> Path | None:
+def _last_journal(plan: PreparedLeads) -> Path | None:
     """Return the journal file of the plan's last run."""
     return plan.runs[-1].journal if plan.runs else None
 
@@ -157,7 +159,7 @@ def _planned(plan: PreparedLeads, rows: Positions) -> Positions:
 
 
 @dataclass(frozen=True)
-class _Submission:
+class _PlanRun:
     """A run of a plan; with the `earlier` entries of a report, a run of its unknown rows."""
 
     plan: PreparedLeads
@@ -193,18 +195,25 @@ class _Submission:
 
     def _make_run(self, journal: Journal) -> Run:
         """Divide the rows to send into chunks."""
-        found = journal.found
-        rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
-        earlier = (self.earlier or {}).items()
-        entries = {row: entry.as_earlier() for row, entry in earlier if found.kept[row] == row}
-        for row, entry in journal.entries().items():
-            has_note = bool(found.recorded[row][1])
-            # The earlier report has the service's messages, which journals do not record.
-            if has_note or row not in entries or _SEND_OF(entries[row]) != _SEND_OF(entry):
-                entries[row] = entry
+        rows = journal.resumption.rows
+        if not self._is_retry:
+            rows = _planned(self.plan, rows)
         numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
+        entries = self._earlier_entries(journal)
         return Run(self.plan, self.client, journal, self._is_retry, chunks, entries)
+
+    def _earlier_entries(self, journal: Journal) -> dict[int, Entry]:
+        """Return the entries of rows that were sent before, in a retry with their messages."""
+        kept, recorded = journal.resumption.kept, journal.resumption.recorded
+        reported = (self.earlier or {}).items()
+        entries = {row: entry.as_earlier() for row, entry in reported if kept[row] == row}
+        for row, entry in journal.entries().items():
+            _, note = recorded[row]
+            # Only the earlier report has the service's messages: journals do not record them.
+            if note or row not in entries or _SEND_OF(entries[row]) != _SEND_OF(entry):
+                entries[row] = entry
+        return entries
 
     def _not_sent_again(self, journal: Journal) -> str:
         """Return a warning of rows that only this process knows and does not send again, or ""."""
@@ -219,7 +228,7 @@ class _Submission:
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
         """Report all rows, also during the run."""
-        plan, kept = self.plan, run.journal.found.kept
+        plan, kept = self.plan, run.journal.resumption.kept
         detail = f"The run stopped before this row: {error}" if error is not None else ""
         not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
         leads = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
@@ -242,7 +251,7 @@ class _Submission:
         again = replace(
             self,
             client=client,
-            path=_journal_of(self.plan),
+            path=_last_journal(self.plan),
             watch=watch,
             earlier=entries,
             notes=notes,
@@ -279,9 +288,9 @@ def _report(
     """Build the report of all rows."""
     notes = {row: note for row, note in mailbox_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
-    rows = make_rows(frame, entries, opened.found.kept)
+    rows = make_rows(frame, entries, opened.resumption.kept)
     if not options.get("dry_run"):
-        rows = mark_duplicates_of_unsent(rows, opened.found.kept)
+        rows = mark_duplicates_of_unsent(rows, opened.resumption.kept)
     return SubmissionReport(frame.frame, rows, emails=frame.emails, **options)
 
 
@@ -301,7 +310,7 @@ def _warn_all(*messages: str) -> None:
 
 def _changed_data(journal: Journal) -> str:
     """Return a warning of rows that are or may be in the sequence with other data, or ""."""
-    if not (number := len(journal.found.changed_rows)):
+    if not (number := len(journal.resumption.changed_rows)):
         return ""
     return (
         f"{plural(number, 'row has', 'rows have')} other data than the lead that was sent, and the "

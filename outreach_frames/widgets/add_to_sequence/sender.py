@@ -92,7 +92,7 @@ class Sender:
             plan = make_plan(frame, client=client, **plan_arguments(value))
             runs = self._runs.setdefault((client.base_url, plan.sequence_id), [])
             plan = replace(plan, runs=runs)
-            return plan.only(preview(plan, self.journal).found.rows)
+            return plan.only(preview(plan, self.journal).resumption.rows)
 
         return make
 

@@ -166,7 +166,7 @@ class TestRecords:
                 0: Entry(ADDED, 1, 1),
                 1: Entry(without_messages(refused), 2, 2),
             }
-            assert journal.found.rows.tolist() == list(range(1, 1000))
+            assert journal.resumption.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
@@ -575,7 +575,7 @@ class Resumed(RuleBasedStateMachine):
     def open_again(self, *, again: bool) -> None:
         """Open the journal, and compare its entries and the rows to send with the model."""
         self.journal = opened(self.path, self.plan, again=again)
-        found = self.journal.found
+        found = self.journal.resumption
         assert {row: self.bare(entry) for row, entry in self.journal.entries().items()} == {
             row: self.bare(entry) for row, entry in self.model.items()
         }
