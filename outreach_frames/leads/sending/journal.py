@@ -145,10 +145,13 @@ class Journal(AbstractContextManager["Journal"]):
     def finish(self, outcomes: Mapping[int, RowOutcome]) -> None:
         """Record the outcomes of rows that were being sent, first in memory."""
         now = _now()
+        # Most rows have the same outcome.
+        recorded = {outcome: without_messages(outcome) for outcome in set(outcomes.values())}
         events = [
-            Outcome(number, own_id, send.lead, now, send.id, without_messages(outcome))
-            for (send, outcome), (number, own_id) in zip(
-                ((self._sends[row], outcome) for row, outcome in outcomes.items()),
+            Outcome(number, own_id, send.lead, now, send.id, recorded[outcome])
+            for send, outcome, (number, own_id) in zip(
+                map(self._sends.__getitem__, outcomes),
+                outcomes.values(),
                 self._new_places(len(outcomes)),
                 strict=True,
             )
