@@ -15,7 +15,7 @@ from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import TEMPLATE
-from outreach_frames.leads.planning.mapping import MAILBOXES, OVERRIDES
+from outreach_frames.leads.planning.mapping import MAILBOXES
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.tables.columns import usual_names
 
@@ -41,7 +41,7 @@ def _override_advice(status: str) -> str:
     """Return advice on the override that skips a status's check, or an empty text."""
     if status == _EXCLUDED:
         return "These people may have unsubscribed."
-    override = statuses.OVERRIDES.get(status)
+    override = statuses.OVERRIDE_OF_STATUS.get(status)
     skipping = f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
     return skipping if override else ""
 
@@ -130,8 +130,6 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
     problems = plan.problems["code"].value_counts()
     boxes = ", ".join(plan.settings.get(MAILBOXES, ()))
     codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
-    counts = plan.overrides
-    overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
@@ -140,7 +138,7 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
         Fact("Problems", problem_text or codes or "none"),
         Fact("Settings", f"mailboxes: {boxes}" if boxes else "the service's defaults"),
         *_mailbox_facts(plan),
-        Fact("Overrides", overrides or "none (the service runs all checks)"),
+        Fact("Overrides", ", ".join(plan.overrides) or "none (the service runs all checks)"),
     ]
 
 

@@ -21,7 +21,7 @@ from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
+from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows
 from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
@@ -51,6 +51,8 @@ class CheckedFrame:
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
+    # The overrides of all leads; each value is True.
+    overrides: Mapping[str, bool]
     # A text with the number of cells that clean=True repaired.
     repaired: str = ""
 
@@ -135,11 +137,6 @@ class PreparedLeads(CheckedFrame):
     first_run: FirstRun = field(default_factory=FirstRun)
 
     @property
-    def overrides(self) -> dict[str, int]:
-        """The number of leads with each override."""
-        return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
-
-    @property
     def mailboxes(self) -> dict[str, int]:
         """The number of leads per mailbox, for rows with a mailbox, largest number first."""
         if self.checked.mailboxes is None:
@@ -207,12 +204,11 @@ class PreparedLeads(CheckedFrame):
         rows, checked = self._rows(positions), self.checked
         leads = _row_fields(checked.identifiers, rows)
         every_data = _row_fields(checked.data, rows)
-        overrides = checked.overrides.take(rows).to_pylist()
-        for lead, data, chosen in zip(leads, every_data, overrides, strict=True):
+        for lead, data in zip(leads, every_data, strict=True):
             if data:
                 lead["data"] = data
-            if chosen is not None:
-                lead["overrides"] = msgspec.json.decode(chosen)
+            if self.overrides:
+                lead["overrides"] = dict(self.overrides)
         return leads
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +14,6 @@ import pyarrow.compute as pc
 from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
@@ -27,11 +24,10 @@ from outreach_frames.leads.planning.mapping import (
     EMAIL,
     KEYS,
     MAILBOX,
-    OVERRIDES,
     PROFNET_URL,
     LeadMapping,
 )
-from outreach_frames.tables.value_text import TEXT, column_texts, python_values, strip_texts
+from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 PLACEHOLDER: Final = "placeholder"
 NOT_A_PROFILE: Final = "not_a_profile"
@@ -52,16 +48,6 @@ _IS_WEAK: Final = "is not a person's profile; sent by email alone."
 # Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
 # and a country code.
 _MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
-
-# Each combination of overrides as JSON, indexed by the sum of their bits.
-_OVERRIDES_JSON: Final = pa.array(
-    [
-        msgspec.json.encode(names).decode() if names else None
-        for bits in range(1 << len(OVERRIDES))
-        for names in [{name: True for bit, name in enumerate(OVERRIDES) if bits >> bit & 1}]
-    ],
-    TEXT,
-)
 
 
 class Problem(NamedTuple):
@@ -95,8 +81,6 @@ class CheckedRows:
 
     identifiers: Mapping[str, pa.Array]
     data: Mapping[str, pa.Array]
-    # Each row's overrides as JSON, or missing.
-    overrides: pa.Array
     # Each row's mailbox, or missing; None without a mailbox column.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
@@ -130,7 +114,6 @@ def check_rows(
         for field, column in mapping.data.items()
     }
     problems += _unfilled(mapping, data, problems)
-    overrides = _override_texts(frame, mapping, problems)
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
     is_identified &= is_present
@@ -147,9 +130,7 @@ def check_rows(
     keys = _identifier_keys(identifiers, pa.array(is_identified))
     problems += _shared_emails(keys, is_valid, str(mapping.identifiers.get(EMAIL)))
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(
-        identifiers, data, overrides, mailboxes, table, is_valid, is_identified, keys
-    )
+    return CheckedRows(identifiers, data, mailboxes, table, is_valid, is_identified, keys)
 
 
 def _identifier_keys(
@@ -346,37 +327,6 @@ def _unfilled(
 
 def _rows(mask: pa.Array) -> list[int]:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist()
-
-
-def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
-    """Return each row's overrides as JSON, or missing if all are false."""
-    bits = np.zeros(len(frame), dtype=np.int64)
-    for place, name in enumerate(OVERRIDES):
-        value = mapping.overrides.get(name, False)
-        if isinstance(value, bool):
-            bits |= value << place
-            continue
-        column = _Column(frame[value], "overrides", value, problems)
-        for row, cell in enumerate(python_values(column.cells)):
-            if isinstance(cell, bool | np.bool_):
-                bits[row] |= bool(cell) << place
-            elif not is_missing(cell):
-                message = (
-                    f"{quoted(cell)} is not a boolean value for {name}. Make the column boolean, "
-                    'for example with df[column].map({"yes": True, "no": False}).'
-                )
-                column.report(row, "override_not_boolean", message)
-    return _OVERRIDES_JSON.take(pa.array(bits))
-
-
-def count_overrides(texts: pa.Array) -> dict[str, int]:
-    """Count the rows per override."""
-    counts: Counter[str] = Counter()
-    for combination in pc.value_counts(texts.drop_null()).to_pylist():
-        counts.update(
-            dict.fromkeys(msgspec.json.decode(combination["values"]), combination["counts"])
-        )
-    return dict(counts)
 
 
 def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:
