@@ -75,8 +75,8 @@ class CheckedFrame:
     @cached_property
     def unsent(self) -> pd.DataFrame:
         """Position, status, detail and error_code of the unsent rows."""
-        found = sorted(self.unsent_outcomes(self.kept).items())
-        rows = [(position, *outcome) for position, outcome in found]
+        outcomes = sorted(self.unsent_outcomes(self.kept).items())
+        rows = [(position, *outcome) for position, outcome in outcomes]
         dtypes = {"position": "int64", "status": STR, "detail": STR, "error_code": STR}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
@@ -243,9 +243,9 @@ def _duplicate_reasons(
 
 def _row_fields(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
     """Return each row's fields without missing values."""
-    found: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    fields_of_rows: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     for name, texts in fields.items():
-        for row, text in zip(found, texts.take(rows).to_pylist(), strict=True):
+        for row, text in zip(fields_of_rows, texts.take(rows).to_pylist(), strict=True):
             if text is not None:
                 row[name] = text
-    return found
+    return fields_of_rows

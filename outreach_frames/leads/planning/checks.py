@@ -183,8 +183,8 @@ def mailbox_notes(checked: CheckedRows) -> dict[int, str]:
     """Return, by position, the message of each row whose mailbox is a placeholder."""
     problems = checked.problems[checked.problems["code"] == PLACEHOLDER]
     # A data field may have the mailbox's name, too.
-    found = problems[problems["message"].str.endswith(_NO_MAILBOX)]
-    return dict(zip(found["row"].tolist(), found["message"].tolist(), strict=True))
+    problems = problems[problems["message"].str.endswith(_NO_MAILBOX)]
+    return dict(zip(problems["row"].tolist(), problems["message"].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +226,8 @@ def _identifier(column: _Column) -> pa.Array:
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     for row, message, repaired in _invalid_texts(texts, column.field):
-        advice = f"Pass clean=True to send {quoted(repaired)}."
-        found = message if repaired is None else f"{message} {advice}"
-        column.report(row, f"invalid_{column.field}", found)
+        advice = "" if repaired is None else f" Pass clean=True to send {quoted(repaired)}."
+        column.report(row, f"invalid_{column.field}", f"{message}{advice}")
     return texts
 
 
@@ -253,14 +252,14 @@ def repair_identifiers(
     frame = frame.copy(deep=False)
     for field, column in mapping.identifiers.items() if clean else ():
         texts = strip_texts(column_texts(frame[column]).texts)
-        found = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
-        if found:
+        repairs = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
+        if repairs:
             cells = frame[column]
             # A categorical column does not accept new values.
             cells = cells.copy() if is_string_dtype(cells.dtype) else cells.astype(STR)
-            cells.iloc[list(found)] = pd.Index(list(found.values()))
+            cells.iloc[list(repairs)] = pd.Index(list(repairs.values()))
             frame[column] = cells.array
-            counts.append(f"{plural(len(found), 'cell')} of {quoted(column)}")
+            counts.append(f"{plural(len(repairs), 'cell')} of {quoted(column)}")
     repaired = " and ".join(counts)
     if repaired:
         warn(f"clean=True repaired {repaired}. The plan's or report's frame has the sent texts.")
@@ -313,16 +312,16 @@ def _unfilled(
     mapping: LeadMapping, data: Mapping[str, pa.Array], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Return a problem for each row that lacks a required field, or has only a template for it."""
-    found: list[Problem] = []
+    unfilled: list[Problem] = []
     for field in mapping.required:
-        own = [problem for problem in problems if problem.field == field]
-        templates = {problem.row for problem in own if problem.code == TEMPLATE}
-        unreadable = {problem.row for problem in own if problem.code == NOT_PLAIN}
+        of_field = [problem for problem in problems if problem.field == field]
+        templates = {problem.row for problem in of_field if problem.code == TEMPLATE}
+        unreadable = {problem.row for problem in of_field if problem.code == NOT_PLAIN}
         rows = {*_rows(data[field].is_null()), *templates} - unreadable
         message = f"{field} is required and missing. Fill it in, or drop the row."
         name = str(mapping.data[field])
-        found += [Problem(row, name, field, "missing_required_field", message) for row in rows]
-    return found
+        unfilled += [Problem(row, name, field, "missing_required_field", message) for row in rows]
+    return unfilled
 
 
 def _rows(mask: pa.Array) -> list[int]:

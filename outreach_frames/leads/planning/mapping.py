@@ -158,8 +158,8 @@ def _suggest_identifier(frame: pd.DataFrame) -> str:
     if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
         return f"{PROFNET_URL}={quoted(name)}"
     for field in spec.LEAD_IDENTIFIERS:
-        if found := columns_like(field, frame.columns):
-            return f"{field}={quoted(found[0])}"
+        if columns := columns_like(field, frame.columns):
+            return f"{field}={quoted(columns[0])}"
     return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
 
 

@@ -90,7 +90,10 @@ class Oracle:
     def begin(self, run: Run) -> None:
         """Prepare for a run."""
         self.run, self.number, self.is_clean = run, self.number + 1, True
-        self._starts[run.process] += run.is_new
+
+    def start(self, process: int) -> None:
+        """Note that a process starts again, without its memory."""
+        self._starts[process] += 1
 
     def fail(self, rule: str, words: str) -> None:
         """Record a broken rule."""

@@ -44,6 +44,7 @@ def play(story: Story, folder: Path) -> list[Broken]:
             books.watch = player.take_midway if is_here else lambda: None
             if run.is_new:
                 memories[run.process].clear()
+                oracle.start(run.process)
             memory.clear()
             memory._memories.update(memories[run.process])
             with Client(service.url, run.token, cache=None, backoff=0, max_wait=5) as client:
