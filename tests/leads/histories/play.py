@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
@@ -150,8 +148,11 @@ class _Player:
         if (report.error is None) == bool(set(report.rows["status"]) & FAILED):
             self.oracle.fail("error", f"The report's error is {report.error!r}")
         self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
+        # Of rows with the same texts but other data, the journal's report may keep another.
+        texts = {(row.texts, row.note) for row in run.rows}
+        has_twins = len({pair for pair, _ in texts}) < len(texts)
         journal = self.file_of(run)
-        if journal and journal.exists():
+        if journal and journal.exists() and not has_twins:
             options: dict[str, Any] = {"clean": run.clean, "data": DATA}
             read = of.outreach(frame_of(run)).report(journal=journal, **options)
             columns = ["status", "attempts", "sent_at"]
@@ -160,9 +161,6 @@ class _Player:
             is_kept = read.rows["status"].isin(RETRYABLE)
             is_other = report.rows["status"].isin(RETRYABLE) & ~is_kept
             is_other |= report.rows["status"].eq("invalid")
-            if self.oracle.run.how == "retry":
-                # A retry only updates the rows that may be sent.
-                is_other |= pd.Series([not row.is_valid for row in run.rows], dtype=bool)
             rows = [one.rows.loc[~is_other, columns] for one in (read, report)]
             if not rows[0].equals(rows[1]):
                 self.oracle.fail("report of the journal", "the journal's report is another")
