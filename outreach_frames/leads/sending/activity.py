@@ -56,7 +56,14 @@ def read_activity(
         if (partial := getattr(error, "partial", None)) is not None:
             error.partial = _events(people, partial, name)  # type: ignore[union-attr]
         raise
-    _warn_of_unknown_addresses(read["found"].dropna())  # missing: the service refuses the address
+    is_contact = read["found"].dropna()  # missing: the service refuses the address
+    if unknown := int((~is_contact).sum()):
+        warn(
+            f"No contact was found for {unknown:,} of "
+            f"{plural(len(is_contact), 'address', 'addresses')}, so their rows have no events. The "
+            "column found of of.contacts(emails=...) shows which. If no address has a contact, "
+            "check which account is connected."
+        )
     return _events(people, read, name)
 
 
@@ -82,21 +89,6 @@ def _people(rows: pd.DataFrame, emails: pa.Array, since: object) -> pd.DataFrame
     # Read one contact for all spellings of an address.
     people["asked"] = people.groupby("key")["email"].transform("first")
     return people
-
-
-def _warn_of_unknown_addresses(is_contact: pd.Series[Any]) -> None:
-    """Warn of the addresses that belong to no contact; without one, the account may be wrong."""
-    unknown = int((~is_contact).sum())
-    if not unknown:
-        return
-    advice = "The column found of of.contacts(emails=...) shows which."
-    if unknown == len(is_contact):
-        advice = "Check which account is connected."
-    addresses = plural(len(is_contact), "address", "addresses")
-    warn(
-        f"{unknown:,} of {addresses} {'belongs' if unknown == 1 else 'belong'} to no contact, so "
-        f"their rows have no events. {advice}"
-    )
 
 
 def _name_of(sequence_id: str, client: Client | None) -> str | None:
@@ -141,12 +133,9 @@ def _events(people: pd.DataFrame, read: pd.DataFrame, name: str | None) -> pd.Da
     positions, entries = list_entries(read[_LIST])
     events = objects_frame(entries, spec.ACTIVITY)
     _warn_of_unreadable(read, events)
-    contacts_of_events = read.iloc[positions]
-    owners = {
-        "asked": contacts_of_events["asked"].array,
-        "contact_id": contacts_of_events["id"].array,
-    }
-    merged = people.merge(events[_FIELDS].assign(**owners), on="asked")
+    contact = read.iloc[positions]
+    events = events[_FIELDS].assign(asked=contact["asked"].array, contact_id=contact["id"].array)
+    merged = people.merge(events, on="asked")
     if name is not None:
         merged = merged[merged[_SEQUENCE_NAME].fillna(name) == name]
     merged = merged[~(merged[_EVENT_AT] < merged["since"])].reset_index(drop=True)
@@ -158,8 +147,7 @@ def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
     see = "of.contacts(emails=...) returns"
     for name in (_EVENT_AT, _TYPE, _SEQUENCE_NAME):
         if lacking := int(events[name].isna().sum()):
-            events_without = f"{plural(lacking, 'event')} without a readable {name}"
-            warn(f"{events_without} were kept. {see} all events.")
+            warn(f"Kept {plural(lacking, 'event')} without a readable {name}. {see} all events.")
     if lacking := int((read["found"] & read[_LIST].isna()).sum()):
         warn(
             f"The activity of {plural(lacking, 'contact')} is missing or cannot be read, so their "

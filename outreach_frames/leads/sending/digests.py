@@ -79,9 +79,7 @@ class Digests:
             else nothing
             for kind in spec.LEAD_IDENTIFIERS
         ]
-        overrides = None
-        if rows.overrides:
-            overrides = msgspec.json.encode(dict(rows.overrides)).decode()
+        overrides = msgspec.json.encode(dict(rows.overrides)).decode() if rows.overrides else None
         fields, data = tuple(checked.data), self.data(rows, positions)
         mailboxes = nothing
         if checked.mailboxes is not None:

@@ -241,10 +241,9 @@ class _People:
     def take_overridden_row(self, number: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
         lead, person = self._leads[number], int(self.person_of_row[rows[0]])
-        override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status)
-        if override is None or override not in self._frame.overrides:
-            return None
-        if override in (lead.send.content.overrides or ""):
+        override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status, "")
+        sent = lead.send.content.overrides or ""
+        if override not in self._frame.overrides or override in sent:
             return None
         if person in self._resent or self._leads_in_sequence(person):
             return None
