@@ -235,6 +235,8 @@ OVERRIDES: Final = (
     ),
 )
 
+OVERRIDE_NAMES: Final = tuple(field.name for field in OVERRIDES)
+
 LEAD_IDENTIFIERS: Final = ("email", "profnet_url")
 
 LEAD: Final = (

@@ -266,7 +266,7 @@ def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
     }
     frame = pd.DataFrame(columns)
     data = [name for name in CELLS if name != "email"]
-    options: Any = {"data": data, "overrides": {"ignore_exclusion_list": "flag"}}
+    options: Any = {"data": data}
     expected = frame.outreach.plan("s1", **options)
     for make in LIBRARIES.values():
         plan = of.outreach(make(frame)).plan("s1", **options)

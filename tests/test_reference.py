@@ -165,7 +165,6 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
                 "x.example/us",
             ],
             "note": ["x" * 2_000, "[note]", None, None, "a", "b", "c"],
-            "check": ["yes", *[None] * 6],
             "owner": ["nobody@x.example", "off@x.example", "two@x.example", "a@", None, None, None],
         }
     )
@@ -180,7 +179,6 @@ def test_every_problem_of_a_row_is_documented_once(made: dict[str, str]) -> None
             "s1",
             data=["note"],
             require=["note"],
-            overrides={spec.OVERRIDES[0].name: "check"},
             mailbox="owner",
             client=client,
         )

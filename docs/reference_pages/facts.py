@@ -79,10 +79,6 @@ _PROBLEMS: Final = {
         f"The text has more than {spec.MAX_DATA_VALUE_LENGTH:,} characters.",
         "Shorten it.",
     ),
-    "override_not_boolean": (
-        "An override is neither True nor False.",
-        'Convert it to a boolean, for example with ``df[column].map({"yes": True, "no": False})``.',
-    ),
     "invalid_mailbox": (
         "The text is not an email address.",
         "Write the address of the mailbox, or the address or full name of its user.",

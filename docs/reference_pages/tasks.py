@@ -47,7 +47,7 @@ RESULTS: Final[dict[str, Result]] = {
         SubmissionReport,
         (
             *("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
-            *("recent_activity", "activity_counts"),
+            "recent_activity",
         ),
     ),
     "PeopleComparison": Result(

@@ -93,8 +93,6 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     return mapping or None
 
 
-_OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
-
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
@@ -111,9 +109,9 @@ ADD_LEADS: Final = Command(
             "--overrides",
             nargs="+",
             action="extend",
-            choices=_OVERRIDES,
+            choices=spec.OVERRIDE_NAMES,
             metavar="NAME",
-            help=", ".join(_OVERRIDES),
+            help=", ".join(spec.OVERRIDE_NAMES),
         ),
         option(
             "--results", type=Path, metavar="FOLDER", help="a folder for a CSV file per outcome"

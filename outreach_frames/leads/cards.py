@@ -15,7 +15,7 @@ from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import TEMPLATE
-from outreach_frames.leads.planning.mapping import MAILBOXES, OVERRIDES
+from outreach_frames.leads.planning.mapping import MAILBOXES
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.tables.columns import usual_names
 
@@ -34,20 +34,18 @@ class Meaning:
     next: str = ""
 
 
-_EXCLUDED: Final = "in_exclusion_list"
-
-
 def _override_advice(status: str) -> str:
     """Return advice on the override that skips a status's check, or an empty text."""
-    if status == _EXCLUDED:
+    if status == statuses.IN_EXCLUSION_LIST:
         return "These people may have unsubscribed."
-    override = statuses.OVERRIDES.get(status)
-    skipping = f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
-    return skipping if override else ""
+    override = statuses.OVERRIDE_OF_STATUS.get(status)
+    if override is None:
+        return ""
+    return f"To add these leads anyway, skip this check: overrides={{'{override}': True}}."
 
 
 _SKIPPED: Final = {
-    _EXCLUDED: "in the account's exclusion list.",
+    statuses.IN_EXCLUSION_LIST: "in the account's exclusion list.",
     "recently_contacted": "contacted recently by the account.",
     statuses.ALREADY_IN_SEQUENCE: "already in this sequence, and unchanged.",
     "in_other_draft_sequences": "in another sequence that is a draft.",
@@ -97,10 +95,13 @@ def meaning_of(status: str) -> Meaning:
 
 def plan_card(plan: PreparedLeads, recorded: int = 0) -> Card:
     """Build the card of a plan, of which `recorded` further leads were sent before."""
-    words = f"{plural(recorded, 'lead')}, recorded in this Python session: not sent again"
+    facts = plan_facts(plan)
+    if recorded:
+        words = f"{plural(recorded, 'lead')}, recorded in this Python session: not sent again"
+        facts.append(Fact("Sent before", words))
     return Card(
         headline=f"SubmissionPlan: {plan_headline(plan)}",
-        facts=[*plan_facts(plan), *[Fact("Sent before", words)] * (recorded > 0)],
+        facts=facts,
         details=[Details("First lead", _first_lead(plan), is_code=True)],
         advice=(
             "plan.submit() sends this plan; until then, nothing is sent. plan.problems lists all "
@@ -130,8 +131,6 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
     problems = plan.problems["code"].value_counts()
     boxes = ", ".join(plan.settings.get(MAILBOXES, ()))
     codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
-    counts = plan.overrides
-    overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{plural(invalid, 'invalid row')}, {plural(duplicates, 'duplicate')}"),
@@ -140,7 +139,7 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
         Fact("Problems", problem_text or codes or "none"),
         Fact("Settings", f"mailboxes: {boxes}" if boxes else "the service's defaults"),
         *_mailbox_facts(plan),
-        Fact("Overrides", overrides or "none (the service runs all checks)"),
+        Fact("Overrides", ", ".join(plan.overrides) or "none (the service runs all checks)"),
     ]
 
 
@@ -166,8 +165,11 @@ def _data_facts(plan: PreparedLeads) -> Iterator[Fact]:
     incomplete: list[str] = []
     for field, texts in plan.checked.data.items():
         lacking, unfilled = texts.take(rows).null_count, int(in_field.get(field, 0))
-        gaps = [f"missing in {plural(lacking, 'lead')}"] * (lacking > 0)
-        gaps += [f"an unfilled template in {plural(unfilled, 'lead')}"] * (unfilled > 0)
+        gaps = []
+        if lacking:
+            gaps.append(f"missing in {plural(lacking, 'lead')}")
+        if unfilled:
+            gaps.append(f"an unfilled template in {plural(unfilled, 'lead')}")
         lines = incomplete if gaps else complete
         lines.append(f"{field}: {', '.join(gaps) or 'in all leads'}")
     if lines := _first_lines([*incomplete, *complete], "plan.payloads()"):
@@ -242,7 +244,9 @@ def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str
 
 def _status_fact(rows: pd.DataFrame, status: str, number: Any, earlier: Any) -> Fact:
     meaning = meaning_of(status)
-    details = [f"{earlier:,} of these by an earlier run"] * bool(earlier)
+    details = []
+    if earlier:
+        details.append(f"{earlier:,} of these by an earlier run")
     details += _shown_details(rows.loc[rows["status"] == status, "detail"])
     return Fact(status, meaning.means, int(number), details, meaning.next)
 
@@ -258,5 +262,6 @@ def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
 
 def _first_lines(lines: Sequence[str], where: str) -> list[str]:
     """Return the first lines, and the number of others."""
-    others = len(lines) - _MOST_SHOWN
-    return [*lines[:_MOST_SHOWN], *[f"and {others:,} more, in {where}"] * (others > 0)]
+    if len(lines) <= _MOST_SHOWN:
+        return [*lines]
+    return [*lines[:_MOST_SHOWN], f"and {len(lines) - _MOST_SHOWN:,} more, in {where}"]

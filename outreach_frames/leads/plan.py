@@ -54,8 +54,8 @@ class SubmissionPlan(PreparedLeads):
         The request's settings, empty for the service's defaults.
     positions : ndarray of int64
         Positions of the rows to send.
-    overrides : dict of str to int
-        Number of leads with each override.
+    overrides : mapping
+        The overrides of all leads; each value is True.
     mailboxes : dict of str to int
         Number of leads per mailbox, for rows with a mailbox, largest number first.
     sequence : SequenceStatus
@@ -125,7 +125,7 @@ def make_plan(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     require: Sequence[str] | None = None,
-    overrides: Mapping[str, bool | str] | None = None,
+    overrides: Mapping[str, bool] | None = None,
     mailbox: Hashable | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -148,9 +148,8 @@ def make_plan(
         Columns to send as the lead's data fields; by default none.
     require : list of str, optional
         Data fields without which a row is invalid, as for `df.outreach.add_to_sequence`.
-    overrides : dict of override to True or column name, optional
-        The service's checks to skip, for all rows or as a column of booleans. For a missing cell,
-        the check runs.
+    overrides : dict of override to True, optional
+        The service's checks to skip for all rows, as for `df.outreach.add_to_sequence`.
     mailbox : column name, optional
         The column with each row's mailbox or user, as for `df.outreach.add_to_sequence`.
     mailboxes : list of str, optional
@@ -216,6 +215,7 @@ def make_plan(
         checked=rows.checked,
         kept=rows.kept,
         _frame=rows._frame,
+        overrides=rows.overrides,
         repaired=rows.repaired,
         positions=positions,
         sequence_id=sequence_id,
@@ -233,7 +233,7 @@ def validate(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     require: Sequence[str] | None = None,
-    overrides: Mapping[str, bool | str] | None = None,
+    overrides: Mapping[str, bool] | None = None,
     mailbox: Hashable | None = None,
     clean: bool = False,
 ) -> pd.DataFrame:
@@ -251,7 +251,7 @@ def validate(
         Columns to check as the lead's data fields; by default none.
     require : list of str, optional
         Data fields without which a row is invalid.
-    overrides : dict of override to True or column name, optional
+    overrides : dict of override to True, optional
         The overrides to check, as for `df.outreach.plan`.
     mailbox : column name, optional
         The column with each row's mailbox; only the syntax of addresses is checked.
@@ -301,7 +301,7 @@ def add_to_sequence(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     require: Sequence[str] | None = None,
-    overrides: Mapping[str, bool | str] | None = None,
+    overrides: Mapping[str, bool] | None = None,
     mailbox: Hashable | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -336,9 +336,9 @@ def add_to_sequence(
     require : list of str, optional
         Data fields without which a row is invalid. An unfilled template, such as `{{first_name}}`,
         does not fill a field.
-    overrides : dict of override to True or str, optional
-        The service's checks to skip, such as {"ignore_recently_contacted": True}, or a column of
-        booleans in place of True.
+    overrides : dict of override to True, optional
+        The service's checks to skip for all rows, such as {"ignore_recently_contacted": True}. To
+        skip a check for some rows, filter the rows and submit them with the same journal.
     mailbox : str, optional
         The column with each row's mailbox: the address of a mailbox, or the address or full name of
         a user. A user's rows are shared among the user's active mailboxes, and each person always
@@ -502,4 +502,10 @@ def _check(
     copy = snapshot(frame)
     # A shallow copy would share the labels.
     copy.index, copy.columns = frame.index.copy(), frame.columns.copy()
-    return CheckedFrame(checked=checked, kept=kept, _frame=copy, repaired=repaired)
+    return CheckedFrame(
+        checked=checked,
+        kept=kept,
+        _frame=copy,
+        overrides=mapping.overrides,
+        repaired=repaired,
+    )

@@ -21,7 +21,7 @@ from outreach_frames.common.pandas_versions import STR, snapshot
 from outreach_frames.common.text import quoted
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows, count_overrides
+from outreach_frames.leads.planning.checks import HARMLESS, CheckedRows
 from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
@@ -50,6 +50,8 @@ class CheckedFrame:
     # For each row, the position of the row that is sent for the same person.
     kept: Positions
     _frame: pd.DataFrame
+    # The overrides of all leads; each value is True.
+    overrides: Mapping[str, bool]
     # A text with the number of cells that clean=True repaired.
     repaired: str = ""
 
@@ -72,8 +74,8 @@ class CheckedFrame:
     @cached_property
     def unsent(self) -> pd.DataFrame:
         """Position, status, detail and error_code of the unsent rows."""
-        found = sorted(self.unsent_outcomes(self.kept).items())
-        rows = [(position, *outcome) for position, outcome in found]
+        outcomes = sorted(self.unsent_outcomes(self.kept).items())
+        rows = [(position, *outcome) for position, outcome in outcomes]
         dtypes = {"position": "int64", "status": STR, "detail": STR, "error_code": STR}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
@@ -133,11 +135,6 @@ class PreparedLeads(CheckedFrame):
     positions: Positions
     # The plan's runs; plans that are derived from this plan share the list.
     runs: list[RunTarget] = field(default_factory=list)
-
-    @property
-    def overrides(self) -> dict[str, int]:
-        """The number of leads with each override."""
-        return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
     @property
     def mailboxes(self) -> dict[str, int]:
@@ -207,12 +204,11 @@ class PreparedLeads(CheckedFrame):
         rows, checked = self._rows(positions), self.checked
         leads = _row_fields(checked.identifiers, rows)
         every_data = _row_fields(checked.data, rows)
-        overrides = checked.overrides.take(rows).to_pylist()
-        for lead, data, chosen in zip(leads, every_data, overrides, strict=True):
+        for lead, data in zip(leads, every_data, strict=True):
             if data:
                 lead["data"] = data
-            if chosen is not None:
-                lead["overrides"] = msgspec.json.decode(chosen)
+            if self.overrides:
+                lead["overrides"] = dict(self.overrides)
         return leads
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
@@ -247,9 +243,9 @@ def _duplicate_reasons(
 
 def _row_fields(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
     """Return each row's fields without missing values."""
-    found: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    fields_of_rows: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     for name, texts in fields.items():
-        for row, text in zip(found, texts.take(rows).to_pylist(), strict=True):
+        for row, text in zip(fields_of_rows, texts.take(rows).to_pylist(), strict=True):
             if text is not None:
                 row[name] = text
-    return found
+    return fields_of_rows

@@ -49,6 +49,8 @@ STATUSES: Final = (
 KINDS: Final = ("added", "skipped", "failed")
 DRY_RUN_KINDS: Final = (*KINDS, WOULD_SEND)
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
+# Leads with these statuses are or may be in the sequence.
+MAY_BE_IN_SEQUENCE: Final = IN_SEQUENCE | {UNKNOWN, ALREADY_IN_SEQUENCE}
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
 # A later run resends rows with these statuses and, only on request, `unknown` rows.
@@ -65,7 +67,7 @@ def status_of_list(name: str) -> str:
 
 
 # The override that skips the check of a status.
-OVERRIDES: Final = {
+OVERRIDE_OF_STATUS: Final = {
     status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
 }
 

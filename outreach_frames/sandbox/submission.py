@@ -39,8 +39,6 @@ _CONTACT_DATA = (
 )
 _URI_CHARACTERS = "!#$%&'()*+,/:;=?@~"
 
-_OVERRIDES = frozenset(override.name for override in spec.OVERRIDES)
-
 
 class Lead(Struct, forbid_unknown_fields=True, dict=True):
     """A lead of a request."""
@@ -57,7 +55,7 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
             raise ValueError(f"{EMAIL} must be an email address or null")
         if self.profnet_url is not None and self.columns["url_key"] is None:
             raise ValueError(f"{PROFNET_URL} must be a profile URL or null")
-        unknown = self.overrides.keys() - _OVERRIDES
+        unknown = self.overrides.keys() - spec.OVERRIDE_NAMES
         if unknown:
             raise ValueError(f"unknown overrides: {', '.join(sorted(unknown))}")
 

@@ -125,7 +125,7 @@ def test_an_agent_plans_and_a_person_approves(
         "2 of 3 rows of spring.csv will be sent",
         f"{name}, active ({sequence})",
         "first_name from 'First Name'",
-        "ignore_recently_contacted for 2",
+        "  ignore_recently_contacted",
         "added          2",
     ):
         assert words in terminal.shown

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +14,6 @@ import pyarrow.compute as pc
 from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
@@ -27,11 +24,10 @@ from outreach_frames.leads.planning.mapping import (
     EMAIL,
     KEYS,
     MAILBOX,
-    OVERRIDES,
     PROFNET_URL,
     LeadMapping,
 )
-from outreach_frames.tables.value_text import TEXT, column_texts, python_values, strip_texts
+from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 PLACEHOLDER: Final = "placeholder"
 NOT_A_PROFILE: Final = "not_a_profile"
@@ -52,16 +48,6 @@ _IS_WEAK: Final = "is not a person's profile; sent by email alone."
 # Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
 # and a country code.
 _MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
-
-# Each combination of overrides as JSON, indexed by the sum of their bits.
-_OVERRIDES_JSON: Final = pa.array(
-    [
-        msgspec.json.encode(names).decode() if names else None
-        for bits in range(1 << len(OVERRIDES))
-        for names in [{name: True for bit, name in enumerate(OVERRIDES) if bits >> bit & 1}]
-    ],
-    TEXT,
-)
 
 
 class Problem(NamedTuple):
@@ -95,8 +81,6 @@ class CheckedRows:
 
     identifiers: Mapping[str, pa.Array]
     data: Mapping[str, pa.Array]
-    # Each row's overrides as JSON, or missing.
-    overrides: pa.Array
     # Each row's mailbox, or missing; None without a mailbox column.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
@@ -130,7 +114,6 @@ def check_rows(
         for field, column in mapping.data.items()
     }
     problems += _unfilled(mapping, data, problems)
-    overrides = _override_texts(frame, mapping, problems)
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
     is_identified &= is_present
@@ -147,9 +130,7 @@ def check_rows(
     keys = _identifier_keys(identifiers, pa.array(is_identified))
     problems += _shared_emails(keys, is_valid, str(mapping.identifiers.get(EMAIL)))
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(
-        identifiers, data, overrides, mailboxes, table, is_valid, is_identified, keys
-    )
+    return CheckedRows(identifiers, data, mailboxes, table, is_valid, is_identified, keys)
 
 
 def _identifier_keys(
@@ -202,8 +183,8 @@ def mailbox_notes(checked: CheckedRows) -> dict[int, str]:
     """Return, by position, the message of each row whose mailbox is a placeholder."""
     problems = checked.problems[checked.problems["code"] == PLACEHOLDER]
     # A data field may have the mailbox's name, too.
-    found = problems[problems["message"].str.endswith(_NO_MAILBOX)]
-    return dict(zip(found["row"].tolist(), found["message"].tolist(), strict=True))
+    problems = problems[problems["message"].str.endswith(_NO_MAILBOX)]
+    return dict(zip(problems["row"].tolist(), problems["message"].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +226,8 @@ def _identifier(column: _Column) -> pa.Array:
     why = _NO_MAILBOX if column.field == MAILBOX else _IS_PLACEHOLDER
     texts = column.drop(texts, placeholders, PLACEHOLDER, why)
     for row, message, repaired in _invalid_texts(texts, column.field):
-        advice = f"Pass clean=True to send {quoted(repaired)}."
-        found = message if repaired is None else f"{message} {advice}"
-        column.report(row, f"invalid_{column.field}", found)
+        advice = "" if repaired is None else f" Pass clean=True to send {quoted(repaired)}."
+        column.report(row, f"invalid_{column.field}", f"{message}{advice}")
     return texts
 
 
@@ -272,14 +252,14 @@ def repair_identifiers(
     frame = frame.copy(deep=False)
     for field, column in mapping.identifiers.items() if clean else ():
         texts = strip_texts(column_texts(frame[column]).texts)
-        found = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
-        if found:
+        repairs = {row: text for row, _, text in _invalid_texts(texts, field) if text is not None}
+        if repairs:
             cells = frame[column]
             # A categorical column does not accept new values.
             cells = cells.copy() if is_string_dtype(cells.dtype) else cells.astype(STR)
-            cells.iloc[list(found)] = pd.Index(list(found.values()))
+            cells.iloc[list(repairs)] = pd.Index(list(repairs.values()))
             frame[column] = cells.array
-            counts.append(f"{plural(len(found), 'cell')} of {quoted(column)}")
+            counts.append(f"{plural(len(repairs), 'cell')} of {quoted(column)}")
     repaired = " and ".join(counts)
     if repaired:
         warn(f"clean=True repaired {repaired}. The plan's or report's frame has the sent texts.")
@@ -332,51 +312,20 @@ def _unfilled(
     mapping: LeadMapping, data: Mapping[str, pa.Array], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Return a problem for each row that lacks a required field, or has only a template for it."""
-    found: list[Problem] = []
+    unfilled: list[Problem] = []
     for field in mapping.required:
-        own = [problem for problem in problems if problem.field == field]
-        templates = {problem.row for problem in own if problem.code == TEMPLATE}
-        unreadable = {problem.row for problem in own if problem.code == NOT_PLAIN}
+        of_field = [problem for problem in problems if problem.field == field]
+        templates = {problem.row for problem in of_field if problem.code == TEMPLATE}
+        unreadable = {problem.row for problem in of_field if problem.code == NOT_PLAIN}
         rows = {*_rows(data[field].is_null()), *templates} - unreadable
         message = f"{field} is required and missing. Fill it in, or drop the row."
         name = str(mapping.data[field])
-        found += [Problem(row, name, field, "missing_required_field", message) for row in rows]
-    return found
+        unfilled += [Problem(row, name, field, "missing_required_field", message) for row in rows]
+    return unfilled
 
 
 def _rows(mask: pa.Array) -> list[int]:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist()
-
-
-def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
-    """Return each row's overrides as JSON, or missing if all are false."""
-    bits = np.zeros(len(frame), dtype=np.int64)
-    for place, name in enumerate(OVERRIDES):
-        value = mapping.overrides.get(name, False)
-        if isinstance(value, bool):
-            bits |= value << place
-            continue
-        column = _Column(frame[value], "overrides", value, problems)
-        for row, cell in enumerate(python_values(column.cells)):
-            if isinstance(cell, bool | np.bool_):
-                bits[row] |= bool(cell) << place
-            elif not is_missing(cell):
-                message = (
-                    f"{quoted(cell)} is not a boolean value for {name}. Make the column boolean, "
-                    'for example with df[column].map({"yes": True, "no": False}).'
-                )
-                column.report(row, "override_not_boolean", message)
-    return _OVERRIDES_JSON.take(pa.array(bits))
-
-
-def count_overrides(texts: pa.Array) -> dict[str, int]:
-    """Count the rows per override."""
-    counts: Counter[str] = Counter()
-    for combination in pc.value_counts(texts.drop_null()).to_pylist():
-        counts.update(
-            dict.fromkeys(msgspec.json.decode(combination["values"]), combination["counts"])
-        )
-    return dict(counts)
 
 
 def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from outreach_frames.leads.planning.syntax import email_problem, field_name, is_
 from outreach_frames.tables.columns import columns_like, columns_text, find_profile_urls
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
-OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 MAILBOX: Final = "mailbox"
 # The functions that return a column's normalised keys.
@@ -46,8 +45,8 @@ class LeadMapping:
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
-    # The value is a boolean for all rows, or a column.
-    overrides: Mapping[str, Hashable]
+    # The overrides of all leads; each value is True.
+    overrides: Mapping[str, bool]
     # The column with each row's mailbox.
     mailbox: Hashable | None
     # The data fields without which a row is invalid.
@@ -75,7 +74,7 @@ def read_mapping(
     return LeadMapping(
         identifiers,
         fields,
-        _read_overrides(frame, overrides),
+        _read_overrides(overrides),
         None if mailbox is None else _column(frame, MAILBOX, mailbox),
         _read_required(require, fields),
     )
@@ -159,8 +158,8 @@ def _suggest_identifier(frame: pd.DataFrame) -> str:
     if (name := find_profile_urls(frame.columns, lambda column: frame[column])) is not None:
         return f"{PROFNET_URL}={quoted(name)}"
     for field in spec.LEAD_IDENTIFIERS:
-        if found := columns_like(field, frame.columns):
-            return f"{field}={quoted(found[0])}"
+        if columns := columns_like(field, frame.columns):
+            return f"{field}={quoted(columns[0])}"
     return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
 
 
@@ -226,31 +225,30 @@ def _suggest_field(field: object, columns: Mapping[Any, Hashable]) -> str:
         return f" {error}"
 
 
-def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str, Hashable]:
+def _read_overrides(overrides: object) -> Mapping[str, bool]:
+    """Return the overrides that are True, in the interface's order."""
     if overrides is None:
-        return {}
+        return MappingProxyType({})
+    example = f"overrides={{{spec.OVERRIDE_NAMES[0]!r}: True}}"
     if not isinstance(overrides, Mapping):
         raise InvalidInputError(
-            "overrides takes {override: True or a column of booleans}, not "
-            f"{quoted(overrides)}. For example: overrides={{{OVERRIDES[0]!r}: True}}."
+            f"overrides takes {{override: True}}, not {quoted(overrides)}. For example: {example}."
         )
-    chosen: dict[str, Hashable] = {}
     for name, value in overrides.items():
-        if name not in OVERRIDES:
+        if name not in spec.OVERRIDE_NAMES:
             raise InvalidInputError(
-                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-                f"Choose from: {', '.join(OVERRIDES)}."
+                f"There is no override {quoted(name)}."
+                f"{suggestion(str(name), spec.OVERRIDE_NAMES)} "
+                f"Choose from: {', '.join(spec.OVERRIDE_NAMES)}."
             )
-        if isinstance(value, bool | np.bool_):
-            chosen[name] = bool(value)
-        elif isinstance(value, str):
-            chosen[name] = _column(frame, f"overrides: {name}", value)
-        else:
+        if not isinstance(value, bool | np.bool_):
             raise InvalidInputError(
-                f"The override {name} takes True, False or the name of a column of booleans, "
-                f"not {quoted(value)}."
+                f"The override {name} takes True or False for all rows, not {quoted(value)}. To "
+                "override a check for some rows, filter the rows and submit them with the same "
+                f"journal: df[mask].outreach.add_to_sequence(..., overrides={{{name!r}: True}}, "
+                "journal=path)."
             )
-    return chosen
+    return MappingProxyType({name: True for name in spec.OVERRIDE_NAMES if overrides.get(name)})
 
 
 def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:

@@ -79,15 +79,15 @@ class Digests:
             else nothing
             for kind in spec.LEAD_IDENTIFIERS
         ]
-        overrides = checked.overrides.take(places).to_pylist()
+        overrides = msgspec.json.encode(dict(rows.overrides)).decode() if rows.overrides else None
         fields, data = tuple(checked.data), self.data(rows, positions)
         mailboxes = nothing
         if checked.mailboxes is not None:
             mailboxes = self.column(MAILBOX, email_keys(checked.mailboxes.take(places)).to_pylist())
-        columns = zip(mailboxes, *texts, overrides, data, strict=True)
+        columns = zip(mailboxes, *texts, data, strict=True)
         return [
-            Content(mailbox, email, url, chosen, fields, digests)
-            for mailbox, email, url, chosen, digests in columns
+            Content(mailbox, email, url, overrides, fields, digests)
+            for mailbox, email, url, digests in columns
         ]
 
     def data(self, rows: CheckedFrame, positions: Sequence[int]) -> list[bytes]:

@@ -332,7 +332,7 @@ class SubmissionReport(Result):
         DataFrame
             One row per event, sorted by row, newest first: row (Int64, the position in `.rows`),
             contact_id, email (str, the row's address), event_at (datetime64, UTC), event_type,
-            sequence_type, sequence_name (str). Rows without events are only in `activity_counts`.
+            sequence_type, sequence_name (str). Rows without events are missing.
 
         Raises
         ------
@@ -345,8 +345,9 @@ class SubmissionReport(Result):
         Warns
         -----
         OutreachWarning
-            Events without a readable time or sequence were kept, events of all sequences were kept,
-            a contact's activity cannot be read, or events have undocumented fields.
+            Rows have no address, addresses belong to no contact, or a contact's activity cannot be
+            read; these rows have no events. Or events without a readable time, type or sequence
+            were kept, events of all sequences were kept, or events have undocumented fields.
 
         Notes
         -----
@@ -362,79 +363,27 @@ class SubmissionReport(Result):
         >>> with of.connect("sandbox", cache=None) as client:
         ...     leads = pd.DataFrame({"email": ["ada@brightforge.example"]})
         ...     report = leads.outreach.add_to_sequence(client.sandbox.sequence_ids["accepts_any"])
+        ...     _ = client.sandbox.advance(days=1)
         ...     events = report.recent_activity()
         >>> list(events.columns)[:4]
         ['row', 'contact_id', 'email', 'event_at']
+
+        Count each row's events by type, with 0 for rows without events:
+
+        >>> counts = pd.crosstab(events["row"], events["event_type"])
+        >>> counts = counts.reindex(report.rows.index, fill_value=0)
+        >>> int(counts.loc[0, "email_sent"])
+        1
         """
-        options = {"since": since, "all_sequences": all_sequences, "progress": progress}
-        return self._activity(client, count=False, **options)
-
-    def activity_counts(
-        self,
-        *,
-        since: str | date | None = SENT,
-        all_sequences: bool = False,
-        client: Client | None = None,
-        progress: bool | None = None,
-    ) -> pd.DataFrame:
-        """Count each row's recent activity by type.
-
-        The method sends the same requests as `recent_activity`.
-
-        Parameters
-        ----------
-        since : str, date or None
-            The first day of the events to count, as for `recent_activity`.
-        all_sequences : bool
-            Count events of other sequences too.
-        client : Client, optional
-            The connection to use, as for `recent_activity`.
-        progress : bool, optional
-            Show a progress bar; by default in a notebook or terminal, for long runs.
-
-        Returns
-        -------
-        DataFrame
-            All columns of `.rows`, then contact_found (boolean, missing if the row has no address
-            or was certainly not added), then one column `events_<event_type>` per event type found
-            (Int64, missing if no contact was found or its activity cannot be read). Contacts
-            without events have 0. The columns depend on the data, because the interface does not
-            list the event types.
-
-        Raises
-        ------
-        InvalidInputError
-            As for `recent_activity`.
-        ServiceError
-            The service failed or could not be reached; `.partial` has the counts so far, with
-            contact_found missing for unread rows.
-
-        Warns
-        -----
-        OutreachWarning
-            As for `recent_activity`, or events without a type were not counted.
-
-        Notes
-        -----
-        Interface: GET /contacts/email/{email}, `recent_activity`, which holds recent events only.
-        An event type without events has no column: use `counts.get("events_replied", 0)`.
-
-        Examples
-        --------
-        >>> import outreach_frames as of
-        >>> with of.connect("sandbox", cache=None) as client:
-        ...     leads = pd.DataFrame({"email": ["ada@brightforge.example"]})
-        ...     report = leads.outreach.add_to_sequence(client.sandbox.sequence_ids["accepts_any"])
-        ...     counts = report.activity_counts()
-        >>> "contact_found" in counts.columns
-        True
-        """
-        options = {"since": since, "all_sequences": all_sequences, "progress": progress}
-        return self._activity(client, count=True, **options)
-
-    def _activity(self, client: Client | None, **options: Any) -> pd.DataFrame:
-        known = {"sequence_id": self.sequence_id, "client": client or self._client, **options}
-        return read_activity(self.rows, self._emails, **known)
+        return read_activity(
+            self.rows,
+            self._emails,
+            since=since,
+            sequence_id=self.sequence_id,
+            all_sequences=all_sequences,
+            client=client or self._client,
+            progress=progress,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Do not pickle `_retry` and `_client`: they hold the client and its token.

@@ -37,8 +37,6 @@ _CHANGED: Final = "Not resent, because the {} changed since the row was sent."
 _INVALID: Final = "Not resent, because the row is invalid now; see the plan's problems."
 _OTHER_LEAD: Final = "Not resent, because another lead of this person may be in the sequence."
 
-# Statuses of leads that are or may be in the sequence.
-_MAY_BE_IN_SEQUENCE: Final = events.MAY_HAVE_ACTED | {statuses.ALREADY_IN_SEQUENCE}
 # A lead is found by one identifier, or by all identifiers of a row.
 _Key = Digest | RowIdentifiers | None
 
@@ -93,7 +91,7 @@ def resume(
             fields = people.changed_fields(number, row)
             if note in ("", _INVALID, _OTHER_LEAD):
                 note = f"{note} {people.describe_changes(number, row, fields)}".strip()
-            if fields and lead.entry.outcome.status in _MAY_BE_IN_SEQUENCE:
+            if fields and lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE:
                 found.changed_rows.append(row)
         invalid = [other for other in rows if not people.is_valid[other]]
         found.kept[[other for other in rows if people.is_valid[other]]] = row
@@ -243,13 +241,14 @@ class _People:
     def take_overridden_row(self, number: int, rows: Sequence[int]) -> int | None:
         """Return a row that resends a skipped lead because the row now overrides the check."""
         lead, person = self._leads[number], int(self.person_of_row[rows[0]])
-        override = statuses.OVERRIDES.get(lead.entry.outcome.status)
-        if override is None or override in (lead.send.content.overrides or ""):
+        override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status, "")
+        sent = lead.send.content.overrides or ""
+        if override not in self._frame.overrides or override in sent:
             return None
         if person in self._resent or self._leads_in_sequence(person):
             return None
         for row in rows:
-            if self.is_valid[row] and override in (self._overrides[row] or ""):
+            if self.is_valid[row]:
                 self._resent.add(person)
                 return row
         return None
@@ -271,12 +270,6 @@ class _People:
         return None, _CHANGED.format(" and ".join(changes[nearest]))
 
     @cached_property
-    def _overrides(self) -> list[str | None]:
-        """Each row's overrides."""
-        texts: list[str | None] = self._frame.checked.overrides.to_pylist()
-        return texts
-
-    @cached_property
     def _contents(self) -> dict[int, Content]:
         """What each row with a recorded person would send."""
         rows = [*self._data]
@@ -296,7 +289,7 @@ class _People:
     def _leads_in_sequence(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""
         entries = [self._leads[number].entry for number in self._leads_of_person[person]]
-        return sum(entry.outcome.status in _MAY_BE_IN_SEQUENCE for entry in entries)
+        return sum(entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE for entry in entries)
 
     def unrecorded_identifiers(self) -> Iterator[tuple[Lead, RowIdentifiers]]:
         """Yield unrecorded identifiers of known people as `extensions`."""

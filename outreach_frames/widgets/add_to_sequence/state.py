@@ -15,20 +15,14 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import has_lone_surrogate, shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.planning.mapping import (
-    EMAIL,
-    MAILBOX,
-    MAILBOXES,
-    OVERRIDES,
-    PROFNET_URL,
-)
+from outreach_frames.leads.planning.mapping import EMAIL, MAILBOX, MAILBOXES, PROFNET_URL
 from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.tables.columns import columns_like
 from outreach_frames.widgets.python_code import one_line_call
 
 _Overrides: Final = msgspec.defstruct(
     "_Overrides",
-    [(name, bool, False) for name in OVERRIDES],
+    [(name, bool, False) for name in spec.OVERRIDE_NAMES],
     forbid_unknown_fields=True,
     frozen=True,
 )

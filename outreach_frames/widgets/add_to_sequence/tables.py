@@ -26,7 +26,6 @@ PROBLEM_WORDS: Final = {
     "missing_required_field": "no value in a required field",
     "not_a_plain_value": "a value that is not plain",
     "data_value_too_long": "a text that is too long",
-    "override_not_boolean": "an override that is not a boolean",
     "invalid_email": "an invalid email",
     "invalid_profnet_url": "an invalid profile URL",
     "invalid_mailbox": "an invalid mailbox",

@@ -90,7 +90,10 @@ class Oracle:
     def begin(self, run: Run) -> None:
         """Prepare for a run."""
         self.run, self.number, self.is_clean = run, self.number + 1, True
-        self._starts[run.process] += run.is_new
+
+    def start(self, process: int) -> None:
+        """Note that a process starts again, without its memory."""
+        self._starts[process] += 1
 
     def fail(self, rule: str, words: str) -> None:
         """Record a broken rule."""
@@ -153,8 +156,8 @@ class Oracle:
     def _judge_lead(self, lead: Sent, known: Persons) -> None:
         if self.run.how == "dry":
             self.fail("dry run", f"{lead.texts} was sent")
-        rows = [(row.texts, row.carries, row.note) for row in self._rows]
-        if (lead.texts, lead.carries, lead.note) not in rows:
+        rows = [(row.texts, row.note) for row in self._rows]
+        if (lead.texts, lead.note) not in rows or lead.carries != self.run.carries:
             self.fail("as it is", f"no row is {lead.texts} with {set(lead.carries)} {lead.note}")
             return
         earlier = [one for one in self.sent if known[one.pair] == known[lead.pair]]
@@ -263,10 +266,9 @@ class Oracle:
                     (rows[0].texts, rows[0].note)
                 }
             else:
-                carried = frozenset.intersection(*(row.carries for row in rows))
                 is_due = not any(
                     one.may_have_acted
-                    or (one.is_skipped and OVERRIDES.get(one.known) not in carried)
+                    or (one.is_skipped and OVERRIDES.get(one.known) not in self.run.carries)
                     for one in before
                 )
             if is_due and len(sent) == len(before):
@@ -279,10 +281,11 @@ class Oracle:
         """
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
+        is_same &= run.carries == self.run.carries
         if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
             return
         sent = [one for one in self.sent if one.run == self.number]
-        if sent and not any(one.carries for one in sent):
+        if sent and not run.carries:
             self.fail("unchanged", f"{[one.texts for one in sent]} was sent")
         counts = [
             Counter(
@@ -298,7 +301,7 @@ class Oracle:
     def _judge_restored(self, statuses: Sequence[str]) -> None:
         """Require that earlier outcomes survive a run with a shifted column."""
         run, before = self._reports.get(self.number - self.run.restores, (Run(""), ()))
-        if run.rows != self.run.rows[: len(run.rows)]:
+        if run.rows != self.run.rows[: len(run.rows)] or run.carries != self.run.carries:
             return
         # Rows of other runs link people too.
         every = [*run.rows, *(row for other, _ in self._reports.values() for row in other.rows)]

@@ -20,14 +20,11 @@ from outreach_frames.leads.statuses import FAILED, RETRYABLE
 from tests import forked
 from tests.leads.histories.oracle import Broken, Oracle
 from tests.leads.histories.service import LeadService
-from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of
+from tests.leads.histories.story import Run, Story, frame_of
 from tests.scripted import Service, scripted
 from tests.widgets.lead_page import Page
 
-OPTIONS: dict[str, Any] = {
-    "data": ["note"],
-    "overrides": {override: override for override in OVERRIDES.values()},
-}
+DATA = ["note"]
 
 
 def play(story: Story, folder: Path) -> list[Broken]:
@@ -45,6 +42,7 @@ def play(story: Story, folder: Path) -> list[Broken]:
             books.watch = player.take_midway if is_here else lambda: None
             if run.is_new:
                 memories[run.process].clear()
+                oracle.start(run.process)
             memory.clear()
             memory._memories.update(memories[run.process])
             with Client(service.url, run.token, cache=None, backoff=0, max_wait=5) as client:
@@ -102,9 +100,7 @@ class _Player:
             self.oracle.fail("dry run", f"{ready} would be sent, and {sent} was")
 
     def plan(self, run: Run, client: Client) -> None:
-        plan = of.outreach(frame_of(run)).plan(
-            "s1", chunk_size=run.chunk_size, clean=run.clean, client=client, **OPTIONS
-        )
+        plan = of.outreach(frame_of(run)).plan("s1", client=client, **options_of(run))
         self.plans.insert(0, (run, plan))
         self.oracle.begin(run)
         self.end(run, plan.submit(journal=self.file_of(run), progress=False))
@@ -113,7 +109,7 @@ class _Player:
         """Submit an earlier plan again, with its unchanged frame."""
         if self.plans:
             former, plan = self.plans[run.pick % len(self.plans)]
-            run = run._replace(rows=former.rows, file=former.file, clean=former.clean)
+            run = repeated(run, former)
             self.oracle.begin(run)
             journal = self.file_of(run)
             self.end(run, plan.submit(journal=journal, progress=False, client=client))
@@ -123,7 +119,7 @@ class _Player:
         open_ends = [one for one in self.reports if "unknown" in set(one[1].rows["status"])]
         if open_ends:
             former, report = open_ends[run.pick % len(open_ends)]
-            run = run._replace(rows=former.rows, file=former.file, clean=former.clean)
+            run = repeated(run, former)
             self.oracle.begin(run)
             self.end(run, report.retry_unknown(client=client))
 
@@ -152,12 +148,12 @@ class _Player:
         if (report.error is None) == bool(set(report.rows["status"]) & FAILED):
             self.oracle.fail("error", f"The report's error is {report.error!r}")
         self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
-        # `report(journal=)` takes no overrides, which distinguish rows with the same texts.
-        texts = {(row.texts, row.carries, row.note) for row in run.rows}
-        has_twins = len({one for one, *_ in texts}) < len(texts)
+        # Of rows with the same texts but other data, the journal's report may keep another.
+        texts = {(row.texts, row.note) for row in run.rows}
+        has_twins = len({pair for pair, _ in texts}) < len(texts)
         journal = self.file_of(run)
         if journal and journal.exists() and not has_twins:
-            options: dict[str, Any] = {"clean": run.clean, "data": OPTIONS["data"]}
+            options: dict[str, Any] = {"clean": run.clean, "data": DATA}
             read = of.outreach(frame_of(run)).report(journal=journal, **options)
             columns = ["status", "attempts", "sent_at"]
             # After a skip, a refused resend is the run's outcome and not the journal's; later, an
@@ -174,7 +170,6 @@ class _Player:
 
         async def clicks() -> None:
             page = Page(frame_of(run), client, journal=self.file_of(run))
-            carries = run.rows[0].carries if run.rows else ()
             columns = {"email": "email", "profnet_url": "profnet_url", "data": {"note": "note"}}
             for how in ("widget", *["widget"] * (run.pick == 0), "retry"):
                 before = page.widget.report
@@ -184,7 +179,7 @@ class _Player:
                 if how == "retry":
                     page.click("retry", report=page.state["report"])
                 else:
-                    await page.check(**columns, overrides=dict.fromkeys(carries, True))
+                    await page.check(**columns, overrides=dict.fromkeys(run.carries, True))
                     page.send()
                 await page.idle()
                 report = page.widget.report
@@ -199,7 +194,7 @@ class _Player:
         """Kill a run's process during a request, or let a run without that request end."""
         result, task = self.folder / "report.json", self.folder / "task"
         result.write_text("[[], []]")
-        options = {"journal": self.file_of(run), **options_of(run)}
+        options = {"journal": self.file_of(run), "progress": False, **options_of(run)}
         frame = frame_of(run._replace(library="str"))
         task.write_bytes(pickle.dumps((self.service.url, run.token, frame, options)))
         is_started = threading.Event()
@@ -235,11 +230,25 @@ result.write_text(json.dumps([rows["status"].tolist(), rows["detail"].tolist()])
 
 
 def options_of(run: Run) -> dict[str, Any]:
-    """Return a run's options."""
-    return {"chunk_size": run.chunk_size, "clean": run.clean, "progress": False, **OPTIONS}
+    """Return the options of a run's plan."""
+    overrides = dict.fromkeys(run.carries, True)
+    return {
+        "chunk_size": run.chunk_size,
+        "clean": run.clean,
+        "data": DATA,
+        "overrides": overrides,
+    }
+
+
+def repeated(run: Run, former: Run) -> Run:
+    """Return a run that repeats a former run's frame and options."""
+    return run._replace(
+        rows=former.rows, file=former.file, clean=former.clean, carries=former.carries
+    )
 
 
 def add(run: Run, client: Client, journal: Path | None, **more: Any) -> Any:
     """Add a run's rows to the sequence."""
     frame = of.outreach(frame_of(run))
-    return frame.add_to_sequence("s1", journal=journal, client=client, **options_of(run), **more)
+    options = {"journal": journal, "client": client, "progress": False, **options_of(run)}
+    return frame.add_to_sequence("s1", **options, **more)

@@ -36,11 +36,10 @@ Pair = tuple[str | None, str | None]
 
 
 class Row(NamedTuple):
-    """The cells and overrides of a row."""
+    """The cells of a row."""
 
     email: str | None
     url: str | None
-    carries: frozenset[str] = frozenset()
     # Whether runs with clean=True have more text around the identifiers.
     is_wrapped: bool = False
     # The only data field.
@@ -80,6 +79,8 @@ class Run(NamedTuple):
     fates: tuple[str, ...] = ()
     library: str = "str"
     chunk_size: int = 250
+    # The overrides of all rows.
+    carries: frozenset[str] = frozenset()
     # The index of the earlier report or plan to use, the latest first.
     pick: int = 0
     # How many runs ago the frame began with these rows, if only a column was shifted since.
@@ -108,9 +109,8 @@ class Story:
         lines = [f"skips={self.skips} there={self.there} needs_email={self.needs_email}"]
         for number, run in enumerate(self.runs):
             lines.append(f"run {number}: {run._replace(rows=())}")
-            for email, url, carries, is_wrapped, note in run.rows:
-                wrapped = "wrapped" * is_wrapped
-                more = f"{' '.join(sorted(carries))} {wrapped} {(note or '')[:9]}"
+            for email, url, is_wrapped, note in run.rows:
+                more = f"{'wrapped' if is_wrapped else ''} {(note or '')[:9]}"
                 lines.append(f"    {email!r}, {url!r} {more}")
         return "\n".join(lines)
 
@@ -167,6 +167,7 @@ class _Author:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
+        self.carries: frozenset[str] = frozenset()
 
     def story(self) -> Story:
         rng = self.rng
@@ -188,7 +189,7 @@ class _Author:
             if shifts:
                 runs.append(self.run("cell", self.shifted(rows)))
                 rows = [*rows, *(self.row() for _ in range(rng.randint(0, 2)))]
-                same = list(former.rows) == before
+                same = list(former.rows) == before and former.carries == self.carries
                 runs.append(self.run("cell", rows)._replace(restores=2 if same else 0))
                 continue
             for _ in range(rng.randint(1, 3)):
@@ -224,6 +225,7 @@ class _Author:
     def run(self, how: str, rows: list[Row]) -> Run:
         rng = self.rng
         fates: list[str] = []
+        carries = self.carries
         if rng.random() < 0.5:
             kinds = rng.choices([*FATES, ""], weights=[1, 1, 1, 1, 4], k=6)
             fates = [rng.choice(FATES[kind]) if kind else "" for kind in kinds]
@@ -232,14 +234,14 @@ class _Author:
         if how == "widget":
             # The widget's runs share one client, so a long wait would also block later runs.
             fates = [fate for fate in fates if fate != "429 stop"]
-            everybody = frozenset(rng.sample([*OVERRIDES.values()], rng.choice([0, 0, 1])))
-            rows = [row._replace(carries=everybody) for row in rows]
+            carries = frozenset(rng.sample([*OVERRIDES.values()], rng.choice([0, 0, 1])))
         return Run(
             how,
             tuple(rows),
             tuple(fates),
             library=rng.choice([*DTYPES, *LIBRARIES]),
             chunk_size=rng.choice([1, 2, 3, 5, 250]),
+            carries=carries,
             pick=rng.choice([0, 0, 1, 2]),
             file=FILES[0] if self.is_filed else rng.choice(self.files),
             token=rng.choice(["token", "token", "token", "another-token"]),
@@ -336,8 +338,9 @@ class _Author:
         return [*rows[:place], row, *rows[place + 1 :]]
 
     def carrying(self, rows: list[Row]) -> list[Row]:
-        some = frozenset(self.rng.sample([*OVERRIDES.values()], self.rng.randint(0, 2)))
-        return [row._replace(carries=some) if self.rng.random() < 0.7 else row for row in rows]
+        """Change the overrides of this and later runs, sometimes with a part of the rows."""
+        self.carries = frozenset(self.rng.sample([*OVERRIDES.values()], self.rng.randint(0, 2)))
+        return self.dropped(rows) if self.rng.random() < 0.5 else rows
 
     def annotated(self, rows: list[Row]) -> list[Row]:
         """Change the data of some rows."""
@@ -392,8 +395,6 @@ def frame_of(run: Run) -> Any:
             "note": pd.Series([row.note for row in run.rows], dtype=dtype),
         }
     )
-    for name in OVERRIDES.values():
-        frame[name] = [name in row.carries for row in run.rows]
     if run.library in LIBRARIES:
         return LIBRARIES[run.library](frame)
     return frame.set_axis([row // 2 for row in reversed(range(len(frame)))])

@@ -23,12 +23,12 @@ from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
 from outreach_frames.tables.value_text import TEXT
 
-OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
 EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"
 FRAME = pd.DataFrame(
     {"email": [EMAIL], "profnet_url": [URL], "First Name": ["Anna"], "flag": [True], "n": [1]}
 )
 SEQUENCE = "seq_1"
+OVERRIDE = spec.OVERRIDE_NAMES[0]
 LONGEST_NAME = "a" * spec.MAX_DATA_NAME_LENGTH
 
 WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
@@ -68,13 +68,14 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"require": "n"}, re.escape("require takes a list of data fields, for example require=['n']")),
     ({"require": ["n", "email"]}, r"not fields of data: 'n', 'email'\. The fields of data: none"),
     ({"require": ["a", "N"], "data": {"a": "n"}}, r"data: 'N'\. The fields of data: 'a'"),
-    ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
-    ({"overrides": True}, "a column of booleans}, not True"),
+    ({"overrides": [OVERRIDE]}, rf"overrides={{'{OVERRIDE}': True}}"),
+    ({"overrides": True}, "{override: True}, not True"),
+    ({"overrides": "flag"}, "{override: True}, not 'flag'"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
-    ({"overrides": {OVERRIDE_NAMES[0]: 1}}, OVERRIDE_NAMES[0]),
-    ({"overrides": {OVERRIDE_NAMES[0]: None}}, OVERRIDE_NAMES[0]),
-    ({"overrides": {OVERRIDE_NAMES[0]: "flga"}}, "Did you mean 'flag'"),
-    ({"overrides": "flag"}, "a column of booleans}, not 'flag'"),
+    *(
+        ({"overrides": {OVERRIDE: value}}, f"{OVERRIDE} takes True or False .*filter the rows and")
+        for value in (1, None, "flag", FRAME["flag"], [True])
+    ),
     ({"mailboxes": EMAIL}, "a list of e-mail addresses"),
     ({"mailboxes": []}, "empty"),
     ({"mailboxes": [5]}, "not 5"),
@@ -344,27 +345,20 @@ def test_all_problems_are_reported_in_row_order() -> None:
             "email": ["anna@", None, EMAIL],
             "profnet_url": ["anna", "n/a", None],
             "text": [b"x", "ok", "a" * 2000],
-            "flag": ["yes", True, None],
         },
         index=["a", "b", "b"],
     )
-    problems = validate(frame, data=["text"], overrides={OVERRIDE_NAMES[0]: "flag"})
+    problems = validate(frame, data=["text"])
     assert list(zip(problems["row"], problems["index"], problems["code"], strict=True)) == [
         (0, "a", "invalid_email"),
         (0, "a", "invalid_profnet_url"),
         (0, "a", "not_a_plain_value"),
-        (0, "a", "override_not_boolean"),
         (1, "b", "placeholder"),
         (1, "b", "missing_identifier"),
         (2, "b", "data_value_too_long"),
     ]
     assert [str(dtype) for dtype in problems.dtypes] == ["Int64", "str", *["str"] * 4]
-    assert list(problems["field"].dropna().unique()) == [
-        "email",
-        "profnet_url",
-        "text",
-        "overrides",
-    ]
+    assert list(problems["field"].dropna().unique()) == ["email", "profnet_url", "text"]
 
 
 TEMPLATES = {
@@ -428,68 +422,22 @@ def test_the_frame_of_problems() -> None:
     assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
-def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:
-    """Plan rows with a column of overrides; return each lead's overrides and the problem codes."""
-    frame = pd.DataFrame(
-        {"email": [f"p{row}@x.example" for row in range(len(column))], "flag": column}
-    )
-    plan = make_plan(frame, SEQUENCE, overrides=overrides)
-    leads = plan.leads(plan.positions)
-    return [lead.get("overrides") for lead in leads], list(plan.problems["code"])
+FIRST = {OVERRIDE: True}
 
 
-FIRST = {OVERRIDE_NAMES[0]: True}
-
-
-def test_overrides_for_all_rows() -> None:
-    """Overrides for all rows are sent with each lead if they are true."""
-    given_and_sent: list[tuple[Any, dict[str, bool] | None]] = [
-        *((nothing, None) for nothing in (None, {})),
+def test_overrides_are_sent_with_each_lead() -> None:
+    """Overrides are sent with each lead if they are true."""
+    given_and_sent: list[tuple[Any, dict[str, bool]]] = [
+        *((nothing, {}) for nothing in (None, {})),
         (FIRST, FIRST),
-        (dict.fromkeys(OVERRIDE_NAMES, True), dict.fromkeys(OVERRIDE_NAMES, True)),
-        ({OVERRIDE_NAMES[0]: np.True_, OVERRIDE_NAMES[1]: False}, FIRST),
+        (dict.fromkeys(spec.OVERRIDE_NAMES, True), dict.fromkeys(spec.OVERRIDE_NAMES, True)),
+        ({OVERRIDE: np.True_, spec.OVERRIDE_NAMES[1]: False}, FIRST),
     ]
-    for overrides, sent in given_and_sent:
-        assert overrides_of([1], overrides) == ([sent], [])
-
-
-@pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
-def test_a_column_of_booleans_sets_overrides_per_row(dtype: str) -> None:
-    """Each row's boolean, of any dtype, sets an override; a missing cell sets none."""
-    column = pd.Series([True, False, None], dtype=dtype)
-    assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
-    two = {OVERRIDE_NAMES[1]: "flag", OVERRIDE_NAMES[0]: True}
-    sent = [{**FIRST, OVERRIDE_NAMES[1]: True}, FIRST, FIRST]
-    assert overrides_of(column, two) == (sent, [])
-
-
-def test_a_cell_that_is_not_a_boolean_is_a_problem() -> None:
-    """A cell that is not a boolean is a problem, and its row is not sent."""
-    cells: list[object] = [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1), FIRST]
-    column = pd.Series([True, *cells], dtype=object)
-    sent, codes = overrides_of(column, {OVERRIDE_NAMES[0]: "flag"})
-    assert (len(sent), codes) == (1, ["override_not_boolean"] * len(cells))
-
-
-@pytest.mark.parametrize(("cell", "shown"), [("yes", "'yes'"), ("x" * 100, f"'{'x' * 58}…")])
-def test_an_invalid_override_is_explained(cell: str, shown: str) -> None:
-    """The problem names the row, column, override and cell, and has advice."""
-    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "flag": [True, cell]})
-    (problem,) = validate(frame, overrides={OVERRIDE_NAMES[1]: "flag"}).to_dict("records")
-    assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
-    start = f"{shown} is not a boolean value for {OVERRIDE_NAMES[1]}. Make the"
-    assert problem["message"].startswith(start)
-
-
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
-def test_overrides_of_rare_arrow_types_are_problems(kind: pa.DataType) -> None:
-    """Values of rare Arrow types are problems of their rows, not a crash."""
-    values = {pa.string_view(): "yes", pa.binary_view(): b"yes"}
-    array = pa.array([values.get(kind, ["yes"]), None], kind)
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
-    frame["flag"] = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
-    problems = validate(frame, overrides={OVERRIDE_NAMES[0]: "flag"})
-    assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
+    for overrides, sent in given_and_sent:
+        plan = make_plan(frame, SEQUENCE, overrides=overrides)
+        assert plan.overrides == sent
+        assert [lead.get("overrides", {}) for lead in plan.leads([0, 1])] == [sent] * 2
 
 
 def test_settings_are_sent_as_given() -> None:

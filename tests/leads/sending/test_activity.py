@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -25,6 +24,11 @@ from tests.examples import share_of_examples
 from tests.leads.sending.lead_service import added
 from tests.scripted import Received, Reply, scripted
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*no email address"),
+    pytest.mark.filterwarnings("ignore:No contact was found"),
+]
+
 DTYPES = {
     "row": "Int64",
     "contact_id": "str",
@@ -40,13 +44,13 @@ ROWS = 8
 STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "not_sent", "invalid"]
 
 
-def listed(**names: str | None) -> Reply:
+def sequence_list(**names: str | None) -> Reply:
     """Reply with active sequences of these ids and names."""
     rows = [{"id": one, "name": name, "status": "active"} for one, name in names.items()]
     return script.json({"sequences": rows, "_links": {}})
 
 
-NAMED = listed(s1="Spring", s2="Autumn")
+NAMED = sequence_list(s1="Spring", s2="Autumn")
 
 
 class Contacts:
@@ -148,7 +152,7 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
     service: Contacts,
     connection: tuple[Client, SubmissionReport],
 ) -> None:
-    """Each row has its person's events of the sequence since sending, counted by type."""
+    """Each row has its person's events of the sequence since sending."""
     report = connection[1]
     report.rows["status"] = statuses
     times = [SENT_AT + timedelta(hours=each) for each in hours]
@@ -156,10 +160,9 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
     service.events, service.asked, service.refused = events, [], ""
     service.sequences = NAMED
     emails = report.frame["email"].tolist()
-    expected, found, requested = [], [], set()
+    expected, requested = [], set()
     for row, (email, status) in enumerate(zip(emails, statuses, strict=True)):
         is_read = status in STATUSES[:4] and isinstance(email, str)
-        found.append(email.lower() in events if is_read else None)
         if is_read:
             requested.add(email.lower())
             limit = times[row] if since == "sent" else since
@@ -168,55 +171,38 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
                 is_own = all_sequences or one["sequence_name"] == "Spring"
                 if is_own and (limit is None or at >= limit):
                     expected.append((row, email, at, one["event_type"]))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "None of", OutreachWarning)
-        listed = report.recent_activity(since=since, all_sequences=all_sequences)
-    assert listed.dtypes.astype(str).to_dict() == DTYPES
-    columns = listed[["row", "email", "event_at", "event_type"]]
+    events_read = report.recent_activity(since=since, all_sequences=all_sequences)
+    assert events_read.dtypes.astype(str).to_dict() == DTYPES
+    columns = events_read[["row", "email", "event_at", "event_type"]]
     assert list(columns.itertuples(index=False, name=None)) == expected
     assert sorted(map(str.lower, service.asked)) == sorted(requested)
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "None of", OutreachWarning)
-        counts = report.activity_counts(since=since, all_sequences=all_sequences)
-    pd.testing.assert_frame_equal(counts[report.rows.columns], report.rows)
-    assert counts["contact_found"].astype(object).where(lambda s: s.notna(), None).tolist() == found
-    kinds = sorted({kind for *_, kind in expected})
-    assert counts.columns.tolist()[9:] == [f"events_{kind}" for kind in kinds]
-    for kind in kinds:
-        own = counts[f"events_{kind}"]
-        assert own.dtype == "Int64"
-        assert own.isna().tolist() == [not one for one in found]
-        rows = [row for row, *_, each in expected if each == kind]
-        assert own.fillna(0).tolist() == [rows.count(row) for row in range(8)]
 
 
 @pytest.mark.parametrize(
     ("sequences", "why"),
     [
-        (listed(s2="Autumn"), "name was not found"),
-        (listed(s1=None), "name was not found"),
-        (listed(s1="Spring", s2="Spring"), "several sequences have its name"),
+        (sequence_list(s2="Autumn"), "name was not found"),
+        (sequence_list(s1=None), "name was not found"),
+        (sequence_list(s1="Spring", s2="Spring"), "several sequences have its name"),
         (script.json({}, 403), "could not be listed"),
     ],
 )
 def test_a_sequence_without_its_own_name(
     sequences: Reply, why: str, service: Contacts, report: SubmissionReport
 ) -> None:
-    """If the sequence's name is unknown or not unique, a warning says that all events count."""
+    """If its name is unknown or not unique, a warning says that all events were kept."""
     service.sequences = sequences
     service.events = {"a@example.com": [event(1), event(1, sequence_name="Autumn")]}
-    for read in (report.recent_activity, report.activity_counts):
-        with pytest.warns(OutreachWarning, match=f"Events of all sequences count.*{why}"):
-            found = read()
-    assert found["events_opened"].tolist()[:2] == [2, pd.NA]
-    assert report.activity_counts(all_sequences=True).equals(found)
+    with pytest.warns(OutreachWarning, match=f"Events of all sequences were kept.*{why}"):
+        events = report.recent_activity()
+    assert events["row"].tolist() == [0, 0, 4, 4]
+    assert report.recent_activity(all_sequences=True).equals(events)
 
 
 def test_a_report_from_a_journal(
     service: Contacts, report: SubmissionReport, tmp_path: Path
 ) -> None:
-    """A report from a journal knows its sequence, and counts only that sequence's events."""
+    """A report from a journal knows its sequence, and keeps only that sequence's events."""
     frame, client = pd.DataFrame({"email": ["j@example.com"]}), report._client
     made = frame.outreach.add_to_sequence("s1", client=client, journal=tmp_path / "j")
     sent_at = made.rows["sent_at"][0]
@@ -254,7 +240,7 @@ def test_times(service: Contacts, report: SubmissionReport) -> None:
     service.asked.clear()
     for since in ("soon", "04.01.2027", "", 3, pd.NaT, ["sent"], pd.Series(["sent"])):
         with pytest.raises(InvalidInputError, match="is not a time"):
-            report.activity_counts(since=since)
+            report.recent_activity(since=since)
     report.rows.loc[0, "sent_at"] = pd.NaT
     with pytest.raises(InvalidInputError, match="1 row of this report has no sent_at"):
         report.recent_activity()
@@ -274,20 +260,16 @@ def test_unreadable_activity_is_reported(service: Contacts, report: SubmissionRe
         events = report.recent_activity()
     assert events.dtypes.astype(str).to_dict() == DTYPES
     assert events["row"].tolist() == [0, 0, 0, 1, 4, 4, 4, 5]
-    said = "\n".join(str(one.message) for one in caught)
-    assert "2 events without a readable event_at" in said
-    assert "1 event without a readable event_type" in said
-    assert "1 event without a readable sequence_name" in said
-    assert "activity of 2 contacts is missing or cannot be read" in said
-    assert "channel, email, row." in said
-    with pytest.warns(OutreachWarning):
-        counts = report.activity_counts()
-    assert counts["events_opened"].tolist()[:4] == [3, 0, pd.NA, pd.NA]
-    assert counts["contact_found"].tolist()[:4] == [True] * 4
+    messages = "\n".join(str(warning.message) for warning in caught)
+    assert "2 events without a readable event_at" in messages
+    assert "1 event without a readable event_type" in messages
+    assert "1 event without a readable sequence_name" in messages
+    assert "activity of 2 contacts is missing or cannot be read" in messages
+    assert "channel, email, row." in messages
 
 
 def test_an_error_has_the_partial_result(service: Contacts, report: SubmissionReport) -> None:
-    """An error's `.partial` has the events and rows that were read before the error."""
+    """An error's `.partial` has the events that were read before the error."""
     service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
     service.refused = "d@example.com"
     with pytest.raises(AuthenticationError) as raised:
@@ -296,26 +278,19 @@ def test_an_error_has_the_partial_result(service: Contacts, report: SubmissionRe
     assert partial.dtypes.astype(str).to_dict() == DTYPES
     assert set(partial["row"]) <= {0, 1, 2, 4, 5}
     assert len(partial)
-    with pytest.raises(AuthenticationError) as raised:
-        report.activity_counts()
-    counts = raised.value.partial
-    assert len(counts) == ROWS
-    is_read = counts["contact_found"].notna()
-    assert set(np.flatnonzero(is_read)) == set(partial["row"])
-    assert counts["events_opened"].where(is_read, 1).eq(1).all()
-    assert counts["events_opened"].isna().equals(~is_read)
 
 
-def test_counts_of_a_refused_address_are_missing(
-    service: Contacts, report: SubmissionReport
-) -> None:
-    """An address that the service refuses has no counts, and the others keep theirs."""
-    service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
+def test_rows_without_events_are_counted(service: Contacts, report: SubmissionReport) -> None:
+    """Warnings count the rows without an address and the addresses without a contact."""
+    service.events = {f"{name}@example.com": [event(1)] for name in "abd"}
     service.refused, service.refusal = "b@example.com", 451
-    with pytest.warns(OutreachWarning, match="refuses 1 of 4 contacts"):
-        counts = report.activity_counts()
-    assert counts["contact_found"].tolist()[:3] == [True, pd.NA, True]
-    assert counts["events_opened"].tolist()[:3] == [1, pd.NA, 1]
+    with pytest.warns(OutreachWarning) as caught:
+        events = report.recent_activity()
+    assert events["row"].tolist() == [0, 3, 4]
+    messages = "\n".join(str(warning.message) for warning in caught)
+    assert "refuses 1 of 4 contacts" in messages
+    assert "No contact was found for 1 of 3 addresses" in messages
+    assert "2 rows that may be in the sequence have no email address" in messages
 
 
 def test_no_rows_to_read(service: Contacts, report: SubmissionReport) -> None:
@@ -324,20 +299,15 @@ def test_no_rows_to_read(service: Contacts, report: SubmissionReport) -> None:
     events = report.recent_activity()
     assert events.dtypes.astype(str).to_dict() == DTYPES
     assert events.empty
-    counts = report.activity_counts()
-    assert counts["contact_found"].isna().all()
-    assert str(counts["contact_found"].dtype) == "boolean"
     empty = pd.DataFrame({"email": pd.Series(dtype="str")}).outreach
     made = empty.add_to_sequence("s1", client=report._client)
     assert made.recent_activity().dtypes.astype(str).to_dict() == DTYPES
-    assert made.activity_counts().empty
     dry = report.frame[:2].outreach.add_to_sequence("s1", client=report._client, dry_run=True)
-    assert dry.activity_counts()["contact_found"].isna().all()
+    assert dry.recent_activity().empty
     urls = pd.DataFrame({"profnet_url": ["https://profnet.example/in/z"]}).outreach
     by_url = urls.add_to_sequence("s1", client=report._client)
-    with pytest.warns(OutreachWarning, match="None of 1 row"):
-        by_url = by_url.activity_counts()
-    assert by_url["contact_found"].isna().all()
+    with pytest.warns(OutreachWarning, match="1 row that may be in the sequence has no email"):
+        assert by_url.recent_activity().empty
     by_hand = SubmissionReport(report.frame[:1], report.rows[:1], sequence_id="s1")
     with pytest.raises(InvalidInputError, match="has no addresses"):
         by_hand.recent_activity()
@@ -355,6 +325,6 @@ def test_client(service: Contacts, report: SubmissionReport) -> None:
         with of.connect(other.url, "other", cache=None) as client:
             for made, options in ((stored, {}), (report, {"client": client})):
                 options |= {"all_sequences": True}
-                with pytest.warns(OutreachWarning, match="None of 4 addresses belongs"):
-                    assert not made.activity_counts(**options)["contact_found"].any()
+                with pytest.warns(OutreachWarning, match="for 4 of 4 .* check which account"):
+                    assert made.recent_activity(**options).empty
             assert len(other.requests) == 8
