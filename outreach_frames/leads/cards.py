@@ -130,6 +130,7 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
     )
     problems = plan.problems["code"].value_counts()
     boxes = ", ".join(plan.settings.get(MAILBOXES, ()))
+    overrides = ", ".join(f"{name} for {leads:,}" for name, leads in plan.overrides.items())
     codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
     return [
         Fact("Sequence", _sequence(plan)),
@@ -139,7 +140,7 @@ def plan_facts(plan: PreparedLeads, problem_text: str = "") -> list[Fact]:
         Fact("Problems", problem_text or codes or "none"),
         Fact("Settings", f"mailboxes: {boxes}" if boxes else "the service's defaults"),
         *_mailbox_facts(plan),
-        Fact("Overrides", ", ".join(plan.overrides) or "none (the service runs all checks)"),
+        Fact("Overrides", overrides or "none (the service runs all checks)"),
     ]
 
 

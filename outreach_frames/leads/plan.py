@@ -54,8 +54,8 @@ class SubmissionPlan(PreparedLeads):
         The request's settings, empty for the service's defaults.
     positions : ndarray of int64
         Positions of the rows to send.
-    overrides : mapping
-        The overrides of all leads; each value is True.
+    overrides : dict of str to int
+        Number of leads with each override.
     mailboxes : dict of str to int
         Number of leads per mailbox, for rows with a mailbox, largest number first.
     sequence : SequenceStatus
@@ -215,7 +215,7 @@ def make_plan(
         checked=rows.checked,
         kept=rows.kept,
         _frame=rows._frame,
-        overrides=rows.overrides,
+        lead_overrides=rows.lead_overrides,
         repaired=rows.repaired,
         positions=positions,
         sequence_id=sequence_id,
@@ -506,6 +506,6 @@ def _check(
         checked=checked,
         kept=kept,
         _frame=copy,
-        overrides=mapping.overrides,
+        lead_overrides=mapping.overrides,
         repaired=repaired,
     )

@@ -51,7 +51,7 @@ class CheckedFrame:
     kept: Positions
     _frame: pd.DataFrame
     # The overrides of all leads; each value is True.
-    overrides: Mapping[str, bool]
+    lead_overrides: Mapping[str, bool]
     # A text with the number of cells that clean=True repaired.
     repaired: str = ""
 
@@ -137,6 +137,11 @@ class PreparedLeads(CheckedFrame):
     runs: list[RunTarget] = field(default_factory=list)
 
     @property
+    def overrides(self) -> dict[str, int]:
+        """The number of leads with each override."""
+        return dict.fromkeys(self.lead_overrides, len(self.positions))
+
+    @property
     def mailboxes(self) -> dict[str, int]:
         """The number of leads per mailbox, for rows with a mailbox, largest number first."""
         if self.checked.mailboxes is None:
@@ -207,8 +212,8 @@ class PreparedLeads(CheckedFrame):
         for lead, data in zip(leads, every_data, strict=True):
             if data:
                 lead["data"] = data
-            if self.overrides:
-                lead["overrides"] = dict(self.overrides)
+            if self.lead_overrides:
+                lead["overrides"] = dict(self.lead_overrides)
         return leads
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:

@@ -79,7 +79,9 @@ class Digests:
             else nothing
             for kind in spec.LEAD_IDENTIFIERS
         ]
-        overrides = msgspec.json.encode(dict(rows.overrides)).decode() if rows.overrides else None
+        overrides = None
+        if rows.lead_overrides:
+            overrides = msgspec.json.encode(dict(rows.lead_overrides)).decode()
         fields, data = tuple(checked.data), self.data(rows, positions)
         mailboxes = nothing
         if checked.mailboxes is not None:

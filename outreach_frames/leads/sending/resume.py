@@ -243,7 +243,7 @@ class _People:
         lead, person = self._leads[number], int(self.person_of_row[rows[0]])
         override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status, "")
         sent = lead.send.content.overrides or ""
-        if override not in self._frame.overrides or override in sent:
+        if override not in self._frame.lead_overrides or override in sent:
             return None
         if person in self._resent or self._leads_in_sequence(person):
             return None
