@@ -29,9 +29,10 @@ from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_file import ANY_SEQUENCE, SequenceAddress, locate
 from outreach_frames.leads.sending.memory import Memory, memory_of
 from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.refusals import Chunk
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
 from outreach_frames.leads.sending.rows import make_rows, mark_duplicates_of_unsent
-from outreach_frames.leads.sending.run import Chunk, Monitor, Run
+from outreach_frames.leads.sending.run import Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
 # The statuses of incomplete rows, in the order of messages.
