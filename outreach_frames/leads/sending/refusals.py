@@ -67,7 +67,7 @@ class ByPointer:
 
 
 def pointed_rows(chunk: Chunk, error: OutreachError) -> dict[int, RowOutcome] | None:
-    """Return the outcomes of the rows that a refusal points at; None if it points elsewhere, too."""
+    """Return the outcomes of the rows that a refusal points at; None if it points elsewhere."""
     if error.status_code == TOO_LARGE:
         return {}
     details = pointed_leads(error, len(chunk.positions))

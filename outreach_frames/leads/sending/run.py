@@ -253,7 +253,7 @@ class Run:
 
 
 def _refused_together(outcome: RowOutcome, chunk: Chunk) -> RowOutcome:
-    """Return the outcome of a refused chunk's row, which need not be the reason if it has others."""
+    """Say in the outcome of a refused chunk's row that the chunk has other rows, too."""
     if len(chunk.positions) == 1:
         return outcome
     return outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
