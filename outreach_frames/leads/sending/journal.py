@@ -24,10 +24,10 @@ from outreach_frames.leads.sending.events import (
     Event,
     EventId,
     LeadId,
-    Link,
-    Outcome,
-    Send,
-    find_people,
+    LinkEvent,
+    OutcomeEvent,
+    SendEvent,
+    find_recorded_people,
     lead_of,
 )
 from outreach_frames.leads.sending.journal_file import (
@@ -61,7 +61,7 @@ class Journal(AbstractContextManager["Journal"]):
     ) -> None:
         self._frame, self._memory = frame, memory
         # The latest send of each row in this run.
-        self._sends: dict[int, Send] = {}
+        self._sends: dict[int, SendEvent] = {}
         self.file: JournalFile | None = None
         with nothing_sent(), ExitStack() as stack:
             if path is not None and (must_exist or not dry_run or path.exists()):
@@ -72,8 +72,8 @@ class Journal(AbstractContextManager["Journal"]):
             self._digests = of_memory if self.file is None else self.file.digests
             self._rows: list[RowIdentifiers] = self._digests.rows(frame.identifier_columns)
             with memory.lock:
-                identifiers = {one for row in self._rows for one in row if one is not None}
-                people = find_people(identifiers, memory, *in_file)
+                identifiers = {digest for row in self._rows for digest in row if digest is not None}
+                people = find_recorded_people(identifiers, memory, *in_file)
                 if not dry_run:
                     stack.enter_context(memory.sending(people.identifiers))
                 self._only_in_memory = {
@@ -131,7 +131,7 @@ class Journal(AbstractContextManager["Journal"]):
             lead = self._lead_of(row) or LeadId(own_id)
             others = self._linked_rows(row)
             known = self._rows[row]
-            sends[row] = Send(number, own_id, lead, now, chunk, known, others, content)
+            sends[row] = SendEvent(number, own_id, lead, now, chunk, known, others, content)
             entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
         self._record(sends.values())
         with self._memory.lock:
@@ -145,7 +145,7 @@ class Journal(AbstractContextManager["Journal"]):
         """Record the outcomes of rows that were being sent, first in memory."""
         now = _now()
         events = [
-            Outcome(
+            OutcomeEvent(
                 number, own_id, self._sends[row].lead, now, self._sends[row].id, recorded(outcome)
             )
             for (row, outcome), (number, own_id) in zip(
@@ -182,11 +182,11 @@ class Journal(AbstractContextManager["Journal"]):
             for place in range(size)
         )
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[LinkEvent]:
         """Return events with the new identifiers of known people."""
         new, now = self.found.extensions, _now()
         return [
-            Link(number, own_id, lead.id, now, row)
+            LinkEvent(number, own_id, lead.id, now, row)
             for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
         ]
 

@@ -247,7 +247,7 @@ def read_only(path: str | Path) -> JournalFile:
 def count_leads(path: Path, people: Identifiers) -> int:
     """Count a journal's leads about these people."""
     with JournalFile(path, {}, dry_run=True) as file:
-        digests = {one for row in file.digests.rows(people) for one in row} - {None}
+        digests = {digest for row in file.digests.rows(people) for digest in row} - {None}
         leads = file.events.leads()
         return sum(not digests.isdisjoint(identifiers_of([lead])) for lead in leads)
 
