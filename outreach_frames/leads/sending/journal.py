@@ -81,7 +81,7 @@ class Journal(AbstractContextManager["Journal"]):
                     for lead in people.leads
                     if not any(events.events_of(lead.id) for events in in_file)
                 }
-                self.found: Final = resume(
+                self.resumption: Final = resume(
                     frame,
                     self._rows,
                     people.leads,
@@ -102,7 +102,7 @@ class Journal(AbstractContextManager["Journal"]):
         """Return the recorded entries of rows, with notes in their details."""
         unsent: dict[int, tuple[str, str, str | None]] = {}
         entries = {}
-        for row, (lead, note) in self.found.recorded.items():
+        for row, (lead, note) in self.resumption.recorded.items():
             notes = [note]
             if not self._frame.checked.is_valid[row]:
                 unsent = unsent or self._frame.unsent_outcomes(self._frame.kept)
@@ -113,10 +113,10 @@ class Journal(AbstractContextManager["Journal"]):
     @property
     def earlier_rows(self) -> set[int]:
         """The rows that are not sent, because only the memory has a record of their lead."""
-        to_send = set(self.found.rows.tolist())
+        to_send = set(self.resumption.rows.tolist())
         return {
             row
-            for row, (lead, _) in self.found.recorded.items()
+            for row, (lead, _) in self.resumption.recorded.items()
             if row not in to_send and lead.is_reached and lead.id in self._only_in_memory
         }
 
@@ -136,7 +136,7 @@ class Journal(AbstractContextManager["Journal"]):
         self._record(sends.values())
         with self._memory.lock:
             for row, send in sends.items():
-                if row in self._sends or row in self.found.leads:
+                if row in self._sends or row in self.resumption.leads:
                     entries[row] = lead_of(self._memory.events_of(send.lead)).entry
         self._sends |= sends
         return entries
@@ -184,7 +184,7 @@ class Journal(AbstractContextManager["Journal"]):
 
     def _links(self) -> list[LinkEvent]:
         """Return events with the new identifiers of known people."""
-        new, now = self.found.extensions, _now()
+        new, now = self.resumption.extensions, _now()
         return [
             LinkEvent(number, own_id, lead.id, now, row)
             for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
@@ -194,11 +194,11 @@ class Journal(AbstractContextManager["Journal"]):
         """Return the lead that a row sends again, if any."""
         if row in self._sends:
             return self._sends[row].lead
-        return self.found.leads[row].id if row in self.found.leads else None
+        return self.resumption.leads[row].id if row in self.resumption.leads else None
 
     def _linked_rows(self, row: int) -> tuple[RowIdentifiers, ...]:
         """Return the distinct identifiers of the other rows of a person."""
-        linked = dict.fromkeys(self._rows[other] for other in self.found.linked.get(row, ()))
+        linked = dict.fromkeys(self._rows[other] for other in self.resumption.linked.get(row, ()))
         return tuple(other for other in linked if any(other) and other != self._rows[row])
 
 

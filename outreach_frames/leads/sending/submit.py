@@ -73,7 +73,9 @@ def _report_preview(
     """Report what a run would do with each row."""
     journal = preview(plan, path, client)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
-    entries = journal.entries() | dict.fromkeys(_planned(plan, journal.found.rows).tolist(), ready)
+    entries = journal.entries() | dict.fromkeys(
+        _planned(plan, journal.resumption.rows).tolist(), ready
+    )
     known: dict[str, Any] = {"client": client or plan.client, "dry_run": dry_run}
     report = _report_plan(plan, journal, entries, **known)
     if not dry_run:
@@ -109,7 +111,7 @@ def _open(
 def unrecorded_rows(plan: PreparedLeads) -> Positions:
     """Return the rows that a run would send now; all planned rows if the journal is unreadable."""
     try:
-        return _planned(plan, preview(plan, plan.first_run.journal).found.rows)
+        return _planned(plan, preview(plan, plan.first_run.journal).resumption.rows)
     except OutreachError:
         return plan.positions
 
@@ -125,7 +127,7 @@ def read_report(
         sequence_id = read.file.sequence_id
     outcome = RowOutcome(statuses.NOT_SENT, "The journal has no record of the row.")
     no_record = Entry(outcome, None, 0)
-    entries = dict.fromkeys(read.found.rows.tolist(), no_record) | read.entries()
+    entries = dict.fromkeys(read.resumption.rows.tolist(), no_record) | read.entries()
     _warn_all(_changed_data(read))
     known = {"client": client, "journal": path, "sequence_id": sequence_id}
     return _report(frame, read, entries, **known)
@@ -186,10 +188,10 @@ class _Submission:
 
     def _make_run(self, journal: Journal) -> Run:
         """Divide the rows to send into chunks."""
-        found = journal.found
-        rows = found.rows if self._is_retry else _planned(self.plan, found.rows)
+        resumption = journal.resumption
+        rows = resumption.rows if self._is_retry else _planned(self.plan, resumption.rows)
         earlier = (self.earlier or {}).items()
-        entries = {row: entry.as_earlier() for row, entry in earlier if found.kept[row] == row}
+        entries = {row: entry.as_earlier() for row, entry in earlier if resumption.kept[row] == row}
         entries |= journal.entries()
         numbered = enumerate(self.plan.chunks(rows), journal.last_chunk + 1)
         chunks = deque(Chunk(number, part.tolist()) for number, part in numbered)
@@ -209,7 +211,7 @@ class _Submission:
 
     def report(self, run: Run, error: OutreachError | None) -> SubmissionReport:
         """Report all rows, also during the run."""
-        plan, kept = self.plan, run.journal.found.kept
+        plan, kept = self.plan, run.journal.resumption.kept
         detail = f"The run stopped before this row: {error}" if error is not None else ""
         not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
         leads = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
@@ -263,9 +265,9 @@ def _report(
     """Build the report of all rows."""
     notes = {row: note for row, note in mailbox_notes(frame.checked).items() if row in entries}
     entries = {**entries, **{row: entries[row].noted(note) for row, note in notes.items()}}
-    rows = make_rows(frame, entries, opened.found.kept)
+    rows = make_rows(frame, entries, opened.resumption.kept)
     if not options.get("dry_run"):
-        rows = mark_duplicates_of_unsent(rows, opened.found.kept)
+        rows = mark_duplicates_of_unsent(rows, opened.resumption.kept)
     return SubmissionReport(frame.frame, rows, emails=frame.emails, **options)
 
 
@@ -285,7 +287,7 @@ def _warn_all(*messages: str) -> None:
 
 def _changed_data(journal: Journal) -> str:
     """Return a warning of rows that are or may be in the sequence with other data, or ""."""
-    if not (number := len(journal.found.changed_rows)):
+    if not (number := len(journal.resumption.changed_rows)):
         return ""
     return (
         f"{plural(number, 'row has', 'rows have')} other data than the lead that was sent, and the "

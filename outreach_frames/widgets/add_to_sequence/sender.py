@@ -92,7 +92,7 @@ class Sender:
             plan = make_plan(frame, client=client, **plan_arguments(value))
             first_run = self._first_runs.get((client.base_url, plan.sequence_id), plan.first_run)
             plan = replace(plan, first_run=first_run)
-            return plan.only(preview(plan, self.journal).found.rows)
+            return plan.only(preview(plan, self.journal).resumption.rows)
 
         return make
 

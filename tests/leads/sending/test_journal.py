@@ -165,7 +165,7 @@ class TestRecords:
             journal.finish({1: refused})
         with opened(path) as journal:
             assert untimed(journal) == {0: Entry(ADDED, 1, 1), 1: Entry(recorded(refused), 2, 2)}
-            assert journal.found.rows.tolist() == list(range(1, 1000))
+            assert journal.resumption.rows.tolist() == list(range(1, 1000))
             assert journal.last_chunk == 2
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
@@ -574,7 +574,7 @@ class Resumed(RuleBasedStateMachine):
     def open_again(self, *, again: bool) -> None:
         """Open the journal, and compare its entries and the rows to send with the model."""
         self.journal = opened(self.path, self.plan, again=again)
-        found = self.journal.found
+        resumption = self.journal.resumption
         assert {row: self.bare(entry) for row, entry in self.journal.entries().items()} == {
             row: self.bare(entry) for row, entry in self.model.items()
         }
@@ -584,8 +584,8 @@ class Resumed(RuleBasedStateMachine):
         else:
             done = [row for row, status in recorded.items() if status != "rejected"]
             expected = [row for row in range(30) if row not in done]
-        assert found.rows.tolist() == sorted(expected)
-        self.is_retry, self.sendable = again, found.rows.tolist()
+        assert resumption.rows.tolist() == sorted(expected)
+        self.is_retry, self.sendable = again, resumption.rows.tolist()
         self.begun: set[int] = set()
 
     @precondition(lambda self: set(self.sendable) - self.begun)
