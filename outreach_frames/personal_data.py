@@ -37,7 +37,7 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import CHECKPOINT_FILE, read_part
 from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS
 from outreach_frames.files.search_table import WORKBOOKS, row_texts, search_table
-from outreach_frames.history.snapshots import KEY
+from outreach_frames.history.snapshots import PARTITION_KEY
 from outreach_frames.identity.texts import People, people_of
 from outreach_frames.leads.sending.journal_file import count_leads, is_journal
 
@@ -306,7 +306,7 @@ def _search(path: Path, people: People) -> tuple[str, Iterable[bool] | None]:
     if is_cache(path):
         count = remove_entries(path, partial(_holds_body, people.holds), dry_run=True)
         return _CACHE, [True] * count
-    kind = _SNAPSHOT if path.parent.name.startswith(f"{KEY}=") else _TABLE
+    kind = _SNAPSHOT if path.parent.name.startswith(f"{PARTITION_KEY}=") else _TABLE
     return kind, search_table(path, people.holds)
 
 

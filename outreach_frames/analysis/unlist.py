@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.pandas_versions import STR, snapshot
+from outreach_frames.common.pandas_versions import STR, copy_frame
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import is_list
 from outreach_frames.tables.value_text import TEXT
@@ -69,7 +69,7 @@ def unlist(frame: pd.DataFrame, *, sep: str = "; ") -> pd.DataFrame:
         for _, column in frame.items()
     ]
     if not converted:
-        return snapshot(frame)
+        return copy_frame(frame)
     result = pd.concat(converted, axis="columns")
     result.columns = frame.columns
     result.attrs = dict(frame.attrs)

@@ -13,11 +13,11 @@ from outreach_frames.errors import InvalidInputError
 
 
 def _run_snapshot(options: argparse.Namespace) -> None:
-    from outreach_frames.history.snapshots import count_people  # noqa: PLC0415 - slow to import
+    from outreach_frames.history.snapshots import count_stored_people  # noqa: PLC0415 - slow to import
 
     path = call(of.snapshot_people, options)
     if not options.quiet:
-        print_text(f"{plural(count_people(path), 'person', 'people')} written to {path}")
+        print_text(f"{plural(count_stored_people(path), 'person', 'people')} written to {path}")
 
 
 def _run_compare(options: argparse.Namespace) -> None:

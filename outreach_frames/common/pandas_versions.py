@@ -21,6 +21,6 @@ def dtype_named(name: str) -> Any:
     return STR if name == "str" else pd.api.types.pandas_dtype(name)
 
 
-def snapshot(frame: pd.DataFrame) -> pd.DataFrame:
+def copy_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Copy a frame, so that later changes of the frame do not reach the copy."""
     return frame.copy(deep=not _COPIES_ON_WRITE)

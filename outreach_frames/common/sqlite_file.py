@@ -125,7 +125,7 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        # Wait while `snapshot` reads the file.
+        # Wait while `copy_into_memory` reads the file.
         timeout=0.3,
         isolation_level=None,
         check_same_thread=False,
@@ -143,7 +143,7 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     return connection
 
 
-def snapshot(path: Path) -> sqlite3.Connection:
+def copy_into_memory(path: Path) -> sqlite3.Connection:
     """Copy a file's last committed state into memory; raise if a run is using the file."""
     try:
         content = _read_locked(path, "ro")

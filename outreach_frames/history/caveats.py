@@ -14,27 +14,28 @@ _NAMES: Final = ("before", "after")
 _SHOWN: Final = 5
 
 
-def describe(what: str, found: Sequence[object]) -> Iterator[str]:
-    """Yield a message that lists the first of the things found, or nothing without any.
+def describe(what: str, things: Sequence[object]) -> Iterator[str]:
+    """Yield a message that lists the first of some things, or nothing without any.
 
     >>> list(describe("The searches have no filters", ["before"]))
     ["The searches have no filters: 'before'."]
     """
-    if len(found):
-        yield f"{what}: {listed(found, _SHOWN)}."
+    if len(things):
+        yield f"{what}: {listed(things, _SHOWN)}."
 
 
 def describe_searches(sides: Sequence[Source], people: Matching) -> Iterator[str]:
     """Yield messages on the searches' differences, incompleteness and reported errors."""
     old, new = (side.attrs.get("filters") for side in sides)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        limits = ({"limit": side.attrs.get("limit")} for side in sides)
-        before, after = ({**own, **limit} for own, limit in zip((old, new), limits, strict=True))
-        if differences := filter_differences(before, after):
+        before, after = (side.attrs.get("limit") for side in sides)
+        differences = filter_differences({**old, "limit": before}, {**new, "limit": after})
+        if differences:
             yield f"The searches differ: {'; '.join(differences)}."
-    for name, side, own in zip(_NAMES, sides, (people.before, people.after), strict=True):
+    matched_sides = people.before, people.after
+    for name, side, matched in zip(_NAMES, sides, matched_sides, strict=True):
         total = known_total(side)
-        present = side.rows - len(own.repeated)
+        present = side.rows - len(matched.repeated)
         if total is not None and present < total:
             yield f"{name!r} is incomplete: it has {present:,} of {total:,} matching people."
         errors = side.attrs.get("errors")
@@ -81,7 +82,8 @@ def describe_ids(who: str, new: Sequence[str], shared: Sequence[Sequence[str]]) 
 def describe_skipped_columns(before: Source, after: Source) -> Iterator[str]:
     """Yield messages on columns that only one table has."""
     for name, side, other in (("before", before, after), ("after", after, before)):
-        alone = [column for column in side.columns if column not in set(other.columns)]
+        known = set(other.columns)
+        alone = [column for column in side.columns if column not in known]
         yield from describe(f"Columns only in {name!r}, which were not compared", alone)
 
 

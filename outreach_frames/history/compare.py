@@ -135,10 +135,10 @@ def compare_people(
     companies, notes_on_companies = _match_companies(old, new, numbers)
     pairs = _Pairs(old, new, people)
     differences = [*unfinished, *caveats.describe_searches((old, new), people)]
-    own, other = numbers[0][people.pairs_before], numbers[1][people.pairs_after]
-    moved, unknown = _employers_differ(pairs, own, other)
-    rows = [*notes_on_people, *caveats.describe_skipped_rows(people), *notes_on_companies]
-    rows += caveats.describe(
+    old_employers, new_employers = numbers[0][people.pairs_before], numbers[1][people.pairs_after]
+    moved, unknown = _employers_differ(pairs, old_employers, new_employers)
+    notes = [*notes_on_people, *caveats.describe_skipped_rows(people), *notes_on_companies]
+    notes += caveats.describe(
         "People whose employer is missing in one table and cannot be compared",
         pairs.people[0].take(unknown).to_pylist(),
     )
@@ -151,9 +151,9 @@ def compare_people(
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
         differences=[*differences, *caveats.describe_unknown_filters((old, new))],
-        remarks=[*rows, *caveats.describe_skipped_columns(old, new)],
+        remarks=[*notes, *caveats.describe_skipped_columns(old, new)],
     )
-    for message in [*differences, *rows]:
+    for message in [*differences, *notes]:
         warn(message)
     return comparison
 
@@ -167,38 +167,45 @@ class _Pairs:
         known = set(after.columns)
         self.columns = [name for name in before.columns if name in known]
 
-    def read(self, name: str, rows: Any = slice(None)) -> tuple[pa.Array, pa.Array]:
+    def read(self, name: str, pairs: Any = slice(None)) -> tuple[pa.Array, pa.Array]:
         """Return a column of both tables, or missing values for a table without the column."""
-        before, after = (side.column(name).take(pa.array(own[rows])) for side, own in self._sides)
+        before, after = (
+            side.column(name).take(pa.array(rows[pairs])) for side, rows in self._sides
+        )
         return before, after
 
-    def text(self, name: str) -> tuple[pa.Array, pa.Array]:
+    def read_texts(self, name: str) -> tuple[pa.Array, pa.Array]:
+        """Return a column of both tables as text."""
         before, after = self.read(name)
         return texts(before), texts(after)
 
+    def latest_texts(self, name: str) -> pa.Array:
+        """Return a column's texts of the later table, or else of the earlier table."""
+        before, after = map(filled_texts, self.read_texts(name))
+        return pc.coalesce(after, before)
+
     def parts(self, name: str) -> Iterator[tuple[int, pa.Array, pa.Array]]:
         """Yield a column of both tables in parts, each with its first pair's number."""
-        columns = [side.column(name) for side, _ in self._sides]
+        columns = [(side.column(name), rows) for side, rows in self._sides]
         for start in range(0, self.count, _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            before, after = (
-                column.take(pa.array(own[rows]))
-                for column, (_, own) in zip(columns, self._sides, strict=True)
-            )
+            part = slice(start, start + _ROWS_AT_ONCE)
+            before, after = (column.take(pa.array(rows[part])) for column, rows in columns)
             yield start, before, after
 
     @cached_property
     def people(self) -> tuple[pa.Array, pa.Array]:
         """The people's ids, or else profile URLs, and their names."""
-        urls, ids, names = (self.text(name) for name in (_URL, _ID, _NAME))
-        return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
+        old_names, new_names = self.read_texts(_NAME)
+        ids = pc.coalesce(self.latest_texts(_ID), self.latest_texts(_URL))
+        return ids, pc.coalesce(new_names, old_names)
 
 
 def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
+    """Return one row per person and changed field."""
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
     fields = [name for name in fields if name not in _IGNORED]
-    rows = [np.empty(0, np.int64)]
-    found = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
+    changed_pairs = [np.empty(0, np.int64)]
+    changes = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
     with progress_bar(
         len(fields), description="comparing", unit="columns", progress=progress
     ) as bar:
@@ -206,32 +213,39 @@ def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
             for start, before, after in pairs.parts(name):
                 changed = np.flatnonzero(differ(before, after))
                 if len(changed):
-                    rows.append(start + changed)
+                    changed_pairs.append(start + changed)
                     field = pa.repeat(pa.scalar(name, TEXT), len(changed))
                     values = [texts(side.take(pa.array(changed))) for side in (before, after)]
-                    found.append(pa.table([field, *values], schema=found[0].schema))
+                    changes.append(pa.table([field, *values], schema=changes[0].schema))
             bar.update()
-    people = np.concatenate(rows)
+    people = np.concatenate(changed_pairs)
     order = np.argsort(people, kind="stable")
     ids, names = (column.take(pa.array(people[order])) for column in pairs.people)
-    changes = pa.concat_tables(found).take(pa.array(order))
-    table = changes.add_column(0, "name", names).add_column(0, "person_id", ids)
+    table = pa.concat_tables(changes).take(pa.array(order))
+    table = table.add_column(0, "name", names).add_column(0, "person_id", ids)
     return to_frame(table, "numpy_nullable")
 
 
 def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
+    """Return one row per person with another employer; `moved` has their pairs."""
     ids, names = pairs.people
-    table = {"person_id": ids.take(moved), "name": names.take(moved)}
-    employers = [pairs.text(key) for key in reversed(COMPANY_KEYS)]
-    for place, side in enumerate(("before", "after")):
-        company = pc.coalesce(*(filled_texts(one[place]) for one in employers))
-        table[f"company_{side}"] = company.take(moved)
-    for side, titles in zip(("before", "after"), pairs.text(_TITLE), strict=True):
-        table[f"title_{side}"] = titles.take(moved)
-    urls = map(filled_texts, reversed(pairs.text(_URL)))
-    table[_URL] = pc.coalesce(*urls).take(moved)
-    for side, company_ids in zip(("before", "after"), employers[-1], strict=True):
-        table[f"{COMPANY_KEYS[0]}_{side}"] = filled_texts(company_ids).take(moved)
+    company_ids, urls, company_names = (
+        [filled_texts(column) for column in pairs.read_texts(key)] for key in COMPANY_KEYS
+    )
+    old_company, new_company = map(pc.coalesce, company_names, urls, company_ids)
+    old_title, new_title = pairs.read_texts(_TITLE)
+    columns = {
+        "person_id": ids,
+        "name": names,
+        "company_before": old_company,
+        "company_after": new_company,
+        "title_before": old_title,
+        "title_after": new_title,
+        _URL: pairs.latest_texts(_URL),
+        f"{COMPANY_KEYS[0]}_before": company_ids[0],
+        f"{COMPANY_KEYS[0]}_after": company_ids[1],
+    }
+    table = {name: column.take(moved) for name, column in columns.items()}
     _, started = pairs.read(_START, np.asarray(moved))
     table[_START] = pa.array(iso_days(texts(started)))
     return to_frame(pa.table(table), "numpy_nullable")
@@ -240,18 +254,18 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
 def _employers_differ(pairs: _Pairs, old: Rows, new: Rows) -> tuple[pa.Array, pa.Array]:
     """Return the pairs with different employers, and those with an employer in only one row.
 
-    `old` and `new` are the numbers of the pairs' companies.
+    `old` and `new` are the numbers of the pairs' companies. Of a company's id, profile URL and
+    name, the first that both rows have decides.
     """
     moved = np.zeros(pairs.count, dtype=bool)
-    remaining = np.flatnonzero((old != new) | (old == NONE))
     is_known = np.zeros(pairs.count, dtype=bool)
-    keys = [key for key in COMPANY_KEYS if key in pairs.columns]
-    for name in keys:
+    remaining = np.flatnonzero((old != new) | (old == NONE))
+    for name in [key for key in COMPANY_KEYS if key in pairs.columns]:
         before, after = (_key(name, column) for column in pairs.read(name, remaining))
-        own, other = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
-        is_known[remaining] |= own | other
-        moved[remaining] = own & other & differ(before, after)
-        remaining = remaining[~(own & other)]
+        had, has = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
+        is_known[remaining] |= had | has
+        moved[remaining] = had & has & differ(before, after)
+        remaining = remaining[~(had & has)]
     return pa.array(np.flatnonzero(moved)), pa.array(remaining[is_known[remaining]])
 
 
@@ -269,19 +283,21 @@ def _match_companies(
     before: Source, after: Source, numbers: tuple[Rows, Rows]
 ) -> tuple[Matching | None, Iterator[str]]:
     """Match companies by their number, else by name; also return notes on their ids."""
-    sides = before, after
-    if not any(all(key in side.columns for side in sides) for key in COMPANY_KEYS):
+    if not set(before.columns) & set(after.columns) & set(COMPANY_KEYS):
         return None, iter(())
-    columns = [pa.array(own, mask=own == NONE).cast(TEXT) for own in numbers]
-    names = [_key(COMPANY_KEYS[2], side.column(COMPANY_KEYS[2])) for side in sides]
-    found = match_rows(*([own, name] for own, name in zip(columns, names, strict=True)))
-    old, new = (_key(COMPANY_KEYS[0], side.column(COMPANY_KEYS[0])).cast(TEXT) for side in sides)
-    new_ids = _other_ids(old.take(found.pairs_before), new.take(found.pairs_after))
+    id_column, _, name_column = COMPANY_KEYS
+    old, new = (
+        [pa.array(own, mask=own == NONE).cast(TEXT), _key(name_column, side.column(name_column))]
+        for own, side in zip(numbers, (before, after), strict=True)
+    )
+    companies = match_rows(old, new)
+    old_ids, new_ids = _read_keys(before, after, id_column)
+    changed = _other_ids(old_ids.take(companies.pairs_before), new_ids.take(companies.pairs_after))
     shared = [
         _other_ids(ids.take(side.first_of_row[side.repeated]), ids.take(side.repeated))
-        for ids, side in ((old, found.before), (new, found.after))
+        for ids, side in ((old_ids, companies.before), (new_ids, companies.after))
     ]
-    return found, caveats.describe_ids("Companies", new_ids, shared)
+    return companies, caveats.describe_ids("Companies", changed, shared)
 
 
 def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
@@ -291,29 +307,35 @@ def _other_ids(ids: pa.Array, others: pa.Array) -> list[str]:
 
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
     """Match people by id, then by profile URL; also return notes."""
-    sides = before, after
     if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
         raise InvalidInputError(
             f"{before.name} and {after.name} have no common column {_ID!r} or {_URL!r} to match "
             "people by. Use frames or files of search_people() or export_people()."
         )
-    keys = [[_key(name, side.column(name)).cast(TEXT) for name in (_ID, _URL)] for side in sides]
-    found = match_rows(*keys)
-    rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
-    urls = [
-        own[1].take(pa.array(np.concatenate(of_side)))
-        for own, of_side in zip(keys, rows, strict=True)
-    ]
-    matching, *dropped = match_remaining(found, *urls)
-    is_new = np.setdiff1d(found.new, np.concatenate([matching.new, dropped[1]]), assume_unique=True)
-    *shared, new_ids = (
-        pc.coalesce(*own).take(pa.array(places)).to_pylist()
-        for own, places in zip((*keys, keys[1]), (*dropped, is_new), strict=True)
+    old_ids, new_ids = _read_keys(before, after, _ID)
+    old_urls, new_urls = _read_keys(before, after, _URL)
+    by_id = match_rows([old_ids, old_urls], [new_ids, new_urls])
+    people, old_repeated, new_repeated = match_remaining(
+        by_id,
+        old_urls.take(pa.array(np.concatenate([by_id.pairs_before, by_id.gone]))),
+        new_urls.take(pa.array(np.concatenate([by_id.pairs_after, by_id.new]))),
     )
-    return matching, caveats.describe_ids("People", new_ids, shared)
+    # Rows with a new id, which only their URL has matched.
+    by_url = np.setdiff1d(by_id.new, np.concatenate([people.new, new_repeated]), assume_unique=True)
+    old_names, new_names = pc.coalesce(old_ids, old_urls), pc.coalesce(new_ids, new_urls)
+    changed = new_names.take(pa.array(by_url)).to_pylist()
+    shared = old_names.take(pa.array(old_repeated)), new_names.take(pa.array(new_repeated))
+    return people, caveats.describe_ids("People", changed, [ids.to_pylist() for ids in shared])
+
+
+def _read_keys(before: Source, after: Source, name: str) -> tuple[pa.Array, pa.Array]:
+    """Return the keys of a column of both tables."""
+    old, new = (_key(name, side.column(name)).cast(TEXT) for side in (before, after))
+    return old, new
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:
+    """Return a column's normalised keys; missing for blank cells."""
     keys = filled_texts(texts(column))
     return _NORMALISED[name](keys) if name in _NORMALISED else strip_texts(keys)
 

@@ -41,22 +41,19 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
         if column in before.columns and column in after.columns
     ]
     # Each company's row in both tables, -1 if a table lacks the company.
-    old = new = np.empty(0, dtype=np.int64)
-    firsts = np.full(before.rows, NONE), np.full(after.rows, NONE)
+    old_rows = new_rows = np.empty(0, dtype=np.int64)
+    old_first, new_first = np.full(before.rows, NONE), np.full(after.rows, NONE)
     if companies is not None and departments:
         kept = np.sort(np.concatenate([companies.pairs_before, companies.gone]))
-        old = np.concatenate([kept, np.full(len(companies.new), NONE)])
-        new = np.concatenate([np.full(len(kept), NONE), companies.new])
-        new[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
-        firsts = companies.before.first_of_row, companies.after.first_of_row
-    counted = departments or list(_COLUMNS)
-    earlier, own = _by_company(before, old, firsts[0], counted)
-    later, other = _by_company(after, new, firsts[1], counted)
-    filled = (
-        _fill_absent(own, other, [name for name in counted if _COLUMNS[name] in before.columns]),
-        _fill_absent(other, own, [name for name in counted if _COLUMNS[name] in after.columns]),
-    )
-    return _tidy(later.fillna(earlier), *filled)
+        old_rows = np.concatenate([kept, np.full(len(companies.new), NONE)])
+        new_rows = np.concatenate([np.full(len(kept), NONE), companies.new])
+        new_rows[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
+        old_first, new_first = companies.before.first_of_row, companies.after.first_of_row
+    departments = departments or list(_COLUMNS)
+    old_companies, old = _by_company(before, old_rows, old_first, departments)
+    new_companies, new = _by_company(after, new_rows, new_first, departments)
+    shown = new_companies.fillna(old_companies)
+    return _tidy(shown, _fill_absent(old, new), _fill_absent(new, old))
 
 
 def _tidy(companies: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> Headcounts:
@@ -81,14 +78,11 @@ def _tidy(companies: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) ->
     return Headcounts(pd.DataFrame(table), int(compared.sum()), int(changed.sum()))
 
 
-def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
+def _fill_absent(own: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Set a row's missing headcounts to 0 if `other` has them and the row has any headcount."""
     # The service omits departments without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
-    absent = own[present].isna() & other[present].notna() & is_counted
-    if not absent.to_numpy().any():
-        return own
-    return own.assign(**own[present].mask(absent, 0))
+    return own.mask(own.isna() & other.notna() & is_counted, 0)
 
 
 def _by_company(
@@ -104,8 +98,8 @@ def _by_company(
     company = pd.Series(first).mask(first == NONE)
     known = numbers.notna().sum(axis="columns")
     fullest = known.groupby(company).idxmax().reindex(rows)
-    found = values.groupby(company).first().reindex(rows), numbers.reindex(fullest)
-    return found[0].reset_index(drop=True), found[1].reset_index(drop=True)
+    companies = values.groupby(company).first().reindex(rows)
+    return companies.reset_index(drop=True), numbers.reindex(fullest).reset_index(drop=True)
 
 
 def _integers(side: Source, name: str) -> pa.Array:

@@ -27,8 +27,8 @@ from outreach_frames.files.read import parts_of
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search_arguments import check_columns, check_filters, shows_filters
 
-KEY: Final = "snapshot"
-_NAME: Final = re.compile(rf"{KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
+PARTITION_KEY: Final = "snapshot"
+_NAME: Final = re.compile(rf"{PARTITION_KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
 _UNFINISHED: Final = re.compile(rf"\.{_NAME.pattern}\.partial")
 
 
@@ -125,7 +125,7 @@ def snapshot_people(
     except OSError as error:
         raise unwritable(root, error) from error
     return export_people(
-        root / f"{KEY}={day}",
+        root / f"{PARTITION_KEY}={day}",
         body,
         columns=chosen,
         split_by=split_by,
@@ -176,28 +176,21 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     0 2026-11-01      61
     """
     root = expanded(folder)
-    found = list(list_snapshots(root))
-    facts: list[tuple[int | None, Any]] = []
-    for one in found:
+    rows: list[tuple[str, int | None, Any, str]] = []
+    for date, path in list_snapshots(root):
+        people, attrs = None, {}
         try:
-            people, attrs = count_people(one.path), read_attrs(one.path)
-            facts.append((people, attrs.get("filters")))
-            total = attrs.get("total")
-            if type(total) is int and people < total:
-                warn(f"The snapshot of {one.date} has {people:,} of {total:,} matching people.")
+            people, attrs = count_stored_people(path), read_attrs(path)
         except InvalidInputError as error:
-            warn(f"{error} Take the snapshot of {one.date} again, or delete its folder.")
-            facts.append((None, None))
+            warn(f"{error} Take the snapshot of {date} again, or delete its folder.")
+        total = attrs.get("total")
+        if people is not None and type(total) is int and people < total:
+            warn(f"The snapshot of {date} has {people:,} of {total:,} matching people.")
+        rows.append((date, people, attrs.get("filters"), str(path)))
     for message in describe_unfinished(root):
         warn(message)
-    return pd.DataFrame(
-        {
-            "date": pd.array([one.date for one in found], dtype="datetime64[us]"),
-            "people": pd.array([people for people, _ in facts], dtype="Int64"),
-            "filters": pd.Series([filters for _, filters in facts], dtype=object),
-            "path": pd.array([str(one.path) for one in found], dtype=STR),
-        }
-    )
+    dtypes = {"date": "datetime64[us]", "people": "Int64", "filters": object, "path": STR}
+    return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
 
 def list_snapshots(folder: Path) -> Iterator[Snapshot]:
@@ -223,7 +216,7 @@ def describe_unfinished(folder: Path) -> Iterator[str]:
             )
 
 
-def count_people(path: Path) -> int:
+def count_stored_people(path: Path) -> int:
     """Count the people in a folder of Parquet files, from their metadata."""
     with reading(path):
         return sum(pq.read_metadata(part).num_rows for part in parts_of(path))
@@ -244,7 +237,7 @@ def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
     # Text, because filters from a file of another program may hold values of any type.
     old, new = (
         {
-            name: sorted({str(one) for one in value}) if isinstance(value, list) else value
+            name: sorted(set(map(str, value))) if isinstance(value, list) else value
             for name, value in filters.items()
         }
         for filters in (before, after)
@@ -262,9 +255,9 @@ def _filter_text(filters: Mapping[str, Any], name: str) -> str:
 
 def _require_same_search(folder: Path, filters: Mapping[str, Any], split_by: str | None) -> None:
     """Reject a folder whose newest snapshot is of another search."""
-    for one in reversed(list(list_snapshots(folder)) if folder.is_dir() else []):
+    for _, path in reversed(list(list_snapshots(folder)) if folder.is_dir() else []):
         try:
-            attrs = read_attrs(one.path)
+            attrs = read_attrs(path)
         except InvalidInputError as error:
             warn(f"{error} The filters of that snapshot were not compared with this search.")
             continue
@@ -273,7 +266,7 @@ def _require_same_search(folder: Path, filters: Mapping[str, Any], split_by: str
         before = {"split_by": attrs.get("split_by"), **attrs["filters"]}
         if changed := filter_differences(before, {"split_by": split_by, **filters}):
             raise InvalidInputError(
-                f"{folder} has snapshots of another search: in {one.path.name}, "
+                f"{folder} has snapshots of another search: in {path.name}, "
                 f"{'; '.join(changed)}. Use a separate folder per search."
             )
         return

@@ -19,11 +19,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.parquet import frame_of_parquet, reading
 from outreach_frames.files.provenance import attrs_in_parquet, plain_attrs
 from outreach_frames.files.read import parts_of, read_prospects
-from outreach_frames.history.snapshots import (
-    KEY,
-    describe_unfinished,
-    list_snapshots,
-)
+from outreach_frames.history.snapshots import PARTITION_KEY, describe_unfinished, list_snapshots
 from outreach_frames.history.values import as_arrow, comparable, texts
 from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
@@ -70,14 +66,15 @@ class ParquetSource:
             # Parse each part's metadata once: it describes hundreds of columns, and each column is
             # read separately.
             self._metadata = [pq.read_metadata(part) for part in parts]
-            self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
+            self._schemas = [part.schema.to_arrow_schema() for part in self._metadata]
             self.attrs: Mapping[Any, Any] = attrs_in_parquet(self._schemas[0].metadata, Path(name))
-            notes = self._schemas[0].pandas_metadata or {}
-            levels = [one for one in notes.get("index_columns", []) if isinstance(one, str)]
+            stored_index = (self._schemas[0].pandas_metadata or {}).get("index_columns", [])
+            # An index of consecutive numbers is a dictionary here, not the name of a column.
+            index_names = [level for level in stored_index if isinstance(level, str)]
         self._opened: dict[int, pq.ParquetFile] = {}
         names = dict.fromkeys(name for schema in self._schemas for name in schema.names)
-        self.columns: Sequence[str] = [name for name in names if name not in levels]
-        self.rows: int = sum(one.num_rows for one in self._metadata)
+        self.columns: Sequence[str] = [name for name in names if name not in index_names]
+        self.rows: int = sum(part.num_rows for part in self._metadata)
 
     def column(self, name: str) -> pa.Array:
         """Read one column."""
@@ -129,8 +126,8 @@ def open_source(people: FrameLike | str | Path, name: str) -> Source:
         if list(list_snapshots(path)):
             raise InvalidInputError(
                 f"{path} is a folder of snapshots. Pass one of the snapshots as {name}, such as "
-                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare the last two "
-                "snapshots."
+                f"{path / f'{PARTITION_KEY}=2026-11-30'}, or pass only the folder to compare the "
+                "last two snapshots."
             )
         return ParquetSource(parts_of(path), str(path))
     require_readable_file(path)
@@ -148,13 +145,13 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
         )
     root = expanded(folder)
     require_readable_file(root)
-    found = list(list_snapshots(root)) if root.is_dir() else []
-    if len(found) < 2:
+    stored = list(list_snapshots(root)) if root.is_dir() else []
+    if len(stored) < 2:
         raise InvalidInputError(
-            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Call "
+            f"{root} holds {plural(len(stored), 'snapshot')}, but a comparison takes two. Call "
             "snapshot_people() on two days, or pass two tables, before and after."
         )
-    before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
+    before, after = (ParquetSource(parts_of(path), str(path)) for _, path in stored[-2:])
     return before, after, list(describe_unfinished(root))
 
 

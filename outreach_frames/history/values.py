@@ -50,19 +50,18 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
     [False, True, False]
     """
     before, after = comparable(before), comparable(after)
-    one, other = before.type, after.type
-    if pa.types.is_null(one) or pa.types.is_null(other):
+    types = before.type, after.type
+    if any(map(pa.types.is_null, types)):
         return np.not_equal(_is_missing(before), _is_missing(after))
-    if is_list(one) and is_list(other):
+    if all(map(is_list, types)):
         return _lists_differ(before, after)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
+    if all(map(pa.types.is_struct, types)):
         return _objects_differ(before, after)
-    if one != other or pa.types.is_nested(one):
+    if types[0] != types[1] or pa.types.is_nested(types[0]):
         before, after = texts(before), texts(after)
     unequal = pc.fill_null(pc.not_equal(before, after), fill_value=False)
     was_missing, is_missing = _is_missing(before), _is_missing(after)
-    differs: Mask = unequal.to_numpy(zero_copy_only=False) & ~was_missing & ~is_missing
-    differs |= was_missing != is_missing
+    differs: Mask = np.where(was_missing | is_missing, was_missing != is_missing, unequal)
     return differs
 
 

@@ -1,6 +1,6 @@
 """Extract the registered domain of web and email addresses, for whole columns.
 
-The Public Suffix List is the snapshot bundled with tldextract; nothing is downloaded.
+The Public Suffix List is the copy bundled with tldextract; nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import Card, as_html, as_text
-from outreach_frames.common.pandas_versions import snapshot
+from outreach_frames.common.pandas_versions import copy_frame
 from outreach_frames.common.warnings import DeferredWarnings
 from outreach_frames.identity.persons import (
     first_rows,
@@ -499,7 +499,7 @@ def _check(
     checked = check_rows(frame, mapping, account)
     persons = first_rows(numbers_of(identifiers(*checked.keys.columns)))
     kept = first_valid_rows(persons, checked.is_valid)
-    copy = snapshot(frame)
+    copy = copy_frame(frame)
     # A shallow copy would share the labels.
     copy.index, copy.columns = frame.index.copy(), frame.columns.copy()
     return CheckedFrame(

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.pandas_versions import STR, snapshot
+from outreach_frames.common.pandas_versions import STR, copy_frame
 from outreach_frames.common.text import quoted
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
@@ -58,7 +58,7 @@ class CheckedFrame:
     @property
     def frame(self) -> pd.DataFrame:
         """A copy of the frame from the time of planning."""
-        return snapshot(self._frame)
+        return copy_frame(self._frame)
 
     @property
     def emails(self) -> pa.Array:
@@ -69,7 +69,7 @@ class CheckedFrame:
     @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
-        return snapshot(self.checked.problems)
+        return copy_frame(self.checked.problems)
 
     @cached_property
     def unsent(self) -> pd.DataFrame:

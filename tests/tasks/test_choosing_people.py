@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
-from outreach_frames.leads.sending.events import Outcome
+from outreach_frames.leads.sending.events import OutcomeEvent
 from outreach_frames.leads.sending.journal_file import (
     JournalFile,
     SequenceAddress,
@@ -38,10 +38,10 @@ def age(path: Path, days: int, status: str) -> None:
         sequence = SequenceAddress(file.service, file.sequence_id)
     path.unlink()
     for number, event in enumerate(events):
-        events[number] = replace(event, at=event.at - timedelta(days=days))
-        if isinstance(event, Outcome):
+        events[number] = replace(event, time=event.time - timedelta(days=days))
+        if isinstance(event, OutcomeEvent):
             outcome = event.outcome._replace(status=status)
-            events[number] = replace(event, at=event.at - timedelta(days=days), outcome=outcome)
+            events[number] = replace(event, time=event.time - timedelta(days=days), outcome=outcome)
     with JournalFile(path, sequence) as file:
         file.write(events)
 

@@ -97,8 +97,8 @@ class Digests:
         places = pa.array(positions, pa.int64())
         columns = [
             [
-                one or NO_DIGEST
-                for one in self.column(f"data {field}", texts.take(places).to_pylist())
+                digest or NO_DIGEST
+                for digest in self.column(f"data {field}", texts.take(places).to_pylist())
             ]
             for field, texts in rows.checked.data.items()
         ]

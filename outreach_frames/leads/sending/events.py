@@ -29,13 +29,13 @@ LeadId = NewType("LeadId", bytes)
 Order = tuple[int, EventId]
 
 
-class Send(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="send"):
-    """A request with the lead begins."""
+class SendEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="send"):
+    """A request with a lead begins."""
 
     number: int
     id: EventId
     lead: LeadId
-    at: datetime
+    time: datetime
     chunk: int
     row: RowIdentifiers
     # The identifiers of the person's other rows.
@@ -43,28 +43,28 @@ class Send(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="send"):
     content: Content
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="outcome"):
+class OutcomeEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="outcome"):
     """The outcome of a send."""
 
     number: int
     id: EventId
     lead: LeadId
-    at: datetime
+    time: datetime
     send: EventId
     outcome: RowOutcome
 
 
-class Link(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="link"):
+class LinkEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, tag="link"):
     """Further identifiers of a lead that may have been reached."""
 
     number: int
     id: EventId
     lead: LeadId
-    at: datetime
+    time: datetime
     row: RowIdentifiers
 
 
-Event = Send | Outcome | Link
+Event = SendEvent | OutcomeEvent | LinkEvent
 _BEGUN: Final = attrgetter("begun")
 
 
@@ -108,7 +108,7 @@ class Lead(msgspec.Struct, frozen=True, gc=False):
     begun: Order
     entry: Entry
     # The send that decides the outcome.
-    send: Send
+    send: SendEvent
     # Whether a request may have reached the person, or the service skipped them.
     is_reached: bool
     # The rows that identify the person; without `is_reached`, the rows that were refused.
@@ -126,9 +126,9 @@ def lead_of(events: Sequence[Event]) -> Lead:
     An outcome that proves the lead in the sequence wins, then `unknown` (also a send without an
     outcome), then the last skip, then the last outcome. A refused send adds no identifiers.
     """
-    sends = sorted((event for event in events if isinstance(event, Send)), key=order_of)
-    outcomes = {event.send: event.outcome for event in events if isinstance(event, Outcome)}
-    links = [event for event in events if isinstance(event, Link)]
+    sends = sorted((event for event in events if isinstance(event, SendEvent)), key=order_of)
+    outcomes = {event.send: event.outcome for event in events if isinstance(event, OutcomeEvent)}
+    links = [event for event in events if isinstance(event, LinkEvent)]
     decisive, outcome, best = sends[0], NO_RESPONSE, -1
     first, reaching = None, []
     for send in sends:
@@ -139,20 +139,20 @@ def lead_of(events: Sequence[Event]) -> Lead:
         if its_weight > _REFUSED:
             reaching.append(send)
         if first is None and its_outcome.status in MAY_HAVE_ACTED:
-            first = send.at
+            first = send.time
     rows = [RecordedRow(order_of(send), True, send.row) for send in reaching or sends]
     if reaching:
         linked = [(order_of(send), row) for send in reaching for row in send.linked]
         linked += [(order_of(link), link.row) for link in links]
         rows += [RecordedRow(order, False, row) for order, row in linked]
-    entry = Entry(outcome, decisive.chunk, len(sends), first or decisive.at)
+    entry = Entry(outcome, decisive.chunk, len(sends), first or decisive.time)
     return Lead(decisive.lead, order_of(sends[0]), entry, decisive, bool(reaching), tuple(rows))
 
 
 def is_recent(events: Sequence[Event], since: datetime) -> bool:
     """Return whether a lead's last send is not older, or the lead was in the exclusion list."""
-    outcomes = (event.outcome for event in events if isinstance(event, Outcome))
-    return max(event.at for event in events if isinstance(event, Send)) >= since or any(
+    outcomes = (event.outcome for event in events if isinstance(event, OutcomeEvent))
+    return max(event.time for event in events if isinstance(event, SendEvent)) >= since or any(
         outcome.status == statuses.IN_EXCLUSION_LIST for outcome in outcomes
     )
 
@@ -201,13 +201,13 @@ class EventStore:
             else:
                 continue
             self.last_number = max(self.last_number, event.number)
-            if not isinstance(event, Outcome):
+            if not isinstance(event, OutcomeEvent):
                 self._index(event)
 
-    def _index(self, event: Send | Link) -> None:
+    def _index(self, event: SendEvent | LinkEvent) -> None:
         """Find the event's lead by the event's identifiers from now on."""
         rows = [event.row]
-        if isinstance(event, Send):
+        if isinstance(event, SendEvent):
             rows += event.linked
             self.last_chunk = max(self.last_chunk, event.chunk)
         own = (event.lead,)
@@ -228,7 +228,7 @@ class EventStore:
         return sorted(map(lead_of, self._events.values()), key=_BEGUN)
 
 
-class People(NamedTuple):
+class RecordedPeople(NamedTuple):
     """The leads of some people in the order of their first sends, and their events."""
 
     leads: list[Lead]
@@ -236,7 +236,7 @@ class People(NamedTuple):
     identifiers: set[Digest]
 
 
-def find_people(identifiers: Iterable[Digest], *stores: EventStore) -> People:
+def find_recorded_people(identifiers: Iterable[Digest], *stores: EventStore) -> RecordedPeople:
     """Unite the stores' events of the people with these identifiers.
 
     People are followed through their leads' further identifiers. A lead that reached nobody leads
@@ -244,16 +244,16 @@ def find_people(identifiers: Iterable[Digest], *stores: EventStore) -> People:
     """
     leads: dict[LeadId, Lead] = {}
     events: dict[LeadId, tuple[Event, ...]] = {}
-    every = new = set(identifiers)
+    known = new = set(identifiers)
     while new:
-        found = {lead for store in stores for lead in store.leads_with(new)} - leads.keys()
-        united = {lead: _unite(lead, stores) for lead in found}
-        events |= united
-        leads |= {lead: lead_of(its_events) for lead, its_events in united.items()}
-        reached = (leads[lead] for lead in found if leads[lead].is_reached)
-        new = identifiers_of(reached) - every
-        every = every | new
-    return People(sorted(leads.values(), key=_BEGUN), events, every)
+        new_leads = {lead for store in stores for lead in store.leads_with(new)} - leads.keys()
+        for lead in new_leads:
+            events[lead] = _unite(lead, stores)
+            leads[lead] = lead_of(events[lead])
+        reached = (leads[lead] for lead in new_leads if leads[lead].is_reached)
+        new = identifiers_of(reached) - known
+        known = known | new
+    return RecordedPeople(sorted(leads.values(), key=_BEGUN), events, known)
 
 
 def _unite(lead: LeadId, stores: Sequence[EventStore]) -> tuple[Event, ...]:
@@ -265,6 +265,5 @@ def _unite(lead: LeadId, stores: Sequence[EventStore]) -> tuple[Event, ...]:
 
 def identifiers_of(leads: Iterable[Lead]) -> set[Digest]:
     """Return all identifiers of leads."""
-    return {
-        one for lead in leads for row in lead.rows for one in row.identifiers if one is not None
-    }
+    digests = {digest for lead in leads for row in lead.rows for digest in row.identifiers}
+    return {digest for digest in digests if digest is not None}

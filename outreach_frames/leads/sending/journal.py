@@ -24,10 +24,10 @@ from outreach_frames.leads.sending.events import (
     Event,
     EventId,
     LeadId,
-    Link,
-    Outcome,
-    Send,
-    find_people,
+    LinkEvent,
+    OutcomeEvent,
+    SendEvent,
+    find_recorded_people,
     lead_of,
 )
 from outreach_frames.leads.sending.journal_file import (
@@ -62,7 +62,7 @@ class Journal(AbstractContextManager["Journal"]):
     ) -> None:
         self._frame, self._memory = frame, memory
         # The latest send of each row in this run.
-        self._sends: dict[int, Send] = {}
+        self._sends: dict[int, SendEvent] = {}
         self.file: JournalFile | None = None
         with nothing_sent(), ExitStack() as stack:
             if path is not None and (must_exist or not dry_run or path.exists()):
@@ -73,8 +73,8 @@ class Journal(AbstractContextManager["Journal"]):
             self._digests = of_memory if self.file is None else self.file.digests
             self._rows: list[RowIdentifiers] = self._digests.rows(frame.identifier_columns)
             with memory.lock:
-                identifiers = {one for row in self._rows for one in row if one is not None}
-                people = find_people(identifiers, memory, *in_file)
+                identifiers = {digest for row in self._rows for digest in row if digest is not None}
+                people = find_recorded_people(identifiers, memory, *in_file)
                 if not dry_run:
                     stack.enter_context(memory.sending(people.identifiers))
                 self._only_in_memory = {
@@ -132,7 +132,7 @@ class Journal(AbstractContextManager["Journal"]):
             lead = self._lead_of(row) or LeadId(own_id)
             others = self._linked_rows(row)
             known = self._rows[row]
-            sends[row] = Send(number, own_id, lead, now, chunk, known, others, content)
+            sends[row] = SendEvent(number, own_id, lead, now, chunk, known, others, content)
             entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
         self._record(sends.values())
         with self._memory.lock:
@@ -148,7 +148,7 @@ class Journal(AbstractContextManager["Journal"]):
         # Most rows have the same outcome.
         recorded = {outcome: without_messages(outcome) for outcome in set(outcomes.values())}
         events = [
-            Outcome(number, own_id, send.lead, now, send.id, recorded[outcome])
+            OutcomeEvent(number, own_id, send.lead, now, send.id, recorded[outcome])
             for send, outcome, (number, own_id) in zip(
                 map(self._sends.__getitem__, outcomes),
                 outcomes.values(),
@@ -186,11 +186,11 @@ class Journal(AbstractContextManager["Journal"]):
             for place in range(size)
         )
 
-    def _links(self) -> list[Link]:
+    def _links(self) -> list[LinkEvent]:
         """Return events with the new identifiers of known people."""
         new, now = self.resumption.extensions, _now()
         return [
-            Link(number, own_id, lead.id, now, row)
+            LinkEvent(number, own_id, lead.id, now, row)
             for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
         ]
 

@@ -170,7 +170,7 @@ class JournalFile(AbstractContextManager["JournalFile"]):
         require_journal(path)
         if not dry_run:
             set_mode(path, 0o600)
-        connect = sqlite_file.snapshot if dry_run else sqlite_file.connect
+        connect = sqlite_file.copy_into_memory if dry_run else sqlite_file.connect
         connection = stack.enter_context(closing(connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection

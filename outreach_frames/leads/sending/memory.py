@@ -41,7 +41,7 @@ class Memory(EventStore):
             yield
         finally:
             with self.lock:
-                self._under_way = [each for each in self._under_way if each is not people]
+                self._under_way = [others for others in self._under_way if others is not people]
 
     def renew(self) -> None:
         """Replace the locks in a forked process, in which no run continues."""

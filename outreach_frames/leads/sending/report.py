@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card
-from outreach_frames.common.pandas_versions import STR, snapshot
+from outreach_frames.common.pandas_versions import STR, copy_frame
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
@@ -104,7 +104,7 @@ class SubmissionReport(Result):
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: OutreachError | None = error
         self.dry_run: Final = dry_run
-        self._frame = snapshot(own_columns(frame))
+        self._frame = copy_frame(own_columns(frame))
         self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
     @property

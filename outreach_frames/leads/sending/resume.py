@@ -139,14 +139,17 @@ def _find_unknown_row(
 
 
 class _LeadIndex:
-    """Leads by the identifiers of a row, by email, and by URL; the first of several leads wins."""
+    """Leads by the identifiers of a row, by email and by certain URL; the first lead wins.
+
+    A weak URL needs no dict of its own, because its rows have no other identifier.
+    """
 
     def __init__(self, recorded: Iterable[tuple[RecordedRow, Lead]]) -> None:
         self.lead_of_row: dict[RowIdentifiers, Lead] = {}
         self.lead_of_email: dict[Digest | None, Lead] = {}
         self.lead_of_url: dict[Digest | None, Lead] = {}
         for row, lead in recorded:
-            email, url = _email_and_url(row.identifiers)
+            email, url, _ = row.identifiers
             self.lead_of_row.setdefault(row.identifiers, lead)
             if email is not None:
                 self.lead_of_email.setdefault(email, lead)
@@ -155,7 +158,7 @@ class _LeadIndex:
 
     def find(self, identifiers: RowIdentifiers) -> Lead | None:
         """Return the lead of the same row, else of its email, else of its URL."""
-        email, url = _email_and_url(identifiers)
+        email, url, _ = identifiers
         return (
             self.lead_of_row.get(identifiers)
             or self.lead_of_email.get(email)
@@ -298,16 +301,12 @@ class _Comparison:
     def describe(self, lead: Lead, row: int, fields: Sequence[str]) -> str:
         """Describe how a row's identifiers, mailbox and data fields differ from the sent lead's."""
         now, sent = self._identifiers[row], lead.send.row
-        differences = []
-        if now != sent:
-            columns = zip(
-                spec.LEAD_IDENTIFIERS, _email_and_url(now), _email_and_url(sent), strict=True
-            )
-            differences = [
-                f"with another {kind}" if before else f"without this {kind}"
-                for kind, text, before in columns
-                if text not in (None, before)
-            ]
+        # Weak URLs never differ, because only the same URL links such a row to a lead.
+        differences = [
+            f"with another {kind}" if before else f"without this {kind}"
+            for kind, text, before in zip(spec.LEAD_IDENTIFIERS, now[:2], sent[:2], strict=True)
+            if text not in (None, before)
+        ]
         mailbox = lead.send.content.mailbox
         if self._frame.checked.mailboxes is not None and self._contents[row].mailbox != mailbox:
             differences.append(
@@ -329,12 +328,6 @@ def _link(
     # A missing value has the number -1, which links no rows.
     persons = first_rows([pd.factorize(table[name])[0] for name in table])
     return persons[: len(identifiers)], persons[len(identifiers) :]
-
-
-def _email_and_url(identifiers: RowIdentifiers) -> tuple[Digest | None, Digest | None]:
-    """Return a row's email, and its certain or weak URL."""
-    email, url, weak_url = identifiers
-    return email, url or weak_url
 
 
 def _precedence(record: tuple[RecordedRow, Lead]) -> tuple[bool, int, events.Order]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.pandas_versions import snapshot
+from outreach_frames.common.pandas_versions import copy_frame
 from outreach_frames.common.text import plural
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
@@ -86,7 +86,7 @@ class Sender:
 
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
         """Return a function, callable in any thread, that plans the frame in its current state."""
-        frame = self._plan.frame if self.is_fixed else snapshot(self._frame)
+        frame = self._plan.frame if self.is_fixed else copy_frame(self._frame)
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, **plan_arguments(value))

@@ -575,7 +575,7 @@ class Resumed(RuleBasedStateMachine):
     def open_again(self, *, again: bool) -> None:
         """Open the journal, and compare its entries and the rows to send with the model."""
         self.journal = opened(self.path, self.plan, again=again)
-        found = self.journal.resumption
+        resumption = self.journal.resumption
         assert {row: self.bare(entry) for row, entry in self.journal.entries().items()} == {
             row: self.bare(entry) for row, entry in self.model.items()
         }
@@ -585,8 +585,8 @@ class Resumed(RuleBasedStateMachine):
         else:
             done = [row for row, status in recorded.items() if status != "rejected"]
             expected = [row for row in range(30) if row not in done]
-        assert found.rows.tolist() == sorted(expected)
-        self.is_retry, self.sendable = again, found.rows.tolist()
+        assert resumption.rows.tolist() == sorted(expected)
+        self.is_retry, self.sendable = again, resumption.rows.tolist()
         self.begun: set[int] = set()
 
     @precondition(lambda self: set(self.sendable) - self.begun)

@@ -14,7 +14,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending import memory
-from outreach_frames.leads.sending.events import find_people
+from outreach_frames.leads.sending.events import find_recorded_people
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
 from tests.leads.sending.lead_service import (
@@ -296,7 +296,7 @@ def test_a_forked_child_keeps_the_records() -> None:
         child = os.fork()
         if child == 0:
             known = [each for each in memory._memories.values() if each.last_number]
-            reserved = find_people([], known[0]).identifiers
+            reserved = find_recorded_people([], known[0]).identifiers
             with known[0].lock, known[0].sending(reserved):
                 os._exit(0 if known[0].last_number == 1 else 1)
         assert os.waitpid(child, 0)[1] == 0
