@@ -13,8 +13,6 @@ from operator import or_
 from typing import Final, NamedTuple
 
 from outreach_frames.errors import OutreachError
-from outreach_frames.leads import statuses
-from outreach_frames.leads.sending.outcome import TOO_LARGE, RowOutcome, pointed_leads
 
 # Each refusal because of single rows settles a row, so their number is not limited; but after this
 # number in a row, the service may be refusing all rows.
@@ -39,44 +37,28 @@ class Chunk(NamedTuple):
     is_first_half: bool = False
 
 
+@dataclass(eq=False)
 class ByPointer:
     """Send a refused request again without the rows that the service points at."""
 
-    def __init__(self) -> None:
-        self._refused_in_a_row = 0
-
-    def record_accepted(self) -> None:
-        """Begin to count again after an accepted request."""
-        self._refused_in_a_row = 0
+    # The number of refusals because of single rows since the last accepted request.
+    refused_in_a_row: int = 0
 
     def next_parts(self, chunk: Chunk, pointed: Collection[int]) -> list[Chunk]:
         """Return the rows without the pointed ones as a part; none if the chunk ends."""
-        self._refused_in_a_row += 1
+        self.refused_in_a_row += 1
         if chunk.by_halves is not None:
             chunk.by_halves.has_progress = True
-        others = [row for row in chunk.positions if row not in pointed]
+        others = [row for index, row in enumerate(chunk.positions) if index not in pointed]
         if not others or self.reason_to_end():
             return []
         return [Chunk(chunk.number, others, is_part=True)]
 
     def reason_to_end(self) -> str:
         """Return why the last refused chunk ends, or an empty text."""
-        if self._refused_in_a_row % MAX_POINTED_IN_A_ROW:
+        if self.refused_in_a_row % MAX_POINTED_IN_A_ROW:
             return ""
         return f"{MAX_POINTED_IN_A_ROW} requests in a row were refused because of single rows"
-
-
-def pointed_rows(chunk: Chunk, error: OutreachError) -> dict[int, RowOutcome] | None:
-    """Return the outcomes of the rows that a refusal points at; None if it points elsewhere."""
-    if error.status_code == TOO_LARGE:
-        return {}
-    details = pointed_leads(error, len(chunk.positions))
-    if details is None:
-        return None
-    return {
-        chunk.positions[index]: RowOutcome(statuses.REJECTED, detail)
-        for index, detail in details.items()
-    }
 
 
 class ByFields:
@@ -140,24 +122,23 @@ class ByHalves:
     # Whether a part was accepted, or refused because of single rows.
     has_progress: bool = False
 
-    def next_parts(
-        self, refused: Chunk, waiting: Sequence[Chunk], *, is_too_large: bool = False
-    ) -> list[Chunk]:
+    def next_parts(self, part: Chunk, waiting: list[Chunk], *, is_too_large: bool) -> list[Chunk]:
         """Return the chunk's waiting parts and the halves of a refused part, in sending order."""
-        rows, half = refused.positions, len(refused.positions) // 2
-        first = Chunk(refused.number, rows[:half], True, self, is_first_half=not is_too_large)
-        second = Chunk(refused.number, rows[half:], True, self)
-        # If no large part may be accepted, small parts show whether any row is.
+        rows, half = part.positions, len(part.positions) // 2
+        # All rows of a request that was too large may be accepted in smaller requests.
+        first = Chunk(part.number, rows[:half], True, self, is_first_half=not is_too_large)
+        second = Chunk(part.number, rows[half:], True, self)
+        # If no large part was accepted, small parts show whether any row is.
         if is_too_large or (self.requests >= LARGE_PARTS and not self.has_progress):
             return [first, second, *waiting]
         return [*waiting, first, second]
 
-    def parts_after_accepted(self, chunk: Chunk, waiting: Sequence[Chunk]) -> list[Chunk]:
-        """Return the parts after an accepted one; halve its other half, which has a refused row."""
+    def parts_after_accepted(self, accepted: Chunk, waiting: list[Chunk]) -> list[Chunk]:
+        """Return the waiting parts; after a first half, divide the second, which is at fault."""
         self.has_progress = True
-        if chunk.is_first_half and len(waiting[0].positions) > 1:
-            return self.next_parts(waiting[0], waiting[1:])
-        return [*waiting]
+        if not accepted.is_first_half or len(waiting[0].positions) == 1:
+            return waiting
+        return self.next_parts(waiting[0], waiting[1:], is_too_large=False)
 
     def reason_to_end(self, requests_of_run: int) -> str:
         """Return why the chunk's other rows are not sent again, or an empty text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -20,26 +20,24 @@ from outreach_frames.leads.sending.events import Entry
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.outcome import (
     TOO_LARGE,
+    ChunkOutcome,
     NextStep,
     RowOutcome,
     classify,
+    pointed_leads,
     read_response,
     reclassify_resent,
     resent_outcome,
 )
-from outreach_frames.leads.sending.refusals import (
-    ByFields,
-    ByHalves,
-    ByPointer,
-    Chunk,
-    pointed_rows,
-)
+from outreach_frames.leads.sending.refusals import ByFields, ByHalves, ByPointer, Chunk
 
 _LOGGER: Final = logging.getLogger(__name__)
 # After this number of consecutive failures, the service is down or refuses all requests.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
 _REFUSED_TOGETHER: Final = "The service refused the whole request, not this row alone."
+# After these errors, other rows of the request may be the reason.
+_MAY_BE_OTHER_ROWS: Final = (NextStep.FIND_ROWS, NextStep.CONTINUE)
 
 
 @dataclass(eq=False)
@@ -120,76 +118,75 @@ class Run:
         else:
             problem = " ".join(read.notes) or read.rows[0].detail
             self._count_failure(InvalidResponseError(f"Chunk {chunk.number}: {problem}"))
-        outcomes: Sequence[RowOutcome] = read.rows
         if self.is_resend:
-            outcomes = [
+            rows = [
                 reclassify_resent(outcome, is_certain=index in read.certain)
                 for index, outcome in enumerate(read.rows)
             ]
-        self._finish(chunk, outcomes, read.notes)
+            read = read._replace(rows=tuple(rows))
+        self._finish(chunk, read)
 
     def _record_accepted(self, chunk: Chunk) -> None:
         """Tell the strategies that the service accepted a request."""
         self._failures_in_a_row = 0
-        self._by_pointer.record_accepted()
+        self._by_pointer.refused_in_a_row = 0
         self._by_fields.record_accepted(chunk.positions)
         if chunk.by_halves is not None:
             waiting = self._take_parts(chunk.by_halves)
             self._put_first(chunk.by_halves.parts_after_accepted(chunk, waiting))
 
     def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
-        """Record a failed request; send parts of it next if some of its rows may be accepted."""
+        """Record a failed request, and send those of its rows again that may be accepted."""
         outcome, next_step, notes = classify(error)
-        parts: Sequence[Chunk] = []
-        pointed: Mapping[int, RowOutcome] = {}
+        size = len(chunk.positions)
+        parts, pointed = self._next_parts(chunk, error, next_step)
+        if not parts and not pointed:
+            self._fail(chunk, error, next_step)
+        if next_step is NextStep.FIND_FIELD and parts:
+            outcome = outcome._replace(status=statuses.NOT_SENT)
+        elif next_step in _MAY_BE_OTHER_ROWS and outcome.status == statuses.REJECTED and size > 1:
+            outcome = outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
+        rows = [outcome] * size
+        for index, words in pointed.items():
+            rows[index] = RowOutcome(statuses.REJECTED, words)
+        if self.is_resend:
+            rows = [resent_outcome(row) for row in rows]
+        self._put_first(parts)
+        self._finish(chunk, ChunkOutcome(tuple(rows), notes), parts)
+
+    def _next_parts(
+        self, chunk: Chunk, error: OutreachError, next_step: NextStep
+    ) -> tuple[list[Chunk], dict[int, str]]:
+        """Return the next parts by the strategy for this error, and the words for pointed rows."""
         if next_step is NextStep.FIND_FIELD:
-            parts = self._by_fields.next_parts(chunk)
-        elif next_step is NextStep.FIND_ROWS:
-            parts, pointed = self._find_rows(chunk, error)
+            return self._by_fields.next_parts(chunk), {}
+        if next_step is not NextStep.FIND_ROWS:
+            return [], {}
+        size, is_too_large = len(chunk.positions), error.status_code == TOO_LARGE
+        pointed = {} if is_too_large else pointed_leads(error, size)
         if pointed:
             self.error = error
-        elif not parts:
-            self._fail(chunk, error, next_step)
-        if next_step is NextStep.FIND_FIELD:
-            outcome = outcome._replace(status=statuses.NOT_SENT) if parts else outcome
-        elif next_step is not NextStep.STOP and outcome.status == statuses.REJECTED:
-            outcome = _refused_together(outcome, chunk)
-        outcomes = [self._without_result(pointed.get(row, outcome)) for row in chunk.positions]
-        self._put_first(parts)
-        self._finish(chunk, outcomes, notes, parts)
-
-    def _find_rows(
-        self, chunk: Chunk, error: OutreachError
-    ) -> tuple[Sequence[Chunk], Mapping[int, RowOutcome]]:
-        """Return the parts of a refused chunk that come next, and the outcomes of pointed rows."""
-        pointed = pointed_rows(chunk, error)
-        if pointed:
             parts = self._by_pointer.next_parts(chunk, pointed)
             if reason := self._by_pointer.reason_to_end():
                 self._note_end(chunk, reason, error)
             return parts, pointed
-        if pointed is None or len(chunk.positions) == 1:
+        if pointed is None or size == 1:
             return [], {}
         by_halves = chunk.by_halves or ByHalves(error)
         by_halves.error = error
         waiting = self._take_parts(by_halves)
-        is_too_large = error.status_code == TOO_LARGE
         return by_halves.next_parts(chunk, waiting, is_too_large=is_too_large), {}
 
     def _fail(self, chunk: Chunk, error: OutreachError, next_step: NextStep) -> None:
-        """Stop the run, or count a failure unless only a part of a chunk is refused."""
-        is_refused_part = chunk.is_part and next_step is not NextStep.CONTINUE
+        """Stop the run, or count a failure unless other parts of the chunk may be accepted."""
         self.error = error
+        by_halves = chunk.by_halves
+        is_waiting = any(part.by_halves is by_halves for part in self.pending)
+        is_all_refused = by_halves is not None and not (by_halves.has_progress or is_waiting)
         if next_step is NextStep.STOP:
             self.over = True
-        elif not is_refused_part or self._has_failed(chunk.by_halves):
+        elif next_step is NextStep.CONTINUE or not chunk.is_part or is_all_refused:
             self._count_failure(error)
-
-    def _has_failed(self, by_halves: ByHalves | None) -> bool:
-        """Return whether all parts of a chunk were refused, and none is waiting."""
-        if by_halves is None or by_halves.has_progress:
-            return False
-        return not self.pending or self.pending[0].by_halves is not by_halves
 
     def _give_up(self, chunk: Chunk, by_halves: ByHalves, reason: str) -> None:
         """Leave the remaining rows of a chunk refused, as they are recorded."""
@@ -222,41 +219,22 @@ class Run:
             self.pending.popleft()
         return parts
 
-    def _without_result(self, outcome: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row whose request failed."""
-        return resent_outcome(outcome) if self.is_resend else outcome
-
-    def _finish(
-        self,
-        chunk: Chunk,
-        outcomes: Sequence[RowOutcome],
-        notes: Iterable[str],
-        next_parts: Iterable[Chunk] = (),
-    ) -> None:
+    def _finish(self, chunk: Chunk, read: ChunkOutcome, next_parts: Sequence[Chunk] = ()) -> None:
         """Record the outcomes of a chunk's rows, first in memory, then in the journal.
 
         The tally counts a row only if none of the parts that come next has it.
         """
-        counts = Counter(outcome.status for outcome in outcomes)
-        known = dict(zip(chunk.positions, outcomes, strict=True))
-        sent_again = {row for part in next_parts for row in part.positions} & known.keys()
-        again = Counter(known[row].status for row in sent_again)
-        self.tally = Counter(self.tally) + (counts - again)
-        for row, outcome in known.items():
+        outcomes = dict(zip(chunk.positions, read.rows, strict=True))
+        sent_again = {row for part in next_parts for row in part.positions}
+        finished = [outcome.status for row, outcome in outcomes.items() if row not in sent_again]
+        self.tally = Counter(self.tally) + Counter(finished)
+        for row, outcome in outcomes.items():
             self.entries[row] = self.entries[row].with_outcome(outcome)
-        self.notes += [f"Chunk {chunk.number}: {note}" for note in notes]
-        self.journal.finish(known)
-        shown = ", ".join(
-            f"{counts[status]} {status}" for status in statuses.STATUSES if counts[status]
-        )
+        self.notes += [f"Chunk {chunk.number}: {note}" for note in read.notes]
+        self.journal.finish(outcomes)
+        counts = Counter(outcome.status for outcome in read.rows)
+        shown = ", ".join(f"{counts[name]} {name}" for name in statuses.STATUSES if counts[name])
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
-
-
-def _refused_together(outcome: RowOutcome, chunk: Chunk) -> RowOutcome:
-    """Say in the outcome of a refused chunk's row that the chunk has other rows, too."""
-    if len(chunk.positions) == 1:
-        return outcome
-    return outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
 
 
 # Returns whether the run ends after the current request.
