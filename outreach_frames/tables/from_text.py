@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.parallel import CPU_THREADS, ordered_map
 from outreach_frames.tables.json_columns import read_json_texts
 
 # Raised by `convert` for a text that does not fit the type.
@@ -68,9 +66,7 @@ def _parse(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(len(texts))])
     if not pa.types.is_nested(kind):
         return texts.cast(kind)
-    # Arrow parses JSON without Python's global lock.
-    parts = ordered_map(partial(read_json_texts, kind=kind), texts.chunks, workers=CPU_THREADS)
-    return pa.chunked_array(list(parts), kind)
+    return pa.chunked_array([read_json_texts(chunk, kind) for chunk in texts.chunks], kind)
 
 
 def _is_zoned(kind: pa.DataType) -> bool:
