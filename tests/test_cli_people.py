@@ -137,7 +137,7 @@ def test_two_workbooks_are_compared(
     """Two workbooks with the same sheet name are compared."""
     short = people.head(6).outreach.brief()
     for name, rows in (("may", short), ("june", short.iloc[1:])):
-        rows.outreach.to_excel(tmp_path / f"{name}.xlsx", index=False, attrs=False)
+        rows.outreach.to_excel(tmp_path / f"{name}.xlsx", index=False)
     files = [str(tmp_path / "may.xlsx"), str(tmp_path / "june.xlsx")]
     assert main(["compare", *files, "--sheet-name", "people"]) == 0
     assert "1 disappeared" in capsys.readouterr().out

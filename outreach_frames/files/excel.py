@@ -26,7 +26,7 @@ from outreach_frames.common.text import unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
-from outreach_frames.files.provenance import as_properties, plain_attrs
+from outreach_frames.files.provenance import PROPERTY, package_version
 from outreach_frames.tables.columns import text_names
 from outreach_frames.tables.schema import is_text
 from outreach_frames.tables.value_text import any_text, python_values
@@ -79,7 +79,6 @@ def write_excel(
     *,
     index: bool | None = None,
     tz: str = "UTC",
-    attrs: bool = True,
     progress: bool | None = None,
 ) -> Path:
     """Write a frame to an Excel workbook that is easy to read.
@@ -90,7 +89,8 @@ def write_excel(
     and has filters. The sheet is named after its content, such as people, or else after the file.
 
     `read_prospects` reads the cells back: documented columns have their dtypes, other columns the
-    type of their cells, and an index is a column. CSV and Parquet keep all values and dtypes.
+    type of their cells, and an index is a column. CSV and Parquet keep all values, dtypes and the
+    `.attrs`; a workbook has no `.attrs`.
 
     Parameters
     ----------
@@ -107,10 +107,6 @@ def write_excel(
         because Excel's times have no zone; the cells show the zone's name. Times in the hour that a
         clock repeats in autumn are read back as the first of two. Times without a zone are not
         converted.
-    attrs : bool
-        Whether to write the `.attrs` that JSON can hold, such as the filters of the search, to the
-        workbook's properties, from which `read_prospects` restores them. Pass False for a workbook
-        to share: filters may have colleagues' addresses (`profnet_networks`).
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -143,7 +139,7 @@ def write_excel(
     """
     name = table_of(frame.columns) or expanded(path).stem
     indexed = {} if index is None else {name: index}
-    return write_sheets({name: frame}, path, index=indexed, tz=tz, attrs=attrs, progress=progress)
+    return write_sheets({name: frame}, path, index=indexed, tz=tz, progress=progress)
 
 
 def write_sheets(
@@ -152,7 +148,6 @@ def write_sheets(
     *,
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
-    attrs: bool = True,
     progress: bool | None = None,
 ) -> Path:
     """Write each frame to a sheet; `index` decides per sheet whether the index is written.
@@ -173,8 +168,6 @@ def write_sheets(
     cut: list[str] = []
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
     titles = _sheet_names(sheets)
-    noted = zip(titles, sheets.values() if attrs else (), strict=attrs)
-    properties = as_properties({title: plain_attrs(frame.attrs) for title, frame in noted})
 
     def write(file: BinaryIO) -> None:
         # Write in memory, because a crash would leave personal data in temporary files.
@@ -184,8 +177,7 @@ def write_sheets(
             writer = _Writer(book, tz, cut, bar)
             for title, (name, frame) in zip(titles, sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
-            for name, value in properties.items():
-                book.set_custom_property(name, value, "text")
+            book.set_custom_property(PROPERTY, package_version(), "text")
             # Closing the workbook takes as long as writing its columns.
             bar.set_postfix_str("saving")
         file.write(content.getbuffer())

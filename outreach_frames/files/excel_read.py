@@ -28,12 +28,7 @@ from outreach_frames.files.csv_file import EXCEL_MAX_ROWS
 from outreach_frames.files.excel import NOT_INSTALLED, is_plain_list, split
 from outreach_frames.files.header import header_below_text, require_names
 from outreach_frames.files.misfits import misfit, misfits_remark
-from outreach_frames.files.provenance import (
-    MAX_METADATA_BYTES,
-    PROPERTY,
-    recorded_attrs,
-    text_in_properties,
-)
+from outreach_frames.files.provenance import MAX_METADATA_BYTES, PROPERTY
 from outreach_frames.tables.from_text import convert_or_keep
 from outreach_frames.tables.schema import documented_columns, to_array
 
@@ -95,8 +90,7 @@ def read_excel(
         remarks = _check_rows(package.read(chosen._worksheet_path), _codes(package), where)
         with warnings.catch_warnings(action="ignore"):  # for example of dates out of range
             sheet = _read_sheet(chosen)
-        properties = {one.name: one.value for one in book.custom_doc_props.props}
-    is_ours = PROPERTY in properties
+        is_ours = any(entry.name == PROPERTY for entry in book.custom_doc_props.props)
     remarks[_ERRORS] += [f"{number:,} {code}" for code, number in sheet.errors.items()]
     filled = [number for number, row in enumerate(sheet.rows, 1) if any(map(_is_filled, row))]
     if not filled:
@@ -130,10 +124,7 @@ def read_excel(
         lines.append(misfits_remark(misfits))
     if lines:
         warn(f"{where[:-1]}: {' '.join(lines)}")
-    result = pd.DataFrame(columns, index=pd.RangeIndex(len(rows) - 1))
-    attrs = recorded_attrs(text_in_properties(properties) or "{}", path).get(chosen.title)
-    result.attrs = attrs if isinstance(attrs, dict) else {}
-    return result
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows) - 1))
 
 
 def _columns(

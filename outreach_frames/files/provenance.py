@@ -15,11 +15,14 @@ ATTRS: Final = "attrs"
 VERSION: Final = "version"
 # Larger metadata is not parsed, because JSON of many small lists needs 40 times its size in memory.
 MAX_METADATA_BYTES: Final = 16 << 20
-# The properties of a workbook stay below 1 MB, even if each character is escaped.
 _MAX_CHARACTERS: Final = 1 << 17
 # The custom property of a workbook with the package's version.
 PROPERTY: Final = "outreach_frames"
-_MAX_PROPERTY: Final = 255
+
+
+def package_version() -> str:
+    """Return this package's version."""
+    return version("outreach-frames")
 
 
 def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -37,7 +40,7 @@ def _is_plain(value: Any) -> bool:
 
 def record(attrs: Mapping[Any, Any]) -> dict[str, str]:
     """Return the entries to write to a file's metadata; warn if `.attrs` are too large."""
-    entries = {VERSION: version("outreach-frames")}
+    entries = {VERSION: package_version()}
     text = json.dumps(attrs, separators=(",", ":"))
     if len(text) > _MAX_CHARACTERS:
         warn(
@@ -47,22 +50,6 @@ def record(attrs: Mapping[Any, Any]) -> dict[str, str]:
     elif attrs:
         entries[ATTRS] = text
     return entries
-
-
-def as_properties(attrs_by_sheet: Mapping[str, Mapping[Any, Any]]) -> dict[str, str]:
-    """Return the record as properties of a workbook, which Excel limits to 255 characters each."""
-    entries = record({sheet: attrs for sheet, attrs in attrs_by_sheet.items() if attrs})
-    # XlsxWriter escapes text like "_x0041_", and openpyxl does not restore it.
-    text = entries.get(ATTRS, "").replace("_x", r"\u005fx")
-    starts = range(0, len(text), _MAX_PROPERTY)
-    pieces = {f"{PROPERTY} {start}": text[start : start + _MAX_PROPERTY] for start in starts}
-    return {PROPERTY: entries[VERSION], **pieces}
-
-
-def text_in_properties(properties: Mapping[str, Any]) -> str:
-    """Join the pieces of the `.attrs` in a workbook's properties."""
-    starts = range(0, len(properties) * _MAX_PROPERTY, _MAX_PROPERTY)
-    return "".join(str(properties.get(f"{PROPERTY} {start}", "")) for start in starts)
 
 
 def recorded_attrs(text: Any, source: Path) -> dict[Any, Any]:

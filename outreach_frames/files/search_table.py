@@ -28,7 +28,6 @@ from outreach_frames.files.csv_notes import (
 )
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_read import require_size
-from outreach_frames.files.provenance import text_in_properties
 from outreach_frames.tables.schema import is_text
 
 Holds = Callable[[str], bool]
@@ -158,18 +157,13 @@ def _search_workbook(path: Path, holds: Holds) -> Iterator[bool]:
 
 
 def _search_part(file: IO[bytes], holds: Holds, shared: set[str]) -> Iterator[bool]:
-    properties: dict[str, str] = {}
     for unit in _units(file):
         if _name(unit) == "row":
             if any(_holds_cell(cell, holds, shared) for cell in unit):
                 yield True
             continue
-        if _name(unit) == "property":
-            properties[unit.get("name", "")] = _text(unit)
         values = [value for element in unit.iter() for value in element.attrib.values()]
         yield from _elsewhere(["\n".join([_text(unit), *values])], holds)
-    # The `.attrs` of this package continue from one property to the next.
-    yield from _elsewhere([text_in_properties(properties)], holds)
 
 
 def _holds_cell(cell: ET.Element, holds: Holds, shared: set[str]) -> bool:

@@ -223,8 +223,8 @@ def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
 ) -> None:
     """A workbook has no change to a workbook of the same people, and fits no other file."""
     people = people.head(10)
-    workbook = people.outreach.to_excel(tmp_path / "x.xlsx", attrs=False)
-    second = people.outreach.to_excel(tmp_path / "y.xlsx", attrs=False)
+    workbook = people.outreach.to_excel(tmp_path / "x.xlsx")
+    second = people.outreach.to_excel(tmp_path / "y.xlsx")
     assert not len(of.compare_people(workbook, second, progress=False).changed)
     for sides in ((workbook, people), (people.outreach.to_csv(tmp_path / "x.csv"), workbook)):
         with pytest.raises(InvalidInputError, match="only be compared with another workbook"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openpyxl.packaging.custom import StringProperty
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -31,7 +31,7 @@ from tests.files.frames import COLUMNS, INDEXES, metadata_of
 
 pytestmark = pytest.mark.long
 
-WRITERS = {".csv": "to_csv", ".xlsx": "to_excel", ".parquet": "to_parquet"}
+WRITERS = {".csv": "to_csv", ".parquet": "to_parquet"}
 SEARCH = {
     "filters": {"person_name": "Käthe 😀", "company_sizes": ["1-10"]},
     "limit": 5,
@@ -110,17 +110,14 @@ def test_attrs_can_be_omitted(tmp_path: Path, suffix: str) -> None:
 
 
 def test_reports_record_the_search_of_their_tables(tmp_path: Path) -> None:
-    """The files and sheets of a report have the search of the frame that was sent."""
+    """The files of a report have the search of the frame that was sent."""
     frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
     frame.attrs = dict(SEARCH)
     rows = pd.DataFrame({"index": [0, 1], "status": ["added", "unknown"]})
     report = SubmissionReport(frame, rows, sequence_id="s1")
     report.to_csv(tmp_path)
-    path = report.to_excel(tmp_path / "report.xlsx")
     for each in (tmp_path / "added.csv", tmp_path / "failed.csv"):
         assert of.read_prospects(each).attrs == SEARCH
-    assert of.read_prospects(path, sheet_name="added").attrs == SEARCH
-    assert of.read_prospects(path, sheet_name="summary").attrs == {}
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
@@ -142,18 +139,11 @@ def noted(path: Path, attrs: Any) -> None:
     if path.suffix == ".csv":
         notes = json.loads(metadata_of(path).read_text()) | {"attrs": json.dumps(attrs)}
         metadata_of(path).write_text(json.dumps(notes))
-    elif path.suffix == ".parquet":
+    else:
         table = pq.read_table(path)
         notes = json.loads(table.schema.metadata[b"pandas"]) | {"attributes": attrs}
         metadata = {**table.schema.metadata, b"pandas": json.dumps(notes)}
         pq.write_table(table.replace_schema_metadata(metadata), path)
-    else:
-        book = openpyxl.load_workbook(path)
-        properties = book.custom_doc_props
-        properties.props = [one for one in properties.props if one.name == "outreach_frames"]
-        sheets = {"x": attrs} if isinstance(attrs, dict) else attrs
-        properties.append(StringProperty(name="outreach_frames 0", value=json.dumps(sheets)))
-        book.save(path)
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
@@ -210,27 +200,14 @@ def test_unreadable_paths_are_clear_errors(tmp_path: Path) -> None:
         of.read_prospects(path)
 
 
-def test_a_workbook_saved_by_another_program_keeps_the_search(tmp_path: Path) -> None:
-    """Another program's save keeps the workbook's properties; a renamed sheet loses its attrs."""
-    path = written(small(SEARCH), tmp_path / "x.xlsx")
-    book = openpyxl.load_workbook(path)
-    book["x"]["A2"] = "Bo"
-    book.save(path)
-    assert of.read_prospects(path).attrs == SEARCH
-    book["x"].title = "y"
-    book.save(path)
+def test_workbooks_have_no_search(tmp_path: Path) -> None:
+    """A workbook has the package's version, but nothing of a table's search."""
+    path = small(SEARCH).outreach.to_excel(tmp_path / "x.xlsx")
     assert of.read_prospects(path).attrs == {}
-
-
-def test_properties_fit_into_excel(tmp_path: Path) -> None:
-    """Properties have at most 255 characters, and restore text like an escape of Excel."""
-    odd = ["é" * 400, "ada_x005F_b", r"\_x000D_", "_X0041_", "_x"]
-    attrs = {"filters": {"_x0041_": odd}}
-    path = written(small(attrs), tmp_path / "x.xlsx")
-    assert of.read_prospects(path).attrs == attrs
-    values = [one.value for one in openpyxl.load_workbook(path).custom_doc_props.props]
-    assert max(map(len, values)) == 255
-    assert len(values) > 10
+    [entry] = openpyxl.load_workbook(path).custom_doc_props.props
+    assert entry.name == "outreach_frames"
+    with zipfile.ZipFile(path) as package:
+        assert not any(b"sizes" in package.read(name) for name in package.namelist())
 
 
 FRAMES = {
