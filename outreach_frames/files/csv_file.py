@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
@@ -22,7 +22,7 @@ from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import has_lone_surrogate, unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_columns import csv_form, default_dtypes, storable
-from outreach_frames.files.csv_notes import noted_schema, notes_path, replacing_metadata
+from outreach_frames.files.csv_notes import noted_schema, notes_path, write_notes
 from outreach_frames.files.formulas import without_formulas, without_formulas_in
 from outreach_frames.files.provenance import plain_attrs, record
 from outreach_frames.reading.fast_reader import BOM
@@ -58,8 +58,9 @@ def write_csv(
     Lists and records are JSON. Times are ISO 8601; times with a zone are in UTC. A small metadata
     file ``<name>.csv-metadata.json`` in the same folder holds the dtypes that differ from those of
     a search result, the frame's `.attrs`, the version of this package, and a checksum of the CSV
-    file; keep both files together. Periods, durations, decimals, times of day, 16-bit floats and
-    Python objects other than dates are read back as text; write Parquet to keep their dtypes.
+    file. Keep both files together; once the CSV file is changed, only the dtypes are used. Periods,
+    durations, decimals, times of day, 16-bit floats and Python objects other than dates are read
+    back as text; write Parquet to keep their dtypes.
 
     Parameters
     ----------
@@ -160,16 +161,12 @@ def replace_csv(
     target = expanded(path)
     refuse_special_file(target)
     refuse_special_file(notes_path(target))
-    with ExitStack() as stack:
-        replace_file(
-            target,
-            write,
-            before_replace=lambda new: stack.enter_context(
-                replacing_metadata(target, metadata, new, made_in=made_in)
-            ),
-            temporary_folder=made_in,
-        )
-    return target
+    return replace_file(
+        target,
+        write,
+        before_replace=lambda new: write_notes(target, metadata, new, made_in=made_in),
+        temporary_folder=made_in,
+    )
 
 
 def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separator = ",") -> None:

@@ -1,6 +1,6 @@
 """Write and read the metadata file of a CSV file that this package wrote.
 
-The metadata file holds checksums, which reveal edits, and the dtypes of a CSV file as an Arrow
+The metadata file holds a checksum, which reveals edits, and the dtypes of a CSV file as an Arrow
 schema.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -22,14 +21,13 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.provenance import ATTRS, MAX_METADATA_BYTES, VERSION
 
 METADATA_SUFFIX: Final = "-metadata.json"
-_FORMAT: Final = "outreach_frames CSV 3"
+_FORMAT: Final = "outreach_frames CSV 4"
 _SCHEMA: Final = "schema"
-CHECKSUMS: Final = "checksums"
-# This entry holds the metadata of the old content while a program replaces the file.
-OTHER: Final = "other"
+CHECKSUM: Final = "checksum"
+_FORMAT_KEY: Final = "format"
 _PIECE_BYTES: Final = 1 << 18
 # Names of entries that do not describe columns.
-OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS, OTHER, ATTRS, VERSION})
+OWN_ENTRIES: Final = frozenset({_FORMAT_KEY, CHECKSUM, ATTRS, VERSION})
 # pandas, numpy and Arrow raise these errors on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -50,51 +48,35 @@ def notes_path(path: Path) -> Path:
 
 def checksum(file: BinaryIO) -> str:
     """Return the length and CRC-32 of a file's content, to detect edits."""
-    found = 0
+    crc = 0
     while piece := file.read(_PIECE_BYTES):
-        found = zlib.crc32(piece, found)
-    return f"{file.tell()} {found:08x}"
+        crc = zlib.crc32(piece, crc)
+    return f"{file.tell()} {crc:08x}"
 
 
-@contextmanager
-def replacing_metadata(
+def write_notes(
     path: Path, metadata: Mapping[str, Any], new: Path, *, made_in: Path | None = None
-) -> Iterator[None]:
-    """Replace the metadata file of `path`, while the `with` block replaces `path` with `new`.
+) -> None:
+    """Write the metadata file of `path` for its new content, the file `new`.
 
-    During the replacement, the metadata describes both contents.
+    Call it before the file is replaced: after a kill in between, the checksum differs, and only the
+    dtypes are used.
     """
     with new.open("rb") as file:
-        entries = {**metadata, "format": _FORMAT, CHECKSUMS: [checksum(file)]}
-    entries.pop(OTHER, None)
-
-    def write_notes(notes: Mapping[str, Any]) -> None:
-        text = json.dumps(notes, ensure_ascii=False, indent=1)
-        content = text.encode("utf-8", "surrogatepass")
-        if len(content) > MAX_METADATA_BYTES:
-            raise InvalidInputError(
-                f"The metadata of {path} would have {len(content):,} bytes, but "
-                f"{MAX_METADATA_BYTES:,} is the maximum. Convert categorical columns to text."
-            )
-        replace_file(
-            notes_path(path),
-            lambda file: file.write(content),
-            temporary_folder=made_in,
-            mode_from=path,
+        entries = {**metadata, _FORMAT_KEY: _FORMAT, CHECKSUM: checksum(file)}
+    text = json.dumps(entries, ensure_ascii=False, indent=1)
+    content = text.encode("utf-8", "surrogatepass")
+    if len(content) > MAX_METADATA_BYTES:
+        raise InvalidInputError(
+            f"The metadata of {path} would have {len(content):,} bytes, but "
+            f"{MAX_METADATA_BYTES:,} is the maximum. Convert categorical columns to text."
         )
-
-    if not path.exists():
-        write_notes(entries)
-        yield
-        return
-    before: dict[str, Any] = {}
-    with suppress(*NOTES_ERRORS), path.open("rb") as file:  # the notes may be damaged
-        before = read_notes(path)
-        before = dict(entries_of(before, checksum(file))) if OTHER in before else before
-        before.pop(OTHER, None)
-    write_notes({**entries, OTHER: before})
-    yield
-    write_notes(entries)
+    replace_file(
+        notes_path(path),
+        lambda file: file.write(content),
+        temporary_folder=made_in,
+        mode_from=path,
+    )
 
 
 def noted_schema(table: pa.Table) -> dict[str, str]:
@@ -126,8 +108,7 @@ def read_notes(path: Path) -> dict[str, Any]:
         metadata: Any = json.loads(notes.read_bytes())
     except (ValueError, RecursionError) as error:
         raise damaged_notes(notes, error) from error
-    is_object = isinstance(metadata, dict) and isinstance(metadata.get(OTHER, {}), dict)
-    if not is_object or metadata.get("format") != _FORMAT:
+    if not isinstance(metadata, dict) or metadata.get(_FORMAT_KEY) != _FORMAT:
         raise InvalidInputError(
             f"{notes} was not written by this package. Move it to another folder to read {path}."
         )
@@ -135,18 +116,15 @@ def read_notes(path: Path) -> dict[str, Any]:
 
 
 def entries_of(metadata: Mapping[str, Any], content: str) -> Mapping[str, Any]:
-    """Return the entries that describe the content with a checksum.
-
-    While a program replaces the file, and after it was killed, the metadata describes two contents.
-    """
-    is_old = OTHER in metadata and not describes(metadata, content)
-    return metadata[OTHER] if is_old else metadata
+    """Return the entries for the content with a checksum: only the dtypes if it was changed."""
+    if describes(metadata, content):
+        return metadata
+    return {name: metadata[name] for name in (_FORMAT_KEY, _SCHEMA) if name in metadata}
 
 
 def describes(metadata: Mapping[str, Any], content: str) -> bool:
     """Check whether the package wrote the content with a checksum and this metadata."""
-    known = metadata.get(CHECKSUMS)
-    return isinstance(known, list) and content in known
+    return metadata.get(CHECKSUM) == content
 
 
 def damaged_notes(notes: Path, error: Exception) -> InvalidInputError:

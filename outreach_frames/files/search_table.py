@@ -21,7 +21,6 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_notes import (
     METADATA_SUFFIX,
-    OTHER,
     noted_columns,
     notes_path,
     read_notes,
@@ -108,8 +107,7 @@ def _search_csv(path: Path, holds: Holds, encoding: str) -> Iterator[bool]:
     if notes_path(path).is_file():
         metadata = read_notes(path)
         texts = [notes_path(path).read_bytes().decode(errors="replace")]
-        for each in (metadata, metadata.get(OTHER, {})):
-            texts += _categories(noted_columns(each).columns)
+        texts += _categories(noted_columns(metadata).columns)
         yield from _elsewhere(texts, holds)
 
 

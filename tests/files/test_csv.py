@@ -64,7 +64,7 @@ def test_a_search_needs_no_metadata_file(tmp_path):
     for frame in (prospects(3), mailboxes):
         path = write_csv(frame, tmp_path / "people.csv")
         noted = json.loads(metadata_of(path).read_text())
-        assert noted.keys() == {"format", "version", "checksums"}
+        assert noted.keys() == {"format", "version", "checksum"}
         metadata_of(path).unlink()
         pd.testing.assert_frame_equal(read_prospects(path), frame)
         path = write_csv(frame.assign(score=1), path)
@@ -245,7 +245,7 @@ def test_the_metadata_file_matches_the_content(tmp_path):
     write_csv(pd.DataFrame({"n": ["1"]}), path)
     noted = json.loads(metadata_of(path).read_text())
     assert "schema" not in noted
-    assert noted["checksums"] == [f"8 {zlib.crc32(path.read_bytes()):08x}"]
+    assert noted["checksum"] == f"8 {zlib.crc32(path.read_bytes()):08x}"
     assert read_prospects(path).loc[0, "n"] == "1"
 
 
