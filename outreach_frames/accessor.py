@@ -13,7 +13,6 @@ import pandas as pd
 from outreach_frames.accounts.find_people import find_people
 from outreach_frames.accounts.matching import match, without
 from outreach_frames.analysis import companies as company_tables
-from outreach_frames.analysis.arms import assign_arms
 from outreach_frames.analysis.brief import brief
 from outreach_frames.analysis.child_tables import CHILD_FUNCTIONS
 from outreach_frames.analysis.segments import segments
@@ -96,4 +95,3 @@ class OutreachAccessor:
     find_people: Final = _method(find_people)
     match: Final = _method(match)
     without: Final = _method(without)
-    assign_arms: Final = _method(assign_arms)

@@ -92,7 +92,6 @@ METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
     "segments": lambda call, _, __: call(["company_industry", "gender"]),
     "tenure": lambda call, _, __: call(as_of="2026-01-01"),
     "find_people": lambda call, _, __: call(company_name="company_name", per_company=1).accounts,
-    "assign_arms": lambda call, _, __: call({"A": 1, "B": 1}, by="person", seed=1)[["arm"]],
     "match": lambda call, people, _: call(people[3:9], profnet_url="profnet_url"),
     "without": lambda call, people, _: call(people[3:9], domain=("company_website", "website")),
 }

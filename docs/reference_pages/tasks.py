@@ -152,7 +152,6 @@ TASKS: Final = (
         "what each outcome means and what to do.",
         (
             "of.sequences",
-            "df.outreach.assign_arms",
             "df.outreach.validate",
             "df.outreach.plan",
             "SubmissionPlan",

@@ -100,9 +100,11 @@ def test_leads_with_owners_by_name_and_hold_out(sandbox: Sandbox) -> None:
     owner = of.mailboxes(status="active")["user_name"].iloc[0]
     sequence_id = sandbox.sequence_ids["accepts_any"]
     leads = pd.DataFrame({"Work Email": [f"p{n}@x.example" for n in range(40)], "Owner": owner})
-    leads = leads.outreach.assign_arms({"send": 80, "holdout": 20}, by="person", seed=1)
-    plan = leads[leads["arm"] == "send"].outreach.plan(
-        sequence_id, email="Work Email", mailbox="Owner"
-    )
-    assert 0 < len(plan.positions) == (leads["arm"] == "send").sum() < 40
+    keys = of.keys.email(leads["Work Email"])
+    is_held_out = pd.util.hash_pandas_object(keys, index=False) % 100 < 20
+    plan = leads[~is_held_out].outreach.plan(sequence_id, email="Work Email", mailbox="Owner")
+    assert 0 < len(plan.positions) == (~is_held_out).sum() < 40
+    spelled = of.keys.email(leads["Work Email"].str.upper().iloc[::-1])
+    again = pd.util.hash_pandas_object(spelled, index=False) % 100 < 20
+    assert again.sort_index().equals(is_held_out)
     assert sum(plan.mailboxes.values()) == len(plan.positions)
