@@ -244,21 +244,23 @@ def _schedule(
     highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
     if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS or sum(gaps) > _MAX_DAYS:
         return None
-    changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
+    changes = [(day, mailbox, step[day]) for mailbox, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
     # One array per day: the number of emails sent before that day, by step and mailbox.
     history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
     sending_days: list[pd.Timestamp] = []
     for day in days:
         while changes and changes[-1][0] <= day:
-            _, place, limit[place] = changes.pop()
+            _, mailbox, limit[mailbox] = changes.pop()
         if not changes and not limit.any():
             return None
         sent, left = history[-1].copy(), limit.copy()
         # Leads that started earlier are at later steps, so begin with the last step.
         for step in range(len(gaps), 0, -1):
-            due = history[max(len(history) - gaps[step - 1], 0)][step - 1] - sent[step]
-            emails = np.minimum(due, left)
+            # A follow-up is due when its gap has passed since the previous email.
+            days_before_gap = max(len(history) - gaps[step - 1], 0)
+            previous_emails = history[days_before_gap][step - 1]
+            emails = np.minimum(previous_emails - sent[step], left)
             sent[step] += emails
             left -= emails
         sent[0] += left

@@ -133,13 +133,11 @@ def _join_members(values: pa.StructArray) -> pa.Array:
     if _START in fields and _END in fields:
         end = fields.pop(_END)
         fields[_START] = _periods(fields[_START], end, is_position=_EMPLOYER in names)
-    texts = list(fields.values())
-    size = len(values)
-    by_row = np.arange(len(texts) * size).reshape(len(texts), size).T.ravel()
-    starts = pa.array(np.arange(size + 1) * len(texts))
-    rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
-    lines = join_lists(rows, _MEMBER_SEPARATOR)
-    return pc.if_else(pc.equal(lines, ""), pa.scalar(None, pa.large_string()), lines)
+    # Arrow would drop a row whose texts are all missing, so each row begins with an empty text.
+    empty, separator = pa.scalar("", TEXT), pa.scalar(_MEMBER_SEPARATOR, TEXT)
+    joined = pc.binary_join_element_wise(empty, *fields.values(), separator, null_handling="skip")
+    lines = pc.utf8_slice_codeunits(joined, len(_MEMBER_SEPARATOR))
+    return pc.if_else(pc.equal(lines, ""), pa.scalar(None, TEXT), lines)
 
 
 def _periods(starts: pa.Array, ends: pa.Array, *, is_position: bool) -> pa.Array:
