@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.arguments import check_list
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import are_pages, domain_keys
 from outreach_frames.identity.keys import profnet_url_cells, url_variants
+from outreach_frames.tables.column_checks import column_of, near_column
 from outreach_frames.tables.columns import no_column_error, usual_column
 from outreach_frames.tables.value_text import column_texts, strip_texts
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.accounts.companies import drop_shared_domains
 from outreach_frames.accounts.excluded import Excluded, Since, read_sources
-from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.text import listed, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -25,6 +24,7 @@ from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import company_name_cells, email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
+from outreach_frames.tables.column_checks import column_of, near_column
 from outreach_frames.tables.columns import columns_like, usual_column
 from outreach_frames.tables.interchange import A_FRAME, FrameLike
 

@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_day, check_integer, check_list
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys
+from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
+from outreach_frames.analysis.companies import COMPANY_KEY, companies
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
@@ -26,6 +26,7 @@ from outreach_frames.reading.lenient_reader import (
     named_columns,
     parse_dates,
 )
+from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.schema import column_type, to_frame, wire_type
 
 POSITION: Final = "position"

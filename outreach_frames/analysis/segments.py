@@ -16,12 +16,11 @@ from outreach_frames.analysis.companies import (
     companies,
     company_numbers,
     person_rows,
-    require_columns,
-    to_numbers,
 )
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.column_checks import require_columns, to_numbers
 from outreach_frames.tables.schema import frame_of_columns
 
 SIZE: Final = "company_size"

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import dataset
 
-from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
@@ -22,6 +21,7 @@ from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import PARTITION_KEY, describe_unfinished, list_snapshots
 from outreach_frames.history.values import as_arrow, comparable, texts
 from outreach_frames.reading.flatten import concat_promoted, concat_tables
+from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"

@@ -13,10 +13,10 @@ import pandas as pd
 from matplotlib import font_manager
 from matplotlib.ticker import MaxNLocator
 
-from outreach_frames.analysis.companies import require_columns, to_numbers
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots.labels import count_text
+from outreach_frames.tables.column_checks import require_columns, to_numbers
 from outreach_frames.tables.interchange import A_FRAME, as_frame
 
 if TYPE_CHECKING:

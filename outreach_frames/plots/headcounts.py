@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import (
-    COMPANY_KEY,
-    LEVELS,
-    Level,
-    require_columns,
-    to_numbers,
-)
+from outreach_frames.analysis.companies import COMPANY_KEY, LEVELS, Level
 from outreach_frames.analysis.companies import headcount as headcount_table
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
 from outreach_frames.common.pandas_versions import STR
@@ -30,6 +24,7 @@ from outreach_frames.plots.labels import (
     short_name,
     signed_text,
 )
+from outreach_frames.tables.column_checks import require_columns, to_numbers
 from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:

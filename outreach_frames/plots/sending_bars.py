@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator
 
-from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
@@ -22,6 +21,7 @@ from outreach_frames.plots.labels import (
     share_text,
     unique_names,
 )
+from outreach_frames.tables.column_checks import require_columns
 from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pandas.api.types import is_numeric_dtype
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import column_of
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import (
@@ -35,6 +34,7 @@ from outreach_frames.errors import (
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import keeping_partial, list_frame
+from outreach_frames.tables.column_checks import column_of
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 from outreach_frames.tables.value_text import python_values

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.arguments import check_integer, near_names, suggestion
 from outreach_frames.common.text import listed, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
+from outreach_frames.tables.column_checks import column_of
 from outreach_frames.tables.columns import columns_like, columns_text, find_profile_urls
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
