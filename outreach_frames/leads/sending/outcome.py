@@ -55,8 +55,8 @@ NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was rec
 # The package's own sentences, which journals record: after a crash, no other report has them.
 _RECORDED_SENTENCES: Final = (NO_RESPONSE.detail, _NO_OUTCOME, _MAY_HAVE_ACTED, _SENT_BEFORE)
 _NOT_RECORDED: Final = "The service's message is only in the report of the run that received it."
-# Other statuses and codes of the service may be texts, which could name a person.
-_RECORDED_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+# Other statuses and codes of the service may be texts or phone numbers, which could name a person.
+_RECORDED_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
 def without_messages(outcome: RowOutcome) -> RowOutcome:

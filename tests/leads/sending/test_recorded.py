@@ -231,6 +231,21 @@ def test_journals_hold_no_text_of_the_service(tmp_path: Path) -> None:
     assert again.summary().set_index("status").loc["skipped", "rows"] == 1
 
 
+def test_journals_hold_no_number_as_a_code(tmp_path: Path) -> None:
+    """A code or list of the service that is a phone number is not in the journal."""
+    path = tmp_path / "spring.journal"
+    entries = [{"email": email("b")}]
+    lists = {"total": 1, "total_added_to_sequence": 0, "48123456789_and_skipped": entries}
+    codes = {"validation_errors": [{"error_code": "48123456789", "message": "Odd."}]}
+    with serving(script.json(codes, 422), script.json(lists)) as (_, client):
+        report = add(frame_of([(email(name), None) for name in "ab"]), client, path)
+    assert column(report, "error_code") == ["48123456789", None]
+    assert b"48123456789" not in path.read_bytes()
+    read = of.read_journal(path)
+    assert read["status"].tolist() == ["rejected", "skipped"]
+    assert read["error_code"].isna().all()
+
+
 def test_cleaned_rows_are_the_recorded_people(path: Path, client: Client) -> None:
     """With clean=True, a raw text is the person of its repaired text, also from a journal."""
     raw = frame_of([(f"Dee <{email('D')}>", None), (f"Zed <{email('z')}>", None)])
