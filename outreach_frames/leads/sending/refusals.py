@@ -60,14 +60,17 @@ class ByPointer:
         return [Chunk(chunk.number, others, is_part=True)]
 
     def reason_to_end(self) -> str:
-        """Return why the last refused chunk ends, or an empty text."""
+        """Return, after a refusal, why its rows are not sent again, or an empty text."""
         if self._refused_in_a_row % MAX_POINTED_IN_A_ROW:
             return ""
         return f"{MAX_POINTED_IN_A_ROW} requests in a row were refused because of single rows"
 
 
 def pointed_rows(chunk: Chunk, error: OutreachError) -> dict[int, RowOutcome] | None:
-    """Return the outcomes of the rows that a refusal points at; None if it points elsewhere."""
+    """Return the outcomes of the rows that a refusal points at, possibly no rows.
+
+    None means that it also points at something else, so the request itself is at fault.
+    """
     if error.status_code == TOO_LARGE:
         return {}
     details = pointed_leads(error, len(chunk.positions))
@@ -108,12 +111,13 @@ class ByFields:
         self._suspect_sets |= {reduce(or_, lacking.values())} - {0}
         if any(map(self._is_refused, chunk.positions)):
             return self.split(chunk)
-        fullest_first = sorted(set(lacking.values()), key=int.bit_count)
-        fuller = fullest_first[: len(fullest_first) // 2]
-        return _divide(chunk, {row for row in chunk.positions if lacking[row] in fuller})
+        # It is unknown which rows are refused: send those that lack the fewest fields first.
+        fewest_first = sorted(set(lacking.values()), key=int.bit_count)
+        fewest = fewest_first[: len(fewest_first) // 2]
+        return _divide(chunk, {row for row in chunk.positions if lacking[row] in fewest})
 
     def split(self, chunk: Chunk) -> list[Chunk]:
-        """Split off the rows that would certainly be refused; return nothing if all or none are."""
+        """Split off the rows that would certainly be refused; return [] if all or none are."""
         return _divide(chunk, {row for row in chunk.positions if not self._is_refused(row)})
 
     def _is_refused(self, row: int) -> bool:
@@ -123,7 +127,7 @@ class ByFields:
 
 
 def _divide(chunk: Chunk, first: Collection[int]) -> list[Chunk]:
-    """Divide a chunk into these rows and the others; return nothing if either part is empty."""
+    """Divide a chunk into these rows and the others; return [] if either part is empty."""
     others = [row for row in chunk.positions if row not in first]
     if not first or not others:
         return []
@@ -135,7 +139,7 @@ def _divide(chunk: Chunk, first: Collection[int]) -> list[Chunk]:
 class ByHalves:
     """Send the halves of a refused chunk's parts, until each refused part is a single row."""
 
-    error: OutreachError  # the last refusal
+    last_refusal: OutreachError
     requests: int = 0
     # Whether a part was accepted, or refused because of single rows.
     has_progress: bool = False
@@ -143,11 +147,14 @@ class ByHalves:
     def next_parts(
         self, refused: Chunk, waiting: Sequence[Chunk], *, is_too_large: bool = False
     ) -> list[Chunk]:
-        """Return the chunk's waiting parts and the halves of a refused part, in sending order."""
+        """Return the chunk's waiting parts and the halves of a refused part, in sending order.
+
+        If the part was only too large, neither half needs to have a refused row.
+        """
         rows, half = refused.positions, len(refused.positions) // 2
         first = Chunk(refused.number, rows[:half], True, self, is_first_half=not is_too_large)
         second = Chunk(refused.number, rows[half:], True, self)
-        # If no large part may be accepted, small parts show whether any row is.
+        # If all large parts were refused, small parts show soonest whether any row is accepted.
         if is_too_large or (self.requests >= LARGE_PARTS and not self.has_progress):
             return [first, second, *waiting]
         return [*waiting, first, second]

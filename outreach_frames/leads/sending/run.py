@@ -41,6 +41,9 @@ MAX_FAILURES_IN_A_ROW: Final = 3
 
 _REFUSED_TOGETHER: Final = "The service refused the whole request, not this row alone."
 
+# Returns whether the run ends after the current request.
+Monitor = Callable[["Run"], bool]
+
 
 @dataclass(eq=False)
 class Run:
@@ -50,8 +53,9 @@ class Run:
     client: Client
     # The journal is written before and after each request.
     journal: Journal
-    # True if an earlier request sent the rows with unknown outcome.
-    is_resend: bool
+    # Whether this run resends unknown rows, which an earlier request may have added.
+    is_retry: bool
+    # The chunks to send; the waiting parts of a refused chunk come first.
     pending: deque[Chunk]
     # The outcome per row that this or an earlier run sent; `unknown` during the request.
     entries: dict[int, Entry]
@@ -67,7 +71,7 @@ class Run:
     # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
     _failures_in_a_row: int = 0
-    # The further requests by halves of all chunks.
+    # The number of requests that `ByHalves` has caused, for all chunks.
     _requests_by_halves: int = 0
 
     def __post_init__(self) -> None:
@@ -114,19 +118,19 @@ class Run:
 
     def _record_response(self, chunk: Chunk, response: Any) -> None:
         """Record the outcome of each row from a 2xx response."""
-        read = read_response(self.plan.identifiers(chunk.positions), response)
-        if any(outcome.status != statuses.UNKNOWN for outcome in read.rows):
+        rows, notes, certain = read_response(self.plan.identifiers(chunk.positions), response)
+        if any(outcome.status != statuses.UNKNOWN for outcome in rows):
             self._record_accepted(chunk)
         else:
-            problem = " ".join(read.notes) or read.rows[0].detail
+            problem = " ".join(notes) or rows[0].detail
             self._count_failure(InvalidResponseError(f"Chunk {chunk.number}: {problem}"))
-        outcomes: Sequence[RowOutcome] = read.rows
-        if self.is_resend:
+        outcomes: Sequence[RowOutcome] = rows
+        if self.is_retry:
             outcomes = [
-                reclassify_resent(outcome, is_certain=index in read.certain)
-                for index, outcome in enumerate(read.rows)
+                reclassify_resent(outcome, is_certain=index in certain)
+                for index, outcome in enumerate(rows)
             ]
-        self._finish(chunk, outcomes, read.notes)
+        self._finish(chunk, outcomes, notes)
 
     def _record_accepted(self, chunk: Chunk) -> None:
         """Tell the strategies that the service accepted a request."""
@@ -144,49 +148,57 @@ class Run:
         pointed: Mapping[int, RowOutcome] = {}
         if next_step is NextStep.FIND_FIELD:
             parts = self._by_fields.next_parts(chunk)
+            if parts:
+                # The requests of the parts decide.
+                outcome = outcome._replace(status=statuses.NOT_SENT)
         elif next_step is NextStep.FIND_ROWS:
             parts, pointed = self._find_rows(chunk, error)
         if pointed:
             self.error = error
         elif not parts:
             self._fail(chunk, error, next_step)
-        if next_step is NextStep.FIND_FIELD:
-            outcome = outcome._replace(status=statuses.NOT_SENT) if parts else outcome
-        elif next_step is not NextStep.STOP and outcome.status == statuses.REJECTED:
-            outcome = _refused_together(outcome, chunk)
-        outcomes = [self._without_result(pointed.get(row, outcome)) for row in chunk.positions]
+        may_be_other_rows = next_step in {NextStep.FIND_ROWS, NextStep.CONTINUE}
+        if may_be_other_rows and outcome.status == statuses.REJECTED and len(chunk.positions) > 1:
+            outcome = outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
+        outcomes = [pointed.get(row, outcome) for row in chunk.positions]
+        if self.is_retry:
+            outcomes = [*map(resent_outcome, outcomes)]
         self._put_first(parts)
         self._finish(chunk, outcomes, notes, parts)
 
     def _find_rows(
         self, chunk: Chunk, error: OutreachError
     ) -> tuple[Sequence[Chunk], Mapping[int, RowOutcome]]:
-        """Return the parts of a refused chunk that come next, and the outcomes of pointed rows."""
+        """Return the parts that come next, and the outcomes of the rows that the service points at.
+
+        The parts include the waiting ones of the same chunk, which are taken from `pending`.
+        """
         pointed = pointed_rows(chunk, error)
         if pointed:
             parts = self._by_pointer.next_parts(chunk, pointed)
             if reason := self._by_pointer.reason_to_end():
-                self._note_end(chunk, reason, error)
+                # Parts of the chunk that are still waiting are sent.
+                self._note_end(chunk, reason, error, rows="the last request's other rows")
             return parts, pointed
         if pointed is None or len(chunk.positions) == 1:
             return [], {}
         by_halves = chunk.by_halves or ByHalves(error)
-        by_halves.error = error
+        by_halves.last_refusal = error
         waiting = self._take_parts(by_halves)
         is_too_large = error.status_code == TOO_LARGE
         return by_halves.next_parts(chunk, waiting, is_too_large=is_too_large), {}
 
     def _fail(self, chunk: Chunk, error: OutreachError, next_step: NextStep) -> None:
-        """Stop the run, or count a failure unless only a part of a chunk is refused."""
+        """Stop the run, or count a failure: of a part, only if it ends a chunk without progress."""
         is_refused_part = chunk.is_part and next_step is not NextStep.CONTINUE
         self.error = error
         if next_step is NextStep.STOP:
             self.over = True
-        elif not is_refused_part or self._has_failed(chunk.by_halves):
+        elif not is_refused_part or self._are_all_parts_refused(chunk.by_halves):
             self._count_failure(error)
 
-    def _has_failed(self, by_halves: ByHalves | None) -> bool:
-        """Return whether all parts of a chunk were refused, and none is waiting."""
+    def _are_all_parts_refused(self, by_halves: ByHalves | None) -> bool:
+        """Return whether all halves of a chunk were refused, and none is waiting."""
         if by_halves is None or by_halves.has_progress:
             return False
         return not self.pending or self.pending[0].by_halves is not by_halves
@@ -196,12 +208,12 @@ class Run:
         parts = [chunk, *self._take_parts(by_halves)]
         rows = [row for part in parts for row in part.positions]
         self.tally = Counter(self.tally) + Counter(self.entries[row].outcome.status for row in rows)
-        self._note_end(chunk, reason, by_halves.error)
+        self._note_end(chunk, reason, by_halves.last_refusal, rows="its other rows")
 
-    def _note_end(self, chunk: Chunk, reason: str, error: OutreachError) -> None:
-        """Note why a chunk's other rows are not sent again, and count a failure."""
-        outcome = "stay unknown" if self.is_resend else "are rejected"
-        self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows {outcome}.")
+    def _note_end(self, chunk: Chunk, reason: str, error: OutreachError, *, rows: str) -> None:
+        """Note why these rows of a chunk are not sent again, and count a failure."""
+        outcome = "stay unknown" if self.is_retry else "are rejected"
+        self.notes.append(f"Chunk {chunk.number}: {reason}, so {rows} {outcome}.")
         self._count_failure(error)
 
     def _count_failure(self, error: OutreachError) -> None:
@@ -222,10 +234,6 @@ class Run:
             self.pending.popleft()
         return parts
 
-    def _without_result(self, outcome: RowOutcome) -> RowOutcome:
-        """Return the outcome of a row whose request failed."""
-        return resent_outcome(outcome) if self.is_resend else outcome
-
     def _finish(
         self,
         chunk: Chunk,
@@ -239,9 +247,9 @@ class Run:
         """
         counts = Counter(outcome.status for outcome in outcomes)
         known = dict(zip(chunk.positions, outcomes, strict=True))
-        sent_again = {row for part in next_parts for row in part.positions} & known.keys()
-        again = Counter(known[row].status for row in sent_again)
-        self.tally = Counter(self.tally) + (counts - again)
+        sent_again = {row for part in next_parts for row in part.positions}
+        ended = (outcome.status for row, outcome in known.items() if row not in sent_again)
+        self.tally = Counter(self.tally) + Counter(ended)
         for row, outcome in known.items():
             self.entries[row] = self.entries[row].with_outcome(outcome)
         self.notes += [f"Chunk {chunk.number}: {note}" for note in notes]
@@ -250,14 +258,3 @@ class Run:
             f"{counts[status]} {status}" for status in statuses.STATUSES if counts[status]
         )
         _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), shown)
-
-
-def _refused_together(outcome: RowOutcome, chunk: Chunk) -> RowOutcome:
-    """Say in the outcome of a refused chunk's row that the chunk has other rows, too."""
-    if len(chunk.positions) == 1:
-        return outcome
-    return outcome._replace(detail=f"{outcome.detail} {_REFUSED_TOGETHER}")
-
-
-# Returns whether the run ends after the current request.
-Monitor = Callable[[Run], bool]
