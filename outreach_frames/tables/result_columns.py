@@ -53,7 +53,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("detail", note="reason for the status"),
             Field("error_code", note="the service's error code for a rejected row"),
             Field("earlier_run", "boolean", note="whether an earlier run recorded the outcome"),
-            Field("chunk", "integer", note="position of the row's request, from 0"),
+            Field("chunk", "integer", note="number of the row's chunk, from 1"),
             Field("attempts", "integer", note="number of times the row was sent"),
             Field("sent_at", format="date-time", note="first time the row may have been added"),
         ),

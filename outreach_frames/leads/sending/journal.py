@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -90,8 +91,9 @@ class Journal(AbstractContextManager["Journal"]):
                     resend_unknown=resend_unknown,
                 )
                 if not dry_run:
-                    known = (event for events in people.events.values() for event in events)
-                    self._record([*(known if in_file else ()), *self._links()], InvalidInputError)
+                    # Exchange the known events of these people between the file and the memory.
+                    known = chain.from_iterable(people.events.values() if in_file else ())
+                    self._record([*known, *self._links()], InvalidInputError)
             self._stack = stack.pop_all()
         self.last_chunk: int = max(
             [lead.entry.chunk or 0 for lead in people.leads]
@@ -112,7 +114,7 @@ class Journal(AbstractContextManager["Journal"]):
         return entries
 
     @property
-    def earlier_rows(self) -> set[int]:
+    def rows_only_in_memory(self) -> set[int]:
         """The rows that are not sent, because only the memory has a record of their lead."""
         to_send = set(self.resumption.rows.tolist())
         return {
@@ -128,28 +130,28 @@ class Journal(AbstractContextManager["Journal"]):
         contents = self._digests.contents(self._frame, positions)
         places = self._new_places(len(contents))
         sends, entries = {}, {}
-        for row, content, (number, own_id) in zip(positions, contents, places, strict=True):
-            lead = self._lead_of(row) or LeadId(own_id)
-            others = self._linked_rows(row)
-            known = self._rows[row]
-            sends[row] = SendEvent(number, own_id, lead, now, chunk, known, others, content)
+        for row, content, (number, event_id) in zip(positions, contents, places, strict=True):
+            lead = self._lead_of(row) or LeadId(event_id)
+            own, linked = self._rows[row], self._linked_rows(row)
+            sends[row] = SendEvent(number, event_id, lead, now, chunk, own, linked, content)
             entries[row] = Entry(NO_RESPONSE, chunk, 1, now)
         self._record(sends.values())
         with self._memory.lock:
             for row, send in sends.items():
                 if row in self._sends or row in self.resumption.leads:
+                    # The lead's earlier sends count, too.
                     entries[row] = lead_of(self._memory.events_of(send.lead)).entry
         self._sends |= sends
         return entries
 
     def finish(self, outcomes: Mapping[int, RowOutcome]) -> None:
-        """Record the outcomes of rows that were being sent, first in memory."""
+        """Record the outcomes of rows that were being sent, first in memory: the file may fail."""
         now = _now()
-        # Most rows have the same outcome.
+        # Convert each distinct outcome once.
         recorded = {outcome: without_messages(outcome) for outcome in set(outcomes.values())}
         events = [
-            OutcomeEvent(number, own_id, send.lead, now, send.id, recorded[outcome])
-            for send, outcome, (number, own_id) in zip(
+            OutcomeEvent(number, event_id, send.lead, now, send.id, recorded[outcome])
+            for send, outcome, (number, event_id) in zip(
                 map(self._sends.__getitem__, outcomes),
                 outcomes.values(),
                 self._new_places(len(outcomes)),
@@ -170,7 +172,7 @@ class Journal(AbstractContextManager["Journal"]):
         self.close()
 
     def _record(self, events: Iterable[Event], kind: type[OutreachError] = OutreachError) -> None:
-        """Record events, first in the file."""
+        """Record events, first in the file: after an error, nothing is sent."""
         if self.file is not None:
             self.file.write(events, kind)
         with self._memory.lock:
@@ -190,8 +192,8 @@ class Journal(AbstractContextManager["Journal"]):
         """Return events with the new identifiers of known people."""
         new, now = self.resumption.extensions, _now()
         return [
-            LinkEvent(number, own_id, lead.id, now, row)
-            for (lead, row), (number, own_id) in zip(new, self._new_places(len(new)), strict=True)
+            LinkEvent(number, event_id, lead.id, now, row)
+            for (lead, row), (number, event_id) in zip(new, self._new_places(len(new)), strict=True)
         ]
 
     def _lead_of(self, row: int) -> LeadId | None:

@@ -55,7 +55,7 @@ class ByPointer:
         return [Chunk(chunk.number, others, is_part=True)]
 
     def reason_to_end(self) -> str:
-        """Return why the last refused chunk ends, or an empty text."""
+        """Return, after a refusal, why its rows are not sent again, or an empty text."""
         if self.refused_in_a_row % MAX_POINTED_IN_A_ROW:
             return ""
         return f"{MAX_POINTED_IN_A_ROW} requests in a row were refused because of single rows"
@@ -117,7 +117,7 @@ def _divide(chunk: Chunk, first: Collection[int]) -> list[Chunk]:
 class ByHalves:
     """Send the halves of a refused chunk's parts, until each refused part is a single row."""
 
-    error: OutreachError  # the last refusal
+    last_refusal: OutreachError
     requests: int = 0
     # Whether a part was accepted, or refused because of single rows.
     has_progress: bool = False

@@ -63,8 +63,8 @@ class SubmissionReport(Result):
     rows : DataFrame
         One row per row of the input, in its order: `index` (the input's label, a tuple for several
         levels), `status`, `detail`, `error_code` (str), `earlier_run` (boolean, whether the outcome
-        was recorded by an earlier run), `chunk` (Int64, the request's position,
-        from 0), `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second;
+        was recorded by an earlier run), `chunk` (Int64, the number of the chunk,
+        from 1), `attempts` (Int64, the number of sends), `sent_at` (datetime64, UTC, to the second;
         the first send that may have added the row, missing if `not_sent`).
     notes : list of str
         Messages of the service that belong to no single row. Journals do not record them.

@@ -75,30 +75,28 @@ def resume(
         lead, person = people.lead_of_row[rows[0]], int(people.person_of_row[rows[0]])
         row = comparison.nearest_row(lead, rows)
         if resend_unknown:
-            resent_row, reason = _find_unknown_row(people, comparison, lead, rows, row)
+            resent_row, note = _find_unknown_row(people, comparison, lead, rows, row)
         else:
-            resent_row, reason = comparison.find_overridden_row(lead, rows), ""
+            resent_row, note = comparison.find_overridden_row(lead, rows), ""
             # Resend a person once, and only if none of their leads may be in the sequence.
             if resent_row is not None and (
                 person in resent_persons or people.count_in_sequence(person)
             ):
                 resent_row = None
+            if resent_row is None:
+                note = comparison.describe(lead, row)
         if resent_row is not None:
             row = resent_row
             resent_persons.add(person)
             rows_to_send.append(row)
             resumption.leads[row] = lead
-        else:
-            fields = comparison.changed_fields(lead, row)
-            if reason == _CHANGED:
-                reason = _CHANGED.format(" and ".join(comparison.changed_texts(lead, row)))
-            else:
-                reason = f"{reason} {comparison.describe(lead, row, fields)}".strip()
-            if fields and lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE:
-                resumption.changed_rows.append(row)
+        elif lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE and comparison.changed_fields(
+            lead, row
+        ):
+            resumption.changed_rows.append(row)
         invalid = [other for other in rows if not is_valid[other]]
         resumption.kept[[other for other in rows if is_valid[other]]] = row
-        resumption.recorded |= dict.fromkeys([row, *invalid], (lead, reason))
+        resumption.recorded |= dict.fromkeys([row, *invalid], (lead, note))
     resumption.extensions = list(people.unrecorded_identifiers())
     resumption.rows = np.array(sorted(rows_to_send), dtype=np.int64)
     return resumption
@@ -119,6 +117,7 @@ def _add_new_persons(frame: CheckedFrame, people: _People, resumption: Resumptio
         lead, is_same_row = people.find_refused_lead(row)
         if lead is not None:
             resumption.recorded[row] = lead, ""
+            # Another row of the person is a new lead, which is reported as refused until then.
             if is_same_row:
                 resumption.leads[row] = lead
     return first
@@ -127,15 +126,19 @@ def _add_new_persons(frame: CheckedFrame, people: _People, resumption: Resumptio
 def _find_unknown_row(
     people: _People, comparison: _Comparison, lead: Lead, rows: Sequence[int], nearest: int
 ) -> tuple[int | None, str]:
-    """Return an unknown lead's unchanged row, or None and the reason."""
+    """Return an unknown lead's unchanged row, or None and the note of the nearest row."""
+    differences = comparison.describe(lead, nearest)
     if lead.entry.outcome.status != statuses.UNKNOWN:
-        return None, ""
+        return None, differences
+    # The unknown lead itself is one of them.
     if people.count_in_sequence(int(people.person_of_row[nearest])) > 1:
-        return None, _OTHER_LEAD
+        return None, f"{_OTHER_LEAD} {differences}".rstrip()
     row = comparison.find_unchanged_row(lead, rows)
     if row is not None:
         return row, ""
-    return None, _CHANGED if comparison.is_valid[nearest] else _INVALID
+    if not comparison.is_valid[nearest]:
+        return None, f"{_INVALID} {differences}".rstrip()
+    return None, _CHANGED.format(" and ".join(comparison.changed_texts(lead, nearest)))
 
 
 class _LeadIndex:
@@ -207,7 +210,11 @@ class _People:
         return sum(lead.entry.outcome.status in statuses.MAY_BE_IN_SEQUENCE for lead in leads)
 
     def unrecorded_identifiers(self) -> Iterator[tuple[Lead, RowIdentifiers]]:
-        """Yield unrecorded identifiers of recorded people as `extensions`."""
+        """Yield the new identifiers of recorded people's rows, each with the lead to extend.
+
+        A row as a whole extends its own lead. Each of the row's new identifiers alone extends the
+        person's best lead, which then applies to later rows that only have this identifier.
+        """
         seen: set[RowIdentifiers] = set()
         for row, lead in self.lead_of_row.items():
             own = self._identifiers[row]
@@ -268,9 +275,10 @@ class _Comparison:
 
     def find_overridden_row(self, lead: Lead, rows: Sequence[int]) -> int | None:
         """Return a row whose call now overrides the check that skipped the lead."""
-        override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status, "")
-        sent_overrides = lead.send.content.overrides or ""
-        if override not in self._frame.lead_overrides or override in sent_overrides:
+        override = statuses.OVERRIDE_OF_STATUS.get(lead.entry.outcome.status)
+        if override is None or override in (lead.send.content.overrides or ""):
+            return None
+        if override not in self._frame.lead_overrides:
             return None
         return next((row for row in rows if self.is_valid[row]), None)
 
@@ -295,10 +303,11 @@ class _Comparison:
         sent, data = lead.send.content, self._data[row]
         if sent.data == data and sent.fields == self._fields:
             return []
+        # Only the data: the other members of the content are not compared.
         now = replace(sent, fields=self._fields, data=data)
         return [field for field in self._fields if now.text_of(field) != sent.text_of(field)]
 
-    def describe(self, lead: Lead, row: int, fields: Sequence[str]) -> str:
+    def describe(self, lead: Lead, row: int) -> str:
         """Describe how a row's identifiers, mailbox and data fields differ from the sent lead's."""
         now, sent = self._identifiers[row], lead.send.row
         # Weak URLs never differ, because only the same URL links such a row to a lead.
@@ -313,7 +322,8 @@ class _Comparison:
                 "without this mailbox" if mailbox is None else "from another mailbox"
             )
         notes = [_OTHER_IDENTIFIERS.format(" and ".join(differences))] if differences else []
-        notes += [_OTHER_DATA.format(" and ".join(fields))] if fields else []
+        if fields := self.changed_fields(lead, row):
+            notes.append(_OTHER_DATA.format(" and ".join(fields)))
         return " ".join(notes)
 
 

@@ -49,7 +49,8 @@ class Run:
     # The journal is written before and after each request.
     journal: Journal
     # True if an earlier request sent the rows with unknown outcome.
-    is_resend: bool
+    is_retry: bool
+    # The chunks to send; the waiting parts of a refused chunk come first.
     pending: deque[Chunk]
     # The outcome per row that this or an earlier run sent; `unknown` during the request.
     entries: dict[int, Entry]
@@ -118,7 +119,7 @@ class Run:
         else:
             problem = " ".join(read.notes) or read.rows[0].detail
             self._count_failure(InvalidResponseError(f"Chunk {chunk.number}: {problem}"))
-        if self.is_resend:
+        if self.is_retry:
             rows = [
                 reclassify_resent(outcome, is_certain=index in read.certain)
                 for index, outcome in enumerate(read.rows)
@@ -149,7 +150,7 @@ class Run:
         rows = [outcome] * size
         for index, words in pointed.items():
             rows[index] = RowOutcome(statuses.REJECTED, words)
-        if self.is_resend:
+        if self.is_retry:
             rows = [resent_outcome(row) for row in rows]
         self._put_first(parts)
         self._finish(chunk, ChunkOutcome(tuple(rows), notes), parts)
@@ -168,12 +169,13 @@ class Run:
             self.error = error
             parts = self._by_pointer.next_parts(chunk, pointed)
             if reason := self._by_pointer.reason_to_end():
-                self._note_end(chunk, reason, error)
+                # Parts of the chunk that are still waiting are sent.
+                self._note_end(chunk, reason, error, rows="the last request's other rows")
             return parts, pointed
         if pointed is None or size == 1:
             return [], {}
         by_halves = chunk.by_halves or ByHalves(error)
-        by_halves.error = error
+        by_halves.last_refusal = error
         waiting = self._take_parts(by_halves)
         return by_halves.next_parts(chunk, waiting, is_too_large=is_too_large), {}
 
@@ -193,12 +195,12 @@ class Run:
         parts = [chunk, *self._take_parts(by_halves)]
         rows = [row for part in parts for row in part.positions]
         self.tally = Counter(self.tally) + Counter(self.entries[row].outcome.status for row in rows)
-        self._note_end(chunk, reason, by_halves.error)
+        self._note_end(chunk, reason, by_halves.last_refusal, rows="its other rows")
 
-    def _note_end(self, chunk: Chunk, reason: str, error: OutreachError) -> None:
-        """Note why a chunk's other rows are not sent again, and count a failure."""
-        outcome = "stay unknown" if self.is_resend else "are rejected"
-        self.notes.append(f"Chunk {chunk.number}: {reason}, so its other rows {outcome}.")
+    def _note_end(self, chunk: Chunk, reason: str, error: OutreachError, *, rows: str) -> None:
+        """Note why these rows of a chunk are not sent again, and count a failure."""
+        outcome = "stay unknown" if self.is_retry else "are rejected"
+        self.notes.append(f"Chunk {chunk.number}: {reason}, so {rows} {outcome}.")
         self._count_failure(error)
 
     def _count_failure(self, error: OutreachError) -> None:

@@ -65,6 +65,7 @@ def submit(
     path = _journal_path(plan, journal)
     to_use = client or plan.client or connect.current()
     is_connected = to_use is not None and not to_use.closed
+    # Without rows to send and without a journal to extend, no connection is needed.
     if dry_run or (path is None and not len(plan.positions) and not is_connected):
         return _report_preview(plan, path, client, dry_run=dry_run)
     client = _client_of(plan.client, client)
@@ -74,7 +75,7 @@ def submit(
 def _report_preview(
     plan: PreparedLeads, path: Path | None, client: Client | None, *, dry_run: bool
 ) -> SubmissionReport:
-    """Report what a run would do with each row."""
+    """Report a dry run, or a plan without rows to send and without a connection."""
     journal = preview(plan, path, client)
     ready = Entry(RowOutcome(statuses.WOULD_SEND, "Dry run: the row would be sent."), None, 0)
     entries = journal.entries() | dict.fromkeys(
@@ -89,7 +90,7 @@ def _report_preview(
 
 
 def preview(plan: PreparedLeads, path: Path | None, client: Client | None = None) -> Journal:
-    """Return what a run would do with each row, without changing the journal."""
+    """Return a closed journal with what a run would do with each row; the file is unchanged."""
     client, path = client or plan.client or connect.current(), path and locate(path)
     with _open(plan, path, client, dry_run=True) as journal:
         return journal
@@ -100,10 +101,10 @@ def _open(
 ) -> Journal:
     """Open the journal of a run; only dry runs may lack a client."""
     base_url = None if client is None else client.base_url
-    before = plan.runs[-1].base_url if plan.runs else base_url
-    if base_url not in (None, before):
+    used = plan.runs[-1].base_url if plan.runs else None
+    if None not in (used, base_url) and used != base_url:
         raise InvalidInputError(
-            f"This plan was submitted before, to {before}; submitting it to {base_url} would send "
+            f"This plan was submitted before, to {used}; submitting it to {base_url} would send "
             "its leads twice. Create a new plan. Nothing was sent."
         )
     sequence = SequenceAddress(base_url, plan.sequence_id)
@@ -218,7 +219,7 @@ class _PlanRun:
 
     def _not_sent_again(self, journal: Journal) -> str:
         """Return a warning of rows that only this process knows and does not send again, or ""."""
-        rows = np.array(sorted(journal.earlier_rows), dtype=np.int64)
+        rows = np.array(sorted(journal.rows_only_in_memory), dtype=np.int64)
         number = int(self.plan.is_planned(rows).sum())
         if not number or self._is_retry or journal.file is not None:
             return ""
@@ -252,6 +253,7 @@ class _PlanRun:
         again = replace(
             self,
             client=client,
+            # A later run of the plan may have begun a file.
             path=_last_journal(self.plan),
             watch=watch,
             earlier=entries,

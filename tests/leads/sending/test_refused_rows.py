@@ -97,6 +97,24 @@ def test_a_service_that_points_at_every_row(chunk_size: int, others: int) -> Non
         assert [reason in note for note in report.notes] == [True] * 3
 
 
+def test_pointers_at_each_row_of_a_half() -> None:
+    """After 64 such refusals in a half, the note is about this half: the other half is added."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        if len(leads) > 100:
+            return script.json({"error": "odd"}, 400)
+        return refusing(range(100), names="errors", most=1)(received)
+
+    with serving(*[reply] * 99) as (_, client):
+        report = add(client, 200)
+        assert rejected(report) == [*range(100)]
+        assert report.notes == [
+            "Chunk 1: 64 requests in a row were refused because of single rows, so the last "
+            "request's other rows are rejected."
+        ]
+
+
 @pytest.mark.parametrize(
     "pointers",
     [["/settings/mailboxes"], ["/leads/0/email", "/settings"], ["/leads/4"], ["/leads"], ["leads"]],
