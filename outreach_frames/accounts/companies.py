@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import check_list
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.placeholders import PLACEHOLDERS
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import are_pages, domain_keys

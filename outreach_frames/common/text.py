@@ -12,14 +12,6 @@ from functools import cache
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
-# Placeholders, in lower case, that people and programs write into cells without a value.
-_WORDS = (
-    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
-    "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
-    "not provided|missing|empty|undefined|email_not_unlocked@domain.com|noemail@domain.com"
-)
-PLACEHOLDERS = frozenset(_WORDS.split("|"))
-
 # Words that labels do not write in lower case.
 _ACRONYMS = "ai|api|b2b|b2c|crm|erp|hr|id|it|itsm|naics|qa|sic|ui|url|ux|vp"
 _SPELLINGS = {word: word.upper() for word in _ACRONYMS.split("|")} | {

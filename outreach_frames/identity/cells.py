@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import is_missing
+from outreach_frames.common.placeholders import PLACEHOLDERS
 from outreach_frames.common.text import (
     BLANKS,
-    PLACEHOLDERS,
     has_lone_surrogate,
     strip_blanks,
     visible,
@@ -33,8 +33,19 @@ _LABEL: Final = re.compile(
     r"(?i)(?<![^\s<>()\[\]{}\"'*])"
     r"(?:mailto|e-?mail|mail|work|home|private|business|url|web|website|profile)\s*:"
 )
-# A name in front of `<`: it begins the text, or follows a bracket, colon or separator.
-_NAME: Final = re.compile(r"((?<=[@/])[^<>@:/;,|\n]*+[;,|\n]|(?<![^<>:]))[^<>@:/]*+(?=<)")
+# A name in front of `<`. Matches "Berg, Ann " in "Berg, Ann <ann@x.example>" and " Bo " in
+# "ann@x.example; Bo <bo@x.example>"; does not match in "ann@x.example <Ann>" and "x.example/a <b>".
+_NAME: Final = re.compile(
+    r"""
+    (                                       # in front of the name, and kept:
+      (?<=[@/]) [^<>@:/;,|\n]*+ [;,|\n]     # the end of another identifier, and a separator
+    | (?<![^<>:])                           # or the start of the text, a bracket or a colon
+    )
+    [^<>@:/]*+                              # the name
+    (?=<)
+    """,
+    re.VERBOSE,
+)
 # Drops joiners, and replaces wide punctuation.
 _PLAIN: Final = str.maketrans(
     "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",

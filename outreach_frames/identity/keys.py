@@ -14,12 +14,14 @@ import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes, urlsplit
+from urllib.parse import SplitResult, quote, unquote, unquote_to_bytes
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.text import BLANKS, PLACEHOLDERS, hidden_in, strip_blanks, visible
+from outreach_frames.common.placeholders import PLACEHOLDER_EMAILS, PLACEHOLDER_NAMES, PLACEHOLDERS
+from outreach_frames.common.text import BLANKS, hidden_in, strip_blanks, visible
+from outreach_frames.common.web_addresses import split_address
 from outreach_frames.identity.cells import (
     QUOTES,
     STOPS,
@@ -41,7 +43,6 @@ SIMPLE_EMAIL: Final = (
     r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
 )
 SIMPLE_EMAIL_LENGTH: Final = 64
-_PLACEHOLDER_EMAILS: Final = tuple(word for word in PLACEHOLDERS if "@" in word)
 
 # Texts in lower case whose host is normalised once per distinct host. Each next character decides
 # which part it belongs to, because only such patterns return their groups quickly.
@@ -52,18 +53,17 @@ _PROFILE_PARTS: Final = (
 )
 _PLAIN_HOST: Final = re.compile(r"(?:@|(?:https?://)?)(?:[\w-]+\.)+[\w-]*\w(?:/in/)?")
 _WEAK_PREFIX: Final = "https://"
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
 # Host labels of mobile and country versions of the same page.
 _MIRROR: Final = re.compile(r"www|m|[a-z]{2}")
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
-# Profile names that address the visitor, such as `me`, or that programs write for missing values.
-_PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown", "<na>")
 # A fast pattern that matches every placeholder and few other URLs; it needs the hidden characters.
+# Matches "x.example/in/" and "x.example/%69n/NaN?a=1"; not "x.example/in/ann", "x.example/inn/me".
 _MAY_BE_PLACEHOLDER: Final = (
-    r"(?i)/(?:i|%[46]9)(?:n|%[46]e)/*"
-    rf"(?:[?#]|\s*\z|/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(_PLACEHOLDER_NAMES)}))"
+    r"(?i)/(?:i|%[46]9)(?:n|%[46]e)/*"  # the folder `in`, also percent-encoded
+    r"(?:[?#]|\s*\z|"  # without a name
+    rf"/(?:[^/?#]*[%{BLANKS}{{}}]|{'|'.join(PLACEHOLDER_NAMES)}))"  # or with one that may be none
 )
 # Query parameters for tracking or the page's language.
 _TRACKING: Final = re.compile(
@@ -85,8 +85,17 @@ _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 _BETWEEN_URLS: Final = re.compile(
     r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
 )
-# Placeholders that splitting a text or dropping its invisible characters would remove.
-_ODD_NAME: Final = re.compile(r"(?i)(?<=/in/)(?:<na>|[^\x00-\x7f]+(?=/))")
+# Placeholders that splitting a text or dropping its invisible characters would remove. Matches
+# in "x.example/in/<NA>" and "x.example/in/\u200b/"; does not match in "x.example/in/é" and "<na>".
+_ODD_NAME: Final = re.compile(
+    r"""
+    (?<=/in/)
+    (?: <na>
+      | [^\x00-\x7f]+ (?=/)   # no ASCII characters up to the next slash
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 _INSIDE_WORDS: Final = "[.'\N{RIGHT SINGLE QUOTATION MARK}]"
 # Legal forms at the end of a company's name, in lower case without punctuation.
@@ -108,7 +117,7 @@ def email_key(text: str) -> str:
     """
     text = strip_blanks(text)
     if len(text) <= SIMPLE_EMAIL_LENGTH and re.fullmatch(SIMPLE_EMAIL, text, re.ASCII):
-        return "" if text.lower() in _PLACEHOLDER_EMAILS else text.lower()
+        return "" if text.lower() in PLACEHOLDER_EMAILS else text.lower()
     if "@" not in text[1:-1] or hidden_in(text):
         return ""
     from email_validator import (  # noqa: PLC0415 - slow to import, not needed for reads
@@ -140,7 +149,7 @@ def profnet_url_key(text: str) -> str:
     text = unicodedata.normalize("NFC", strip_blanks(text))
     if " " in text or not text.isprintable() or hidden_in(text):
         return ""
-    parts = _split(text)
+    parts = split_address(text)
     if parts is None:
         return ""
     host, port = _host(parts.hostname or ""), parts.port
@@ -164,11 +173,8 @@ def url_variants(url: str) -> tuple[str, ...]:
     >>> url_variants("profnet.example/company/acme/?trk=x")[1:]
     ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')
     """
-    try:
-        parts = urlsplit(url if _SCHEME.match(url) else f"https://{url}")
-    except ValueError:
-        return (url,)
-    if parts.scheme not in {"http", "https"}:
+    parts = split_address(url)
+    if parts is None or parts.scheme not in {"", "http", "https"}:
         return (url,)
     host = parts.netloc.lower().removeprefix("www.")
     kept = [
@@ -231,7 +237,9 @@ def profnet_urls_in(text: str) -> Reading:
         closing = "" if "(" in token else ")]}"
         url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")
         key = profnet_url_key(url)
-        is_placeholder = not key and (parts := _split(url)) is not None and _is_placeholder(parts)
+        is_placeholder = (
+            not key and (parts := split_address(url)) is not None and _is_placeholder(parts)
+        )
         if is_placeholder and url == plain:
             return Reading([], False)
         if not is_placeholder and (is_word(token) or _LIKE_URL.search(token)):
@@ -280,7 +288,7 @@ def _fast_email_keys(texts: pa.Array) -> pa.Array:
 
 def _simple_email_keys(texts: pa.Array) -> pa.Array:
     keys, is_simple = pc.ascii_lower(texts), are_simple_emails(texts)
-    for address in _PLACEHOLDER_EMAILS:
+    for address in PLACEHOLDER_EMAILS:
         is_simple = pc.and_not(is_simple, pc.ends_with(keys, address))
     return _keep(keys, is_simple)
 
@@ -291,7 +299,7 @@ def _joined_email_keys(texts: pa.Array) -> pa.Array:
     hosts = _map_distinct(hosts, lambda host: _of_host(email_key, "a", host)[1:])
     keys = pc.binary_join_element_wise(names, hosts, pa.scalar("", names.type))
     is_short = pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH)
-    is_placeholder = pc.is_in(keys, pa.array(_PLACEHOLDER_EMAILS, keys.type))
+    is_placeholder = pc.is_in(keys, pa.array(PLACEHOLDER_EMAILS, keys.type))
     return _keep(keys, pc.and_not(is_short, is_placeholder))
 
 
@@ -305,7 +313,7 @@ def _fast_profnet_url_keys(texts: pa.Array) -> pa.Array:
     decoded = [_name_of(name) or None for name in names.filter(is_encoded).to_pylist()]
     names = pc.replace_with_mask(names, is_encoded, pa.array(decoded, names.type))
     keys = pc.binary_join_element_wise(hosts, names, pa.scalar("", names.type))
-    is_placeholder = pc.is_in(names, pa.array(_PLACEHOLDER_NAMES, names.type))
+    is_placeholder = pc.is_in(names, pa.array(PLACEHOLDER_NAMES, names.type))
     return _keep(keys, pc.and_not(is_whole, is_placeholder))
 
 
@@ -345,7 +353,7 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
     pattern = _MAY_BE_PLACEHOLDER.format(hidden_in_texts(texts))
     may_be = pc.match_substring_regex(texts, pattern).fill_null(False)
     found = [
-        (parts := _split(strip_blanks(text))) is not None and _is_placeholder(parts)
+        (parts := split_address(strip_blanks(text))) is not None and _is_placeholder(parts)
         for text in texts.filter(may_be).to_pylist()
     ]
     return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
@@ -417,16 +425,6 @@ def _host(name: str) -> str:
     return (short if "." in short else host) if is_host else ""
 
 
-def _split(text: str) -> SplitResult | None:
-    """Return a URL's parts, or None if it is invalid."""
-    try:
-        parts = urlsplit(text if _SCHEME.match(text) else f"//{text}")
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts
-
-
 def _main_host(host: str) -> str:
     """Drop a host's mobile and country labels, but keep its registered domain."""
     label, _, parent = host.partition(".")
@@ -457,7 +455,7 @@ def _is_placeholder(parts: SplitResult) -> bool:
     """Return whether a profile URL has no name, or a placeholder as its name."""
     folder, *names = _segments(parts)
     return unquote(folder).lower() == _PROFILE_FOLDER and (
-        not names or _decoded(names[0]).strip(BLANKS) in ("", *_PLACEHOLDER_NAMES)
+        not names or _decoded(names[0]).strip(BLANKS) in ("", *PLACEHOLDER_NAMES)
     )
 
 

@@ -253,8 +253,9 @@ def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     for numbers, distinct in levels:
         # A row repeats another row with the same key even if that row also has a stronger key.
         stronger = _first(numbers, ~is_keyless, distinct)
-        own = _first(numbers, is_keyless, distinct)
-        first = np.where(stronger == NONE, own, np.append(first_of_row, NONE)[stronger])
+        first = _first(numbers, is_keyless, distinct)
+        has_stronger = stronger != NONE
+        first[has_stronger] = first_of_row[stronger[has_stronger]]
         has_key = is_keyless & (numbers != NONE)
         first_of_row[has_key] = first[numbers[has_key]]
         is_keyless &= numbers == NONE

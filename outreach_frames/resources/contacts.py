@@ -13,8 +13,9 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.placeholders import PLACEHOLDERS
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, StatusError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame

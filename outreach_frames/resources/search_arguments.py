@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from outreach_frames.common.arguments import (
 )
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import quoted
+from outreach_frames.common.web_addresses import split_address
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import seen_columns
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
@@ -323,12 +323,9 @@ def bare_domain(text: str) -> str:
     >>> bare_domain("https://www.Brightforge.example/about"), bare_domain("none")
     ('brightforge.example', '')
     """
-    text = text.strip()
-    try:
-        host = urlsplit(text if "//" in text else f"//{text}").hostname or ""
-    except ValueError:
-        return ""
-    domain = host.rstrip(".").removeprefix("www.")
+    # As typed: find_people searches the registered domain instead (identity.domains).
+    parts = split_address(text.strip().removeprefix("//"))
+    domain = (parts.hostname or "" if parts else "").rstrip(".").removeprefix("www.")
     return domain if _DOMAIN.fullmatch(domain) else ""
 
 

@@ -15,7 +15,8 @@ from pandas.api.types import is_string_dtype
 
 from outreach_frames import spec
 from outreach_frames.common.pandas_versions import STR
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.placeholders import MISSING_VALUE_TEXTS, PLACEHOLDERS
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import are_placeholder_urls, certain_keys, profnet_url_keys
 from outreach_frames.leads.planning import syntax
@@ -44,10 +45,6 @@ _NO_MAILBOX: Final = (
 )
 _IS_TEMPLATE: Final = "looks like an unfilled template. Fill in the value."
 _IS_WEAK: Final = "is not a person's profile; sent by email alone."
-
-# Texts that programs write for missing values. Nan, Null and NA are excluded: they are also names
-# and a country code.
-_MISSING_VALUE_TEXTS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
 
 
 class Problem(NamedTuple):
@@ -294,7 +291,7 @@ def _mailboxes(
 
 def _data_field(column: _Column) -> pa.Array:
     texts = column.texts()
-    placeholders = pc.is_in(texts, pa.array(_MISSING_VALUE_TEXTS, TEXT))
+    placeholders = pc.is_in(texts, pa.array(MISSING_VALUE_TEXTS, TEXT))
     texts = column.drop(texts, placeholders, PLACEHOLDER, _IS_PLACEHOLDER)
     templates = syntax.are_templates(texts, [str(column.name), column.field])
     column.report_texts(texts, templates, TEMPLATE, _IS_TEMPLATE)

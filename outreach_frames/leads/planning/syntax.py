@@ -11,13 +11,13 @@ import unicodedata
 from collections.abc import Collection
 from functools import cache
 from typing import Final
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.text import hidden_in, quoted
+from outreach_frames.common.web_addresses import split_address
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import Reading
 from outreach_frames.identity.domains import LONGEST_HOST
@@ -33,7 +33,6 @@ SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
 )
 
-_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _TEMPLATE_NAME: Final = r"[\p{L}_][\p{L}\p{N}_ .|-]*"
 # {{…}} anywhere in a text, or a whole text such as [first name], %FIRST_NAME% or <first name>.
@@ -143,11 +142,8 @@ def _url_reason(text: str) -> str | None:
     is_hidden = not text.isprintable() or hidden_in(text)
     if is_hidden or any(map(str.isspace, text)):
         return "the cell contains a blank or hidden character; keep one URL per row."
-    scheme = _SCHEME.match(text)
-    try:
-        parts = urlsplit(text if scheme else f"//{text}")
-        _ = parts.port
-    except ValueError:
+    parts = split_address(text)
+    if parts is None:
         return "the host is invalid."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
         return "write the URL as https://host.example/in/name."
