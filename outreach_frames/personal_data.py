@@ -212,8 +212,8 @@ def clear_cache(*, client: Client | None = None) -> None:
 def _caches(client: Client | None) -> list[Path]:
     connected = current() if client is None else client
     paths = [default_path()]
-    if connected is not None and connected.cache is not None:
-        paths.append(connected.cache.path)
+    if connected is not None and connected._session.cache is not None:
+        paths.append(connected._session.cache.path)
     return list(dict.fromkeys(path for path in map(expanded, paths) if path.is_file()))
 
 

@@ -19,10 +19,11 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client import request
-from outreach_frames.client.client import Client, Observation
+from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import WaitBudget, parse_retry_after, unix_time
+from outreach_frames.client.session import Observation
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
@@ -186,14 +187,14 @@ def _local_findings(client: Client) -> Iterator[Finding]:
     else:
         encrypted = "encrypted" if address.scheme == "https" else "not encrypted, on this machine"
         yield Finding("encryption", OK, encrypted)
-    yield Finding("proxy", OK, "by a proxy" if client.has_proxy else "none")
+    yield Finding("proxy", OK, "by a proxy" if client._session.has_proxy else "none")
     yield _cache_finding(client)
 
 
 def _cache_finding(client: Client) -> Finding:
-    if client.cache is None:
+    if client._session.cache is None:
         return Finding("cache", OK, "not used")
-    if not client.cache.is_open or not client.cache.path.exists():
+    if not client._session.cache.is_open or not client._session.cache.path.exists():
         advice = "Connect again, with cache=path for another file, or with cache=None."
         return Finding("cache", WARNING, "The cache's file is missing or cannot be used.", advice)
     return Finding("cache", OK, "used")
@@ -208,7 +209,7 @@ class _Checker:
         self._endpoint = spec.LIST_SEQUENCES
         self._accepted: Finding | None = None  # the clock finding of the first good response
         self._contact_ids: list[str] = []
-        self._budget = WaitBudget(client.max_wait, is_renewed=False)
+        self._budget = WaitBudget(client._session.max_wait, is_renewed=False)
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
         """Check all operations that read; stop if the service cannot be used."""
@@ -238,7 +239,7 @@ class _Checker:
             self._findings += [Finding("token", OK, "accepted"), self._accepted]
 
     def _observe(self, **request: Any) -> Observation:
-        return self._client.observe(self._endpoint, self._budget, **request)
+        return self._client._session.observe(self._endpoint, self._budget, **request)
 
     def _add(self, status: str, detail: str, advice: str = "") -> None:
         finding = Finding(self._endpoint.label, status, detail, advice)

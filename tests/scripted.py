@@ -2,7 +2,7 @@
 
 >>> with scripted([reset(), json({"sequences": []})]) as service:
 ...     with Client(service.url, "token", cache=None, backoff=0) as client:
-...         page = client.read(spec.LIST_SEQUENCES)
+...         page = client._session.read(spec.LIST_SEQUENCES)
 >>> service.targets
 ['/sequences', '/sequences']
 """

@@ -199,8 +199,8 @@ def test_unreadable_stored_pages_are_removed(tmp_path: Path) -> None:
     """Stored pages of other versions are removed, because they may contain anybody."""
     cache = tmp_path / "cache"
     with scripted(pages) as service, closing(Client(service.url, "t", cache=cache)) as client:
-        client.cache.set("key", b"\0table-0 of another version", 60)
-        client.cache.set("other key", b'{"of": "nobody"}', 60)
+        client._session.cache.set("key", b"\0table-0 of another version", 60)
+        client._session.cache.set("other key", b'{"of": "nobody"}', 60)
         assert of.forget(email=EMAIL, client=client)["rows"].tolist() == [1]
 
 
@@ -279,7 +279,7 @@ def test_the_command_forgets_people(
 ) -> None:
     """`outreach-frames forget` removes and lists the same as the function."""
     with closing(Client(service.url, "t")) as client:
-        client.read(spec.GET_CONTACTS, query={"ids[]": ["c1"]})
+        client._session.read(spec.GET_CONTACTS, query={"ids[]": ["c1"]})
     for options, words in ((["--dry-run"], "False"), ([], "True")):
         assert cli.main(["forget", "--email", EMAIL, *options]) == 0
         printed = capsys.readouterr().out

@@ -186,7 +186,7 @@ class _Stage:
             return search, search.read(number, finder.client, refresh=finder.refresh)
 
         useful = ((search, number) for search, number in requested if not search.is_over)
-        pages = ordered_map(read, useful, workers=finder.client.workers)
+        pages = ordered_map(read, useful, workers=finder.client._session.workers)
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1

@@ -69,7 +69,7 @@ def _run_approve(options: argparse.Namespace) -> int:
         of.connect(profile=options.profile, requests_per_minute=rate) as client,
         signals_as_ctrl_c(),
     ):
-        if plan.account != client.account:
+        if plan.account != client._session.account:
             raise InvalidInputError(
                 f"The plan is for another account or token than that of {client.base_url}. Pass "
                 "--profile NAME, or plan again. Nothing was sent."

@@ -58,7 +58,7 @@ def plan_leads(
         format=FORMAT,
         created_at=datetime.now(UTC),
         service=client.base_url,
-        account=client.account,
+        account=client._session.account,
         file=next(iter(contents)),
         sha256=_digests(contents),
         sequence_id=sequence_id,

@@ -177,7 +177,7 @@ class ResponseCache:
         """Store a table and plain values."""
         self.set(key, pack_table(table, notes), lifetime, unix)
 
-    def forget(self, prefix: str) -> None:
+    def drop(self, prefix: str) -> None:
         """Drop the responses whose keys start with a prefix."""
         with self._use_store() as store:
             if store is not None:

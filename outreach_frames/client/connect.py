@@ -164,6 +164,7 @@ def connect(
         client = Client(
             base_url,
             token,
+            sandbox=sandbox,
             cache=cache,
             timeout=timeout,
             workers=workers,
@@ -174,7 +175,6 @@ def connect(
         if sandbox is not None:
             sandbox.stop()
         raise
-    client.sandbox = sandbox
     make_default(client)
     return client
 
@@ -351,8 +351,8 @@ def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
     client = Client(profile.base_url, profile.token, **profile.options)
     try:
         query = {spec.PAGE_SIZE.name: 1}
-        budget = WaitBudget(client.max_wait)
-        load_object(client.observe(spec.LIST_SEQUENCES, budget, query=query).body)
+        budget = WaitBudget(client._session.max_wait)
+        load_object(client._session.observe(spec.LIST_SEQUENCES, budget, query=query).body)
         if profile != stored:
             profiles.store(name, profile)
     except BaseException:

@@ -168,8 +168,8 @@ def _identity(search: Search, kind: str, columns: Sequence[str] | None) -> dict[
     return {
         "format": kind,
         "service": search.client.base_url,
-        "account": search.client.account,
-        "network_name": search.client.network_name,
+        "account": search.client._session.account,
+        "network_name": search.client._session.network_name,
         "filters": search.filters,
         "limit": search.limit,
         "page_size": search.size,

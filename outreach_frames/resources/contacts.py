@@ -148,7 +148,7 @@ def contacts(
         progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar,
         keeping_partial(frame_so_far, connected),
     ):
-        for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
+        for part in ordered_map(lambda read: read(), reads, workers=connected._session.workers):
             found.update(part)
             bar.update(len(part))
         _raise_if_all_are_bad(list(found.values()))
@@ -160,7 +160,7 @@ def contacts(
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
     try:
-        response: Any = client.read(
+        response: Any = client._session.read(
             spec.GET_CONTACTS,
             query={spec.CONTACT_IDS.name: ids},
             refresh=refresh,
@@ -188,7 +188,7 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
 
 def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
     try:
-        response: Any = client.read(
+        response: Any = client._session.read(
             spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh
         )
     except StatusError as error:

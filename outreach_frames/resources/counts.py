@@ -49,7 +49,7 @@ def count_searches(
         keeping_partial(lambda: framed(counts), client),
     ):
         count = partial(count_matches, client, refresh=refresh)
-        for total, reported in ordered_map(count, pending, workers=client.workers):
+        for total, reported in ordered_map(count, pending, workers=client._session.workers):
             counts.append(total)
             errors += reported
             bar.update(1)

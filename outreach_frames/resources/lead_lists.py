@@ -78,7 +78,9 @@ def lead_list(
     """
     check_dtype_backend(dtype_backend)
     identity = check_id("lead_list_id", lead_list_id)
-    pages = resolve(client).read_pages(spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh)
+    pages = resolve(client)._session.read_pages(
+        spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh
+    )
 
     def framed(leads: list[Any]) -> pd.DataFrame:
         return undocumented_frame(leads, dtype_backend)

@@ -208,7 +208,7 @@ def set_daily_email_limit(
         with keeping_partial(lambda: framed(done.values())):
             _change_all(connected, limits, details, progress, done)
     finally:
-        connected.forget(spec.LIST_MAILBOXES)
+        connected._session.drop_cached(spec.LIST_MAILBOXES)
     return framed(done[identity] for identity in ids).set_axis(labels)
 
 
@@ -331,7 +331,7 @@ def _change_all(
 def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     """Change one limit and return the mailbox in the response."""
     body = {_LIMIT: limit}
-    updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
+    updated = client._session.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
         raise InvalidResponseError(
             "The response is not a mailbox. "

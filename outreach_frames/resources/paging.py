@@ -49,7 +49,7 @@ def list_frame(
     def framed(records: list[Any]) -> pd.DataFrame:
         return records_frame(records, endpoint.listed.members, dtype_backend)
 
-    pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
+    pages = resolve(client)._session.read_pages(endpoint, query=query, refresh=refresh)
     listed = read_items(pages, endpoint, framed, progress, identity=record_id)
     frame = framed(listed.items)
     frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)
@@ -154,7 +154,8 @@ def keeping_partial(
 def how_to_continue(client: Client | None) -> str:
     """Return where an interrupted read has its rows, and how to read on if they are cached."""
     where = "The exception's .partial has them; in a notebook, sys.last_value.partial."
-    is_cached = client is not None and client.cache is not None and client.cache.is_open
+    cache = None if client is None else client._session.cache
+    is_cached = cache is not None and cache.is_open
     return f"{where} Repeat the call to continue from the cache." if is_cached else where
 
 

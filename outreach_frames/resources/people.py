@@ -329,7 +329,7 @@ def count_people(
     connected, body = resolve(client), check_filters(filters, fields, count_people)
     most = check_limit(max_requests, "max_requests")
     if by is not None:
-        values = values_to_count(body, by, is_sandbox=connected.is_sandbox)
+        values = values_to_count(body, by, is_sandbox=connected._session.is_sandbox)
         return count_by(
             connected, body, values, max_requests=most, refresh=refresh, progress=progress
         )

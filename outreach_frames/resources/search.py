@@ -15,8 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.client.client import Client, Dated
+from outreach_frames.client.client import Client
 from outreach_frames.client.response import require_object
+from outreach_frames.client.session import Dated
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import are_collected, warn
@@ -192,7 +193,7 @@ class Search:
         """Return the people of the same search from the cache, if it was finished."""
         if self.refresh:
             return None
-        stored = self.client.load_table(spec.SEARCH_PEOPLE, self._arguments)
+        stored = self.client._session.load_table(spec.SEARCH_PEOPLE, self._arguments)
         if stored is None:
             return None
         people, notes = stored
@@ -200,7 +201,7 @@ class Search:
         # A result is out of date if its first page was read again.
         for index, so_far in enumerate(self.progress):
             first = page_body(self._filters(index), 1, self._size(self._limit(index)))
-            if self.client.date_of(spec.SEARCH_PEOPLE, first) != so_far.unix:
+            if self.client._session.date_of(spec.SEARCH_PEOPLE, first) != so_far.unix:
                 self.resume({"progress": [], "whole": None})
                 return None
         self.others = dict.fromkeys(notes["others"])
@@ -208,11 +209,13 @@ class Search:
 
     def save(self, people: pa.Table) -> None:
         """Cache the people of a finished search without errors."""
-        if not self.store or self.errors or self.client.cache is None:
+        if not self.store or self.errors or self.client._session.cache is None:
             return
         if people.nbytes <= _MAX_RESULT_BYTES:
             notes = {"state": self.state, "others": list(self.others)}
-            self.client.store_table(spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix)
+            self.client._session.store_table(
+                spec.SEARCH_PEOPLE, self._arguments, people, notes, self._unix
+            )
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -271,7 +274,7 @@ class Search:
             )
             yield page
         while (last := so_far.last_page(size, limit)) > so_far.page:
-            runs = _runs(so_far.page + 1, last, self.client.workers)
+            runs = _runs(so_far.page + 1, last, self.client._session.workers)
             bodies = ([page_body(filters, number, size) for number in run] for run in runs)
             read = partial(
                 read_pages,
@@ -280,7 +283,7 @@ class Search:
                 store=self.store,
                 columns=columns,
             )
-            with closing(ordered_map(read, bodies, workers=self.client.workers)) as reads:
+            with closing(ordered_map(read, bodies, workers=self.client._session.workers)) as reads:
                 for pages, error in reads:
                     if pages:
                         yield as_one_page(pages)
@@ -365,8 +368,8 @@ class Search:
 
 def report_other_network(client: Client, field: str) -> None:
     """Warn once per client of a field with profile URLs of another network's name."""
-    if field and PROFNET_URL not in client.warned_of:
-        client.warned_of.add(PROFNET_URL)
+    if field and PROFNET_URL not in client._session.warned_of:
+        client._session.warned_of.add(PROFNET_URL)
         warn(
             f"People have no {PROFNET_URL}, but {field} has profile URLs. Pass network_name="
             f"{quoted(field.removesuffix('_url'))} to of.connect() or of.login()."
@@ -393,11 +396,15 @@ def report_unknown_values(
     of other services are not known.
     """
     named = []
-    for name, text, close in unknown_values(filters) if client.is_sandbox else ():
-        if is_empty or are_collected() or (name, text) not in client.warned_of:
+    for name, text, close in unknown_values(filters) if client._session.is_sandbox else ():
+        if is_empty or are_collected() or (name, text) not in client._session.warned_of:
             named.append(f"{name}={quoted(text)}.{close}")
-            client.warned_of.add((name, text))
-    is_open = is_empty and not is_explained and (named or has_free_text(filters, client.is_sandbox))
+            client._session.warned_of.add((name, text))
+    is_open = (
+        is_empty
+        and not is_explained
+        and (named or has_free_text(filters, client._session.is_sandbox))
+    )
     words = ["Nobody matches."] if is_open else []
     if named:
         nobody = "" if is_empty else " and may match nobody"
@@ -436,7 +443,7 @@ def read_page(
         (page,) = _reader(client).read([content], columns)
         return page
 
-    return client.read_dated(spec.SEARCH_PEOPLE, body, parse, since=since, store=store)
+    return client._session.read_dated(spec.SEARCH_PEOPLE, body, parse, since=since, store=store)
 
 
 def read_pages(
@@ -452,7 +459,7 @@ def read_pages(
     error: OutreachError | None = None
     try:
         for body in bodies:
-            sent = client.read_dated(
+            sent = client._session.read_dated(
                 spec.SEARCH_PEOPLE, body, require_object, since=since, store=store
             )
             contents.append(sent.value)
@@ -476,7 +483,9 @@ def read_pages(
 
 
 def _reader(client: Client) -> PeopleReader:
-    reader: PeopleReader = client.readers.setdefault(spec.SEARCH_PEOPLE.name, PeopleReader())
+    reader: PeopleReader = client._session.readers.setdefault(
+        spec.SEARCH_PEOPLE.name, PeopleReader()
+    )
     return reader
 
 

@@ -21,7 +21,8 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import cache as cache_module
 from outreach_frames.client.cache import ResponseCache, unpack
-from outreach_frames.client.client import LIFETIMES, Client
+from outreach_frames.client.client import Client
+from outreach_frames.client.session import LIFETIMES
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
     NotFoundError,
@@ -72,13 +73,13 @@ def test_a_second_read_costs_no_request(
 ) -> None:
     """A repeated request is served from the cache, also for a later client, until a refresh."""
     with connected(service, cache=file) as client:
-        first = client.read(endpoint, **values(endpoint))
-        assert client.read(endpoint, **values(endpoint)) == first
-        assert client.read(endpoint, **values(endpoint, "other")) != first
+        first = client._session.read(endpoint, **values(endpoint))
+        assert client._session.read(endpoint, **values(endpoint)) == first
+        assert client._session.read(endpoint, **values(endpoint, "other")) != first
     with connected(service, cache=str(file)) as client:
-        assert client.read(endpoint, **values(endpoint)) == first
-        second = client.read(endpoint, **values(endpoint), refresh=True)
-        assert client.read(endpoint, **values(endpoint)) == second != first
+        assert client._session.read(endpoint, **values(endpoint)) == first
+        second = client._session.read(endpoint, **values(endpoint), refresh=True)
+        assert client._session.read(endpoint, **values(endpoint)) == second != first
     assert len(service.requests) == 3
 
 
@@ -94,12 +95,12 @@ def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
 def test_a_response_expires(service: Service, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After its lifetime, a response is requested again."""
     lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
-    monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", lifetimes)
+    monkeypatch.setattr("outreach_frames.client.session.LIFETIMES", lifetimes)
     with connected(service, cache=file) as client:
-        first = client.read(spec.LIST_SEQUENCES)
-        assert client.read(spec.LIST_SEQUENCES) == first
+        first = client._session.read(spec.LIST_SEQUENCES)
+        assert client._session.read(spec.LIST_SEQUENCES) == first
         time.sleep(0.25)
-        assert client.read(spec.LIST_SEQUENCES) != first
+        assert client._session.read(spec.LIST_SEQUENCES) != first
 
 
 def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
@@ -107,10 +108,10 @@ def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
     first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
     replies = [first, json({"n": 2}), first, json({"n": 3})]
     with scripted(replies) as service, connected(service, cache=file) as client:
-        list(client.read_pages(spec.LIST_SEQUENCES))
+        list(client._session.read_pages(spec.LIST_SEQUENCES))
         age(file, 61, limit=1)
         for _ in range(2):
-            assert [page["n"] for page in client.read_pages(spec.LIST_SEQUENCES)] == [1, 3]
+            assert [page["n"] for page in client._session.read_pages(spec.LIST_SEQUENCES)] == [1, 3]
     assert len(service.requests) == 4
 
 
@@ -127,8 +128,8 @@ def test_an_expired_page_expires_all_later_pages(file: Path) -> None:
 def test_what_counts_as_the_same_request(one: Any, other: Any, same: bool, file: Path) -> None:
     """The order of fields does not matter; the order of values and every value does."""
     with scripted(numbered) as service, connected(service, cache=file) as client:
-        first = client.read(spec.SEARCH_PEOPLE, body=one)
-        assert (client.read(spec.SEARCH_PEOPLE, body=other) == first) is same
+        first = client._session.read(spec.SEARCH_PEOPLE, body=one)
+        assert (client._session.read(spec.SEARCH_PEOPLE, body=other) == first) is same
 
 
 def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> None:
@@ -137,7 +138,7 @@ def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> No
         responses = []
         for address, token in ((service, "a"), (service, "b"), (elsewhere, "a")):
             with Client(address.url, token, cache=file) as client:
-                responses.append(client.read(spec.LIST_SEQUENCES)["number"])
+                responses.append(client._session.read(spec.LIST_SEQUENCES)["number"])
     assert len(set(responses)) == 3
 
 
@@ -149,17 +150,17 @@ def test_bad_responses_are_not_cached(bad: Reply, file: Path) -> None:
     turns = iter([bad] * 5)
     with scripted(lambda _: next(turns)) as service, connected(service, cache=file) as client:
         with pytest.raises(Exception, match="GET /sequences"):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
         turns = iter([json({"good": 1})])
-        assert client.read(spec.LIST_SEQUENCES) == {"good": 1}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"good": 1}
 
 
 def test_writes_always_reach_the_service(service: Service, file: Path) -> None:
     """A repeated write is sent again."""
     with connected(service, cache=file) as client:
         for _ in range(2):
-            client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []})
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            client._session.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []})
+            client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert len(service.requests) == 4
 
 
@@ -167,26 +168,29 @@ def test_forget_drops_all_listings_of_an_endpoint(service: Service, file: Path) 
     """All cached variants of this account's listing are requested again, and nothing else."""
     queries: list[dict[str, Any]] = [{}, {"status": "active"}, {"page[after]": "m1"}]
     with connected(service, cache=file) as client, Client(service.url, "b", cache=file) as other:
-        before = [client.read(spec.LIST_MAILBOXES, query=query) for query in queries]
-        sequences, others = client.read(spec.LIST_SEQUENCES), other.read(spec.LIST_MAILBOXES)
-        client.forget(spec.LIST_MAILBOXES)
-        after = [client.read(spec.LIST_MAILBOXES, query=query) for query in queries]
+        before = [client._session.read(spec.LIST_MAILBOXES, query=query) for query in queries]
+        sequences, others = (
+            client._session.read(spec.LIST_SEQUENCES),
+            other._session.read(spec.LIST_MAILBOXES),
+        )
+        client._session.drop_cached(spec.LIST_MAILBOXES)
+        after = [client._session.read(spec.LIST_MAILBOXES, query=query) for query in queries]
         assert not any(old == new for old, new in zip(before, after, strict=True))
-        assert client.read(spec.LIST_SEQUENCES) == sequences
-        assert other.read(spec.LIST_MAILBOXES) == others
+        assert client._session.read(spec.LIST_SEQUENCES) == sequences
+        assert other._session.read(spec.LIST_MAILBOXES) == others
 
 
 def test_a_response_in_flight_during_forget_is_not_cached(file: Path) -> None:
     """A listing requested before a change is not served from the cache after the change."""
     slow = lambda request: delayed(0.3, numbered(request))  # noqa: E731 - a script of one line
     with scripted(slow) as service, connected(service, cache=file) as client:
-        thread = threading.Thread(target=client.read, args=[spec.LIST_MAILBOXES])
+        thread = threading.Thread(target=client._session.read, args=[spec.LIST_MAILBOXES])
         thread.start()
         while not service.requests:
             time.sleep(0.01)
-        client.forget(spec.LIST_MAILBOXES)
+        client._session.drop_cached(spec.LIST_MAILBOXES)
         thread.join()
-        client.read(spec.LIST_MAILBOXES)
+        client._session.read(spec.LIST_MAILBOXES)
     assert len(service.requests) == 2
 
 
@@ -194,8 +198,8 @@ def test_a_hit_does_not_wait(file: Path) -> None:
     """A cached response is returned at once, even while the service requests a wait."""
     patience = json({"n": 1}, headers={"Retry-After": "1000"})
     with scripted([patience]) as service, connected(service, cache=file, max_wait=0) as client:
-        assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
-        assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"n": 1}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"n": 1}
 
 
 def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
@@ -204,7 +208,7 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
     try:
         cookie = json({"a": 1}, headers={"Set-Cookie": "session=cookie-7"})
         with scripted([cookie]) as service, connected(service, cache=file) as client:
-            client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "ann@example.com"})
+            client._session.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "ann@example.com"})
             files = sorted(file.parent.iterdir())
             assert len(files) >= 3
             assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
@@ -226,7 +230,7 @@ def test_a_public_file_is_made_private(service: Service, file: Path) -> None:
     file.parent.mkdir()
     file.touch(0o644)
     with connected(service, cache=file) as client:
-        client.read(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -261,26 +265,28 @@ def test_damaged_rows_are_misses(
     """A manipulated row is requested again and replaced, and nothing in it is executed."""
     monkeypatch.chdir(tmp_path)
     with connected(service, cache=file) as client:
-        first = client.read(spec.LIST_SEQUENCES)
+        first = client._session.read(spec.LIST_SEQUENCES)
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE answers SET value = ?", (damage,))
     connection.close()
     with connected(service, cache=file) as client:
-        second = client.read(spec.LIST_SEQUENCES)
+        second = client._session.read(spec.LIST_SEQUENCES)
         assert second != first
-        assert client.read(spec.LIST_SEQUENCES) == second
+        assert client._session.read(spec.LIST_SEQUENCES) == second
     assert not Path("burgled").exists()
 
 
 def test_an_unreadable_cached_response_is_a_miss(service: Service, file: Path) -> None:
     """A cached response that cannot be parsed is requested again and replaced."""
     with connected(service, cache=file) as client:
-        client.read(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
         with closing(sqlite3.connect(file)) as connection:
             (key,) = connection.execute("SELECT key FROM answers").fetchone()
-        assert client.cache is not None
-        client.cache.set(key, b"{", 60)
-        assert client.read(spec.LIST_SEQUENCES) == client.read(spec.LIST_SEQUENCES)
+        assert client._session.cache is not None
+        client._session.cache.set(key, b"{", 60)
+        assert client._session.read(spec.LIST_SEQUENCES) == client._session.read(
+            spec.LIST_SEQUENCES
+        )
     assert len(service.requests) == 2
 
 
@@ -309,12 +315,12 @@ def test_a_response_from_a_clock_ahead_is_a_miss(
 ) -> None:
     """A response that expires later than a full lifetime from now is requested again."""
     with connected(service, cache=file) as client:
-        first = client.read(endpoint, **values(endpoint))
+        first = client._session.read(endpoint, **values(endpoint))
         for ahead in (60, 31_536_000):
             age(file, -ahead)
-            second = client.read(endpoint, **values(endpoint))
+            second = client._session.read(endpoint, **values(endpoint))
             assert second != first
-            assert client.read(endpoint, **values(endpoint)) == second
+            assert client._session.read(endpoint, **values(endpoint)) == second
             first = second
 
 
@@ -325,8 +331,10 @@ def test_a_file_that_is_not_a_database_disables_the_cache(service: Service, file
     with pytest.warns(OutreachWarning, match="not cached.*Delete the file") as caught:
         client = connected(service, cache=file)
     with client:
-        assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
-        client.forget(spec.LIST_SEQUENCES)
+        assert client._session.read(spec.LIST_SEQUENCES) != client._session.read(
+            spec.LIST_SEQUENCES
+        )
+        client._session.drop_cached(spec.LIST_SEQUENCES)
     assert len(caught) == 1
     assert file.read_text() == "name,email\n" * 100
 
@@ -339,7 +347,9 @@ def test_a_folder_that_cannot_be_created_disables_the_cache(
     with pytest.warns(OutreachWarning, match="not cached"):
         client = connected(service, cache=tmp_path / "file" / "responses")
     with client:
-        assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
+        assert client._session.read(spec.LIST_SEQUENCES) != client._session.read(
+            spec.LIST_SEQUENCES
+        )
 
 
 @pytest.mark.parametrize("when", ["opening", "reading"])
@@ -356,9 +366,11 @@ def test_a_locked_file_blocks_nothing(when: str, service: Service, file: Path) -
             client = connected(service, cache=file)
             other.execute("BEGIN EXCLUSIVE")
             with pytest.warns(OutreachWarning, match="locked"):
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
         with client:
-            read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(8), workers=8)
+            read = ordered_map(
+                lambda _: client._session.read(spec.LIST_SEQUENCES), range(8), workers=8
+            )
             assert len({one["number"] for one in read}) == 8
     finally:
         other.close()
@@ -367,9 +379,11 @@ def test_a_locked_file_blocks_nothing(when: str, service: Service, file: Path) -
 def test_many_threads_on_one_address(service: Service, file: Path) -> None:
     """32 threads with the same request get valid responses, and one of them is cached."""
     with connected(service, cache=file, workers=32) as client:
-        read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(96), workers=32)
+        read = ordered_map(
+            lambda _: client._session.read(spec.LIST_SEQUENCES), range(96), workers=32
+        )
         responses = [one["number"] for one in read]
-        assert client.read(spec.LIST_SEQUENCES)["number"] in responses
+        assert client._session.read(spec.LIST_SEQUENCES)["number"] in responses
     assert len(service.requests) <= 32
 
 
@@ -384,7 +398,7 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
             cache.set(key, b"x" * 10_000, 60)
             if text(cache, key) not in {b"x" * 10_000, None}:
                 complaints.put("wrong response")
-        cache.forget("mailboxes:")
+        cache.drop("mailboxes:")
         cache.close()
     complaints.put([str(one.message) for one in caught])
 
@@ -472,7 +486,9 @@ def test_the_default_file_is_in_the_users_cache_folder(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "home" / name))
     with Client(service.url, TOKEN) as client:
-        assert client.read(spec.LIST_SEQUENCES) == client.read(spec.LIST_SEQUENCES)
+        assert client._session.read(spec.LIST_SEQUENCES) == client._session.read(
+            spec.LIST_SEQUENCES
+        )
     folder = tmp_path / "home" / "outreach_frames"
     assert (folder / "responses.sqlite").is_file()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -504,8 +520,8 @@ def test_another_programs_database_is_unchanged(
     with pytest.warns(OutreachWarning, match="not a cache"):
         client = Client(service.url, TOKEN, cache=theirs)
     with closing(client):
-        client.read(spec.LIST_SEQUENCES)
-        client.forget(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
+        client._session.drop_cached(spec.LIST_SEQUENCES)
         of.forget(email="ada@x.example", client=client)
         of.clear_cache(client=client)
     assert theirs.read_bytes() == before
@@ -534,5 +550,5 @@ def test_other_missing_resources_are_not_cached(file: Path) -> None:
     with scripted([json({}, 404), json({"leads": [], "id": "1"})]) as service:
         with closing(Client(service.url, TOKEN, cache=file)) as client:
             with pytest.raises(NotFoundError):
-                client.read(spec.GET_LEAD_LIST, path={"id": "1"})
-            client.read(spec.GET_LEAD_LIST, path={"id": "1"})
+                client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})
+            client._session.read(spec.GET_LEAD_LIST, path={"id": "1"})

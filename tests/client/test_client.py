@@ -53,8 +53,8 @@ def test_every_request_has_token_and_user_agent() -> None:
     """A request has the token, asks for JSON and names the program, and has no cookies."""
     cookie = json({}, headers={"Set-Cookie": "session=1; Path=/"})
     with scripted([cookie, json({})]) as service, connected(service) as client:
-        client.read(spec.LIST_SEQUENCES)
-        client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT)
+        client._session.read(spec.LIST_SEQUENCES)
+        client._session.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT)
     for request in service.requests:
         assert request.headers["Authorization"] == f"Bearer {TOKEN}"
         assert request.headers["Accept"] == "application/json"
@@ -75,7 +75,7 @@ def test_ambient_credentials_and_proxies_are_not_used(
     with scripted([json({})]) as service, scripted([]) as proxy, connected(service) as client:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("ALL_PROXY", proxy.url)
-        client.read(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
     assert service.requests[0].headers["Authorization"] == f"Bearer {TOKEN}"
     assert proxy.requests == []
 
@@ -84,7 +84,7 @@ def test_one_connection_serves_many_requests() -> None:
     """Requests reuse one connection."""
     with scripted(lambda _: json({})) as service, connected(service) as client:
         for _ in range(5):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert len({request.connection for request in service.requests}) == 1
 
 
@@ -102,7 +102,7 @@ def test_one_connection_serves_many_requests() -> None:
 def test_values_in_the_path_are_escaped(value: str, sent: str) -> None:
     """Every character of a value arrives unchanged."""
     with scripted([json({})]) as service, connected(service) as client:
-        client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": value})
+        client._session.read(spec.GET_CONTACT_BY_EMAIL, path={"email": value})
     assert service.targets == [f"/contacts/email/{sent}"]
 
 
@@ -113,7 +113,7 @@ def test_invalid_values_in_the_path_are_an_error(endpoint: spec.Endpoint, value:
     name = "email" if endpoint is spec.GET_CONTACT_BY_EMAIL else "id"
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(InvalidInputError, match=name):
-            client.read(endpoint, path={name: value})
+            client._session.read(endpoint, path={name: value})
         assert service.requests == []
 
 
@@ -130,7 +130,7 @@ def test_invalid_values_in_the_path_are_an_error(endpoint: spec.Endpoint, value:
 def test_queries_are_encoded_as_documented(query: Mapping[str, Any], sent: str) -> None:
     """None is omitted, and lists repeat their parameter."""
     with scripted([json({})]) as service, connected(service) as client:
-        client.read(spec.GET_CONTACTS, query=query)
+        client._session.read(spec.GET_CONTACTS, query=query)
     assert service.targets == [f"/contacts{sent}"]
 
 
@@ -139,7 +139,7 @@ def test_bodies_that_are_not_json_are_an_error(value: object) -> None:
     """A value that JSON cannot hold is an error before any request, and is not sent as null."""
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(InvalidInputError, match="JSON"):
-            client.read(spec.SEARCH_PEOPLE, body={"person_name": value})
+            client._session.read(spec.SEARCH_PEOPLE, body={"person_name": value})
         assert service.requests == []
 
 
@@ -147,17 +147,19 @@ def test_bodies_that_are_not_json_are_an_error(value: object) -> None:
 def test_any_2xx_is_success(status: int) -> None:
     """Every 2xx status is a success."""
     with scripted(lambda _: json({"ok": 1}, status)) as service, connected(service) as client:
-        assert client.read(spec.LIST_SEQUENCES) == {"ok": 1}
-        assert client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []}) == {"ok": 1}
+        assert client._session.read(spec.LIST_SEQUENCES) == {"ok": 1}
+        assert client._session.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []}) == {
+            "ok": 1
+        }
 
 
 def test_an_empty_response_is_valid_for_writes_only() -> None:
     """A write accepts an empty response; a read does not."""
     empty = respond(status=204, headers={"Content-Length": ""})
     with scripted(lambda _: empty) as service, connected(service) as client:
-        assert client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
+        assert client._session.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
         with pytest.raises(InvalidResponseError, match=r"it is empty.*204"):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
 
 
 def test_a_response_is_decompressed_and_read_as_utf_8() -> None:
@@ -166,7 +168,7 @@ def test_a_response_is_decompressed_and_read_as_utf_8() -> None:
     replies = [gzipped('{"name": "Zoë"}'.encode()), plain]
     with scripted(replies) as service, connected(service) as client:
         for _ in range(2):
-            assert client.read(spec.LIST_SEQUENCES) == {"name": "Zoë"}
+            assert client._session.read(spec.LIST_SEQUENCES) == {"name": "Zoë"}
 
 
 def test_a_response_that_is_not_json_is_an_error() -> None:
@@ -174,7 +176,7 @@ def test_a_response_that_is_not_json_is_an_error() -> None:
     html = respond(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
     with scripted(lambda _: html) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match=r"<html> <h1>Please log in.*200") as caught:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert caught.value.status_code == 200
 
 
@@ -187,7 +189,7 @@ def test_a_gzip_bomb_is_an_error() -> None:
         tracemalloc.start()
         try:
             with pytest.raises(InvalidResponseError, match="larger than"):
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -200,7 +202,7 @@ def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
     body = b'{"sequences": [%b]}' % b",".join([unit] * response_module.MAX_VALUES)
     with scripted([gzipped(body)]) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match="larger than 1,000,000 values"):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
         assert len(service.requests) == 1
 
 
@@ -209,7 +211,7 @@ def test_only_the_beginning_of_an_error_is_read() -> None:
     long = respond(b"Broken. " + b" " * 10_000_000, 400, {"Content-Length": str(10**12)})
     with scripted([long]) as service, connected(service) as client:
         with pytest.raises(BadRequestError, match=r"Broken\."):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
@@ -219,7 +221,7 @@ def test_redirects_are_an_error(status: int, where: str) -> None:
     reply = json({}, status, headers={"Location": where})
     with scripted(lambda _: reply) as service, connected(service) as client:
         with pytest.raises(UnsafeLinkError) as caught:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
         assert len(service.requests) == 1
     assert ("evil.example" in str(caught.value)) is ("evil" in where)
     assert "x=1" not in str(caught.value)
@@ -254,7 +256,7 @@ def test_error_statuses_become_exceptions(
     """Each error status raises its exception, with its facts and the service's own words."""
     with scripted(lambda _: json({"error": "Because."}, status)) as service:
         with connected(service, max_wait=0.1) as client, pytest.raises(StatusError) as caught:
-            client.read(spec.GET_LEAD_LIST, path={"id": "l1"})
+            client._session.read(spec.GET_LEAD_LIST, path={"id": "l1"})
     error = caught.value
     assert type(error) is kind
     assert error.status_code == status
@@ -285,7 +287,7 @@ def test_a_404_names_what_is_missing(
     """The message begins with the missing object, and never shows an email address."""
     with scripted(lambda _: json({}, 404)) as service, connected(service) as client:
         with pytest.raises(NotFoundError) as caught:
-            client.read(endpoint, path=path)
+            client._session.read(endpoint, path=path)
     assert str(caught.value).startswith(sentence)
     assert "ada" not in str(caught.value)
 
@@ -301,7 +303,7 @@ def test_all_reasons_of_a_422_are_kept() -> None:
     ]
     with scripted([json({"validation_errors": entries}, 422)]) as service:
         with connected(service) as client, pytest.raises(ValidationFailedError) as caught:
-            client.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
+            client._session.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
     assert caught.value.validation_errors == (
         ValidationProblem("missing_lead_field", "email is missing"),
         ValidationProblem("brand_new", "who knows"),
@@ -316,7 +318,7 @@ def test_a_truncated_error_is_still_that_error() -> None:
     """The status decides the exception, even if the body is truncated."""
     with scripted([truncated(json({"error": "x" * 50}, 422))]) as service:
         with connected(service) as client, pytest.raises(ValidationFailedError) as caught:
-            client.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
+            client._session.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
     assert caught.value.may_have_acted is False
 
 
@@ -326,14 +328,18 @@ def test_messages_name_no_person() -> None:
         with connected(service) as client:
             texts = []
             for read in (
-                lambda: client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"}),
-                lambda: client.read(spec.LIST_MAILBOXES, query={"user_email": "q.zyx@example.com"}),
+                lambda: client._session.read(
+                    spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"}
+                ),
+                lambda: client._session.read(
+                    spec.LIST_MAILBOXES, query={"user_email": "q.zyx@example.com"}
+                ),
             ):
                 with pytest.raises(ServiceError) as caught:
                     read()
                 texts.append(str(caught.value))
             with pytest.raises(ServiceError) as caught:
-                client.write(
+                client._session.write(
                     spec.ADD_LEADS,
                     path={"id": "s"},
                     body={"leads": [{"email": "q.zyx@example.com"}]},
@@ -349,7 +355,7 @@ def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | 
     with scripted([] if reply is None else [reply] * 5) as service:
         listening = Service("http://127.0.0.1:1") if reply is None else service
         with connected(listening) as client, pytest.raises(ServiceError) as caught:
-            client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"})
+            client._session.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"})
     assert any(cause in str(caught.value) for cause in ("refused", "reset", "status line"))
     assert "zyx" not in str(caught.value)
 
@@ -373,7 +379,7 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
     """No text of an exception or of its causes has the token."""
     with scripted(lambda _: ECHOES[echo](TOKEN)) as service, connected(service) as client:
         with pytest.raises(ServiceError) as caught:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     error = caught.value
     assert error.__cause__ is None
     assert error.__context__ is None
@@ -382,14 +388,21 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
     assert TOKEN not in shown
 
 
+def test_a_client_shows_what_an_analyst_uses() -> None:
+    """A client's visible names are those that the documentation names."""
+    with Client("http://localhost:1/api", TOKEN, cache=None) as client:
+        visible = [name for name in dir(client) if not name.startswith("_")]
+    assert visible == ["base_url", "close", "closed", "sandbox"]
+
+
 def test_a_client_does_not_expose_its_token() -> None:
     """The repr shows the address only, no attribute shows the token, and copying fails."""
     with closing(Client("http://localhost:1/api", TOKEN, cache=None)) as client:
         assert repr(client) == "Client('http://localhost:1/api')"
         assert TOKEN not in repr(vars(client))
-        assert TOKEN not in str(
-            [repr(vars(part)) for part in vars(client).values() if hasattr(part, "__dict__")]
-        )
+        for holder in (client, client._session):
+            parts = [part for part in vars(holder).values() if hasattr(part, "__dict__")]
+            assert TOKEN not in str([repr(vars(part)) for part in parts])
         for hand_over in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match="token"):
                 hand_over(client)
@@ -439,7 +452,7 @@ def test_a_base_path_is_kept(base_path: str, end: str) -> None:
     """Requests are sent below the base path, with or without a trailing slash."""
     with scripted([json({})], base_path=base_path) as service:
         with Client(service.url + end, TOKEN, cache=None) as client:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
             assert client.base_url == service.url
     assert service.targets == [f"{base_path}/sequences"]
 
@@ -451,9 +464,9 @@ def test_a_closed_client_is_an_error() -> None:
     client.close()
     assert client.closed
     with pytest.raises(OutreachError, match="closed"):
-        client.read(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
     with pytest.raises(OutreachError, match="closed"):
-        next(client.read_pages(spec.LIST_SEQUENCES))
+        next(client._session.read_pages(spec.LIST_SEQUENCES))
 
 
 def page(ids: list[str], link: Any = ...) -> Reply:
@@ -479,7 +492,9 @@ def test_links_are_followed_in_every_style(base_path: str, href: str) -> None:
     with scripted(lambda _: replies.pop(0), base_path=base_path) as service:
         replies.insert(0, page(["a"], {"href": href.format(url=service.url, base=base_path)}))
         with connected(service) as client:
-            pages = list(client.read_pages(spec.LIST_SEQUENCES, query={"status": "active"}))
+            pages = list(
+                client._session.read_pages(spec.LIST_SEQUENCES, query={"status": "active"})
+            )
     assert [one["sequences"][0]["id"] for one in pages] == ["a", "b"]
     assert service.targets == [
         f"{base_path}/sequences?status=active",
@@ -496,7 +511,7 @@ def test_a_page_without_a_link_is_the_last(links: Any) -> None:
     script = [page(["a"], {"href": "/sequences?p=2"}), page([], {"href": "/sequences?p=3"})]
     last = json({"sequences": [{"id": "c"}], "_links": links})
     with scripted([*script, last]) as service, connected(service) as client:
-        pages = list(client.read_pages(spec.LIST_SEQUENCES))
+        pages = list(client._session.read_pages(spec.LIST_SEQUENCES))
     assert [len(one["sequences"]) for one in pages] == [1, 0, 1]
 
 
@@ -505,7 +520,7 @@ def test_circular_links_are_an_error(href: str) -> None:
     """A link that was already followed is an error."""
     script = [page(["a"], {"href": "/sequences?p=1"}), page(["b"], {"href": href})]
     with scripted(script) as service, connected(service) as client:
-        pages = client.read_pages(spec.LIST_SEQUENCES)
+        pages = client._session.read_pages(spec.LIST_SEQUENCES)
         assert [next(pages)["sequences"], next(pages)["sequences"]] == [
             [{"id": "a"}],
             [{"id": "b"}],
@@ -524,7 +539,7 @@ def test_endless_new_links_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 
     with scripted(endless) as service, connected(service) as client:
         with pytest.raises(UnsafeLinkError, match="page 7 still"):
-            list(client.read_pages(spec.LIST_SEQUENCES))
+            list(client._session.read_pages(spec.LIST_SEQUENCES))
         assert len(service.requests) == 7
 
 
@@ -534,7 +549,7 @@ def test_links_to_other_hosts_are_not_followed(href: str) -> None:
     with scripted([]) as other:
         away = href.format(other=other.url.removeprefix("http://"))
         with scripted([page(["a"], {"href": away})]) as service, connected(service) as client:
-            pages = client.read_pages(spec.LIST_SEQUENCES)
+            pages = client._session.read_pages(spec.LIST_SEQUENCES)
             next(pages)
             with pytest.raises(UnsafeLinkError, match="Nothing was sent"):
                 next(pages)
@@ -559,8 +574,10 @@ def test_the_network_name_is_translated() -> None:
     }
     with scripted([json(response_on_wire), json({})]) as service:
         with connected(service, network_name=NETWORK) as client:
-            result = client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": [lead]})
-            client.read(spec.SEARCH_PEOPLE, body={"exclude_profnet_networks": ["all_networks"]})
+            result = client._session.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": [lead]})
+            client._session.read(
+                spec.SEARCH_PEOPLE, body={"exclude_profnet_networks": ["all_networks"]}
+            )
     assert service.requests[0].json == {
         "leads": [{"email": None, "bluebook_url": lead["profnet_url"], "data": lead["data"]}]
     }
@@ -587,4 +604,4 @@ def test_messages_tell_proxies_and_certificates_apart(
         used = {"base_url": "https://api.example.com", **options(service.url)}
         with Client(api_key="token", cache=None, backoff=0, **used) as client:
             with pytest.raises(ConnectionFailedError, match=f"^{sentence}"):
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)

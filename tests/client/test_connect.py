@@ -103,15 +103,15 @@ def test_the_sandbox_starts_by_name_and_stops_with_its_client(tmp_path: Path) ->
     Its responses are cached only in a file that is passed.
     """
     with of.connect("sandbox", cache=tmp_path / "cache", people=5) as cached:
-        assert cached.cache is not None
+        assert cached._session.cache is not None
     with of.connect("sandbox") as client:
-        assert client.cache is None
+        assert client._session.cache is None
         assert of.count_people() == 2000
         assert client.sandbox.lead_list_ids
         url, token = client.sandbox.url, client.sandbox.api_key
         with of.connect(url, token) as other:
             assert of.count_people(client=other) == 2000
-            assert other.cache is None
+            assert other._session.cache is None
     with of.connect(url, token, cache=None, max_wait=0) as later:
         with pytest.raises(of.OutreachError) as caught:
             of.sequences(client=later)

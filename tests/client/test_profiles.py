@@ -125,18 +125,18 @@ def test_options_are_stored_with_the_token(
         with pytest.warns(UserWarning, match="encrypted"):
             with of.connect(cache=None) as client:
                 of.sequences()
-        assert (client.network_name, client._transport.verify) == (
+        assert (client._session.network_name, client._session._transport.verify) == (
             "pronet",
             str(tmp_path / "ca.pem"),
         )
-        assert client.requests_per_minute == 6000
+        assert client._session.requests_per_minute == 6000
         assert len(proxy.requests) == 2
         # Further arguments are stored too, without a prompt.
         with pytest.warns(UserWarning, match="encrypted"):
             of.login(network_name="pron").close()
         with pytest.warns(UserWarning, match="encrypted"):
             with of.connect() as client:
-                assert client.network_name == "pron"
+                assert client._session.network_name == "pron"
         assert len(proxy.requests) == 3
     assert ring.changes == ["default"] * 2
 

@@ -84,9 +84,11 @@ def test_a_pause_is_counted_once_and_begins_anew(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level("INFO", "outreach_frames"), scripted(reply) as service:
         with connected(service, backoff=0.1) as client:
-            every = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(8), workers=4)
+            every = ordered_map(
+                lambda _: client._session.read(spec.LIST_SEQUENCES), range(8), workers=4
+            )
             assert list(every) == [GOOD] * 8
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     first, second, third = waits(caplog)[:4], waits(caplog)[4:8], waits(caplog)[8:]
     assert max(first) < 0.3 < max(second) < 0.6
     assert max(third) < 0.3
@@ -98,7 +100,7 @@ def test_only_max_wait_limits_refusals() -> None:
     with scripted(lambda _: json({"detail": "Daily limit."}, 429)) as service:
         with connected(service, max_wait=0.3) as client:
             with pytest.raises(RateLimitedError, match=r"Daily limit\.") as caught:
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
         assert len(service.requests) > 5
     assert "(the service's rate limit), but only" in caught.value.__notes__[0]
     assert caught.value.may_have_acted is False
@@ -113,7 +115,7 @@ def test_max_wait_begins_anew_after_a_response() -> None:
         return json({"_links": links}, headers={"Retry-After": "0.2"})
 
     with scripted(serve) as service, connected(service, max_wait=0.3) as client:
-        assert len(list(client.read_pages(spec.LIST_SEQUENCES))) == 4
+        assert len(list(client._session.read_pages(spec.LIST_SEQUENCES))) == 4
 
 
 DATE = {"Date": "Sun, 09 Sep 2001 01:46:40 GMT"}  # 1,000,000,000 as a Unix time
@@ -137,10 +139,10 @@ def test_headers_lengthen_a_pause(headers: dict[str, str], seconds: int | None) 
     with scripted([json({}, 429, headers), json(GOOD)]) as service:
         with connected(service, max_wait=5) as client:
             if seconds is None:
-                assert client.read(spec.LIST_SEQUENCES) == GOOD
+                assert client._session.read(spec.LIST_SEQUENCES) == GOOD
                 return
             with pytest.raises((WaitTooLongError, RateLimitedError)) as caught:
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
     notes = getattr(caught.value, "__notes__", [])
     assert f"must wait {seconds} s" in " ".join([str(caught.value), *notes])
 
@@ -149,14 +151,14 @@ def test_a_reset_header_of_a_good_response_is_ignored() -> None:
     """Reset headers pause nothing after a 200, which services send with every response."""
     with scripted(lambda _: json(GOOD, headers={"X-RateLimit-Reset": "100"})) as service:
         with connected(service, max_wait=0) as client:
-            assert [client.read(spec.LIST_SEQUENCES) for _ in range(2)] == [GOOD] * 2
+            assert [client._session.read(spec.LIST_SEQUENCES) for _ in range(2)] == [GOOD] * 2
 
 
 def test_an_unavailable_service_says_so_soon() -> None:
     """A 503 without Retry-After pauses all threads, but a request is sent only 5 times."""
     with scripted(lambda _: json({}, 503)) as service, connected(service) as client:
         with pytest.raises(ServerError, match="503"):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert len(service.requests) == 5
 
 
@@ -181,7 +183,9 @@ def test_requests_can_be_spaced() -> None:
 
     with scripted(reply) as service:
         with connected(service, max_wait=0.25, requests_per_minute=600) as client:
-            every = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(10), workers=4)
+            every = ordered_map(
+                lambda _: client._session.read(spec.LIST_SEQUENCES), range(10), workers=4
+            )
             assert list(every) == [GOOD] * 10
     assert moments[4] - moments[0] > 0.3
     assert moments[9] - moments[5] > 0.3

@@ -138,7 +138,7 @@ def test_an_error_about_a_lead_shows_no_value() -> None:
     leads = [{"email": "ada@x.example", "person_name": "Ada"}]
     with scripted([json({"_errors": errors}, 400)]) as service, connected(service) as client:
         with pytest.raises(BadRequestError) as caught:
-            client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": leads})
+            client._session.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": leads})
     assert str(caught.value).endswith("400, No, at /leads/0/person_name)")
     assert caught.value.pointers == ("/leads/0/person_name",)
 

@@ -86,7 +86,7 @@ def test_reads_are_retried(fault: str) -> None:
     """A read that fails temporarily succeeds in the end."""
     with scripted([FAULTS[fault](), FAULTS[fault](), json(GOOD)]) as service:
         with connected(service) as client:
-            assert client.read(spec.LIST_SEQUENCES) == GOOD
+            assert client._session.read(spec.LIST_SEQUENCES) == GOOD
     assert service.targets == ["/sequences"] * 3
 
 
@@ -95,7 +95,7 @@ def test_reads_have_a_retry_limit(fault: str) -> None:
     """A read that keeps failing is an error that gives the number of attempts."""
     with scripted(lambda _: FAULTS[fault]()) as service, connected(service) as client:
         with pytest.raises(ServiceError) as caught:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert caught.value.retryable
     assert caught.value.__notes__ == [f"Tried {TRIES} times."]
     assert len(service.requests) == TRIES
@@ -106,7 +106,7 @@ def test_permanent_errors_are_not_retried(status: int) -> None:
     """An error that the request itself causes is raised at once."""
     with scripted([json({}, status)]) as service, connected(service) as client:
         with pytest.raises(ServiceError):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert len(service.requests) == 1
 
 
@@ -115,7 +115,7 @@ def test_only_the_failed_page_is_retried() -> None:
     first = json({"sequences": [1], "_links": {"next": {"href": "/sequences?p=2"}}})
     with scripted([first, reset(), json({"sequences": [2]})]) as service:
         with connected(service) as client:
-            pages = list(client.read_pages(spec.LIST_SEQUENCES))
+            pages = list(client._session.read_pages(spec.LIST_SEQUENCES))
     assert [one["sequences"] for one in pages] == [[1], [2]]
     assert service.targets == ["/sequences", "/sequences?p=2", "/sequences?p=2"]
 
@@ -129,7 +129,7 @@ def test_a_response_that_the_caller_rejects_is_retried() -> None:
         return body
 
     with scripted([json([1]), json([2])]) as service, connected(service) as client:
-        assert client.read_dated(spec.SEARCH_PEOPLE, {}, parse).value == b"[2]"
+        assert client._session.read_dated(spec.SEARCH_PEOPLE, {}, parse).value == b"[2]"
 
 
 WRITES: dict[str, tuple[Reply, bool | None]] = {
@@ -157,10 +157,12 @@ def test_writes_are_resent_only_if_the_service_did_not_act(case: str) -> None:
     reply, may_have_acted = WRITES[case]
     with scripted([reply, json({"ok": 1})]) as service, connected(service) as client:
         if may_have_acted is None:
-            assert client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT) == {"ok": 1}
+            assert client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT) == {
+                "ok": 1
+            }
         else:
             with pytest.raises(ServiceError) as caught:
-                client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+                client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
             assert caught.value.may_have_acted is may_have_acted
     assert len(service.requests) == (2 if may_have_acted is None else 1)
 
@@ -171,7 +173,7 @@ def test_a_write_that_was_not_sent_says_so() -> None:
         address = service.url
     with Client(address, TOKEN, cache=None, backoff=0.001) as client:
         with pytest.raises(ConnectionFailedError, match=r"^Nothing answers.*refused") as caught:
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is False
     assert caught.value.__notes__ == [f"Tried {TRIES} times."]
 
@@ -179,9 +181,9 @@ def test_a_write_that_was_not_sent_says_so() -> None:
 def test_a_write_over_a_broken_connection_is_uncertain() -> None:
     """A reset on a reused connection may come after the service acted."""
     with scripted([json({}), reset(), json({})]) as service, connected(service) as client:
-        client.read(spec.LIST_MAILBOXES)
+        client._session.read(spec.LIST_MAILBOXES)
         with pytest.raises(ConnectionFailedError, match=r"^The connection .* broke") as caught:
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is True
     assert len(service.requests) == 2
 
@@ -200,7 +202,7 @@ def test_the_timeout_is_for_the_whole_request(slow: str) -> None:
     """The timeout applies to the whole request, wherever the time is spent."""
     with scripted(lambda _: SLOW[slow]()) as service, connected(service, timeout=0.3) as client:
         with pytest.raises(RequestTimeoutError, match=r"0\.3 s") as caught:
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is True
 
 
@@ -209,7 +211,7 @@ def test_a_slow_read_is_retried() -> None:
     # On a busy machine, more than one request may time out.
     with scripted([delayed(30, json(GOOD)), *[json(GOOD)] * 9]) as service:
         with connected(service, timeout=0.2) as client:
-            assert client.read(spec.LIST_SEQUENCES) == GOOD
+            assert client._session.read(spec.LIST_SEQUENCES) == GOOD
 
 
 def http_date(seconds: float) -> str:
@@ -233,10 +235,10 @@ def test_retry_after_is_obeyed_on_every_response(status: int, asked: str) -> Non
 
     with scripted(serve) as service, connected(service) as client:
         try:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
         except ServiceError as error:
             assert error.status_code == status == 404  # noqa: PT017 - the others come out well
-        client.read(spec.LIST_SEQUENCES)
+        client._session.read(spec.LIST_SEQUENCES)
     assert moments[1] - moments[0] > 0.85
 
 
@@ -247,9 +249,9 @@ def test_a_wait_beyond_max_wait_is_an_error(asked: str, status: int) -> None:
     with scripted([json(GOOD, status, headers={"Retry-After": asked})]) as service:
         with connected(service, max_wait=5) as client:
             if status == 200:
-                assert client.read(spec.LIST_SEQUENCES) == GOOD
+                assert client._session.read(spec.LIST_SEQUENCES) == GOOD
             with pytest.raises(WaitTooLongError, match=r"must wait \d+ s") as caught:
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
         assert len(service.requests) == 1
     assert caught.value.retry_after is not None
     assert caught.value.retry_after >= 86400
@@ -274,7 +276,9 @@ def test_a_wait_of_one_thread_applies_to_all() -> None:
         queries = [{"name": str(number)} for number in range(40)]
         responses = list(
             ordered_map(
-                lambda query: client.read(spec.LIST_SEQUENCES, query=query), queries, workers=8
+                lambda query: client._session.read(spec.LIST_SEQUENCES, query=query),
+                queries,
+                workers=8,
             )
         )
     assert responses == [GOOD] * 40
@@ -289,7 +293,7 @@ def test_a_401_stops_the_remaining_pages() -> None:
 
     with scripted(serve) as service, connected(service) as client:
         pages = ordered_map(
-            lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
+            lambda number: client._session.read(spec.LIST_SEQUENCES, query={"p": number}),
             range(400),
             workers=4,
         )
@@ -312,7 +316,7 @@ def test_closing_ends_requests_in_progress(busy: str) -> None:
 
     def read() -> None:
         try:
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
         except ConnectionFailedError as error:
             caught.append(error)
 
@@ -337,7 +341,7 @@ def test_closing_ends_a_write(reply: Reply, may_have_acted: bool) -> None:
     with scripted([reply]) as service, connected(service) as client:
         threading.Timer(0.2, client.close).start()
         with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
-            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            client._session.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is may_have_acted
     assert caught.value.retryable is False
     assert len(service.requests) == 1
@@ -347,7 +351,7 @@ def test_pauses_before_retries_end_with_max_wait() -> None:
     """No pause is longer than the remaining max_wait."""
     with scripted(lambda _: json({}, 500)) as service:
         with connected(service, backoff=1000, max_wait=0.2) as client, pytest.raises(ServerError):
-            client.read(spec.LIST_SEQUENCES)
+            client._session.read(spec.LIST_SEQUENCES)
     assert len(service.requests) == TRIES
 
 
@@ -360,7 +364,7 @@ def test_an_ended_run_leaves_the_client_usable(busy: str) -> None:
 
     with scripted(serve) as service, connected(service, timeout=9000, max_wait=20000) as client:
         pages = ordered_map(
-            lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
+            lambda number: client._session.read(spec.LIST_SEQUENCES, query={"p": number}),
             range(400),
             workers=4,
         )
@@ -382,8 +386,8 @@ def test_ctrl_c_during_many_pages_ends_at_once(busy: str) -> None:
         from outreach_frames.common.parallel import ordered_map
         import sys
         with Client(sys.argv[1], "token", cache=None, timeout=9000, max_wait=20000) as client:
-            read = lambda page: client.read(spec.LIST_SEQUENCES, query={"p": page})
-            for _ in ordered_map(read, range(400), workers=client.workers):
+            read = lambda page: client._session.read(spec.LIST_SEQUENCES, query={"p": page})
+            for _ in ordered_map(read, range(400), workers=client._session.workers):
                 pass
         """
     )
@@ -407,7 +411,7 @@ def test_retries_follow_a_pause() -> None:
     started = time.monotonic()
     with scripted([json({}, 500)] * (TRIES - 1) + [json(GOOD)]) as service:
         with Client(service.url, TOKEN, cache=None, backoff=0.1) as client:
-            assert client.read(spec.LIST_SEQUENCES) == GOOD
+            assert client._session.read(spec.LIST_SEQUENCES) == GOOD
     assert time.monotonic() - started >= sum(pauses)
 
 

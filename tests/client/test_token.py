@@ -81,7 +81,7 @@ def test_an_interrupt_during_a_request_shows_no_token() -> None:
     with scripted(interrupt) as service:
         with closing(Client(service.url, "".join(parts), cache=None)) as client:
             with pytest.raises(KeyboardInterrupt) as caught:
-                client.read(spec.LIST_SEQUENCES)
+                client._session.read(spec.LIST_SEQUENCES)
     assert seen == [f"Bearer {''.join(parts)}"]
     shown = everything_shown(caught.value)
     assert "urllib3" in shown
@@ -95,7 +95,7 @@ def test_debug_output_of_the_http_library_shows_no_token(
     monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
     with scripted([json_reply({})]) as service:
         with closing(Client(service.url, "s3cr3t-0f-the-t3st", cache=None)) as client:
-            client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+            client._session.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
         assert service.requests[0].headers["Authorization"] == "Bearer s3cr3t-0f-the-t3st"
     printed = capsys.readouterr().out
     assert "reply:" in printed
@@ -120,7 +120,7 @@ def test_a_proxy_does_not_get_the_token() -> None:
             Client("https://x.example", TOKEN, cache=None, proxies={"https": proxy}, max_wait=0)
         ) as client:
             with pytest.raises(ServiceError):
-                client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+                client._session.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
         thread.join(10)
     assert heads[0].startswith(b"CONNECT x.example:443")
     assert b"Authorization" not in heads[0]
@@ -156,7 +156,7 @@ def test_an_echoed_token_is_removed_in_any_escaping(
     ):
         while texts:
             try:
-                shown = str(client.read(spec.LIST_SEQUENCES, refresh=True))
+                shown = str(client._session.read(spec.LIST_SEQUENCES, refresh=True))
             except OutreachError as error:
                 shown = everything_shown(error)
             assert "[token]" in shown
@@ -186,7 +186,7 @@ def test_a_token_is_removed_from_addresses_and_markup(token: str, spelling: str)
     echoed = TEXT_SPELLINGS[spelling](token)
     with scripted([json_reply({"a": f"x {echoed} y"})]) as service:
         with closing(Client(service.url, token, cache=None)) as client:
-            assert client.read(spec.LIST_SEQUENCES) == {"a": "x [token] y"}
+            assert client._session.read(spec.LIST_SEQUENCES) == {"a": "x [token] y"}
 
 
 @pytest.mark.parametrize("token", ["k", "abc", "hunter2"])
@@ -197,7 +197,7 @@ def test_a_short_token_is_removed_from_errors_and_headers(token: str) -> None:
         with scripted([respond(body, status)]) as service:
             with closing(Client(service.url, token, cache=None)) as client:
                 try:
-                    shown = str(client.read(spec.LIST_SEQUENCES))
+                    shown = str(client._session.read(spec.LIST_SEQUENCES))
                 except OutreachError as error:
                     shown = str(error)
         assert f"Bearer {token}" not in shown

@@ -266,7 +266,7 @@ def test_requests_have_the_frame_s_values(
         for name in spec.LEAD_IDENTIFIERS:
             assert lead.get(name) is None or lead[name] in row[name]
     for body in plan.payloads():
-        response = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
+        response = client._session.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
         assert response["total"] == len(body[spec.LEADS_KEY])
 
 

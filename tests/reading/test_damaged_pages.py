@@ -25,7 +25,7 @@ def page() -> bytes:
     """Return a page of two people in the service's format."""
     with sandbox.serve(people=20) as running, Client(running.url, running.api_key) as client:
         body = {"page_size": 2, "page": 2}
-        return client.read_dated(spec.SEARCH_PEOPLE, body, bytes).value
+        return client._session.read_dated(spec.SEARCH_PEOPLE, body, bytes).value
 
 
 def damaged(page: bytes, data: st.DataObject) -> bytes:

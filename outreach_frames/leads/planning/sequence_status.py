@@ -50,7 +50,7 @@ def look_up(sequence_id: str, client: Client | None, *, all_pages: bool = False)
         timer.start()
     try:
         is_readable = True
-        pages = client.read_pages(spec.LIST_SEQUENCES, refresh=True)
+        pages = client._session.read_pages(spec.LIST_SEQUENCES, refresh=True)
         for page in islice(pages, None if all_pages else _MAX_PAGES):
             items = page_items(page, spec.LIST_SEQUENCES)
             known = {item["id"]: item for item in items if record_id(item) is not None}

@@ -105,7 +105,7 @@ class Run:
             self._requests_by_halves += 1
         path = {"id": self.plan.sequence_id}
         try:
-            response = self.client.write(spec.ADD_LEADS, path=path, body=body)
+            response = self.client._session.write(spec.ADD_LEADS, path=path, body=body)
         except OutreachError as error:
             self._record_error(chunk, error)
         else:

@@ -133,7 +133,7 @@ class AddToSequence(Panel):
         self._action = ""
         super().__init__(client)
         known = client or connect.current()
-        networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
+        networks = {spec.NETWORK_NAME, *([known._session.network_name] if known else [])}
         names = [one["name"] for one in self._show_columns() if one["name"] is not None]
         self.value = guess_columns(names, networks)
 
