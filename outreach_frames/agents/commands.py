@@ -14,7 +14,7 @@ from typing import Final
 
 import outreach_frames as of
 from outreach_frames.agents.folder import Folder
-from outreach_frames.agents.plan_file import Plan, journal_of, read_plan, record_approval
+from outreach_frames.agents.plan_file import SavedPlan, journal_of, read_plan, record_approval
 from outreach_frames.commands.options import (
     EXIT_NOT_ALL_ADDED,
     EXIT_OK,
@@ -87,7 +87,7 @@ def _run_approve(options: argparse.Namespace) -> int:
         journal = journal_of(plan)
         with suppress(OSError):  # `submit` raises an error if the folder is missing
             journal.parent.mkdir(0o700, parents=True, exist_ok=True)
-        for line in _recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
+        for line in _describe_recorded(prepared, prepared.submit(journal=journal, dry_run=True)):
             print_text(line)
         target = Fact("Sequence", f"{name}, {sequence.status} ({plan.sequence_id})")
         _show(plan, prepared, [Fact("Service", client.base_url), target])
@@ -104,7 +104,7 @@ def _run_approve(options: argparse.Namespace) -> int:
     return EXIT_OK if report.rows["status"].isin(IN_SEQUENCE).all() else EXIT_NOT_ALL_ADDED
 
 
-def _recorded(prepared: SubmissionPlan, preview: SubmissionReport) -> Iterator[str]:
+def _describe_recorded(prepared: SubmissionPlan, preview: SubmissionReport) -> Iterator[str]:
     """Yield what earlier approvals have sent of a plan, and what remains."""
     rows = preview.rows[preview.rows["attempts"] > 0]
     if rows.empty:
@@ -119,7 +119,7 @@ def _recorded(prepared: SubmissionPlan, preview: SubmissionReport) -> Iterator[s
     )
 
 
-def _show(plan: Plan, prepared: SubmissionPlan, target: list[Fact]) -> None:
+def _show(plan: SavedPlan, prepared: SubmissionPlan, target: list[Fact]) -> None:
     """Print the first leads as they are sent, and facts about all leads."""
     for lead in prepared.leads(prepared.positions[:_LEADS_SHOWN]):
         text = shorten(json.dumps(lead, ensure_ascii=False), _MAX_LEAD_LENGTH)
@@ -128,7 +128,9 @@ def _show(plan: Plan, prepared: SubmissionPlan, target: list[Fact]) -> None:
     leads, rows = len(prepared.positions), plural(len(prepared.frame), "row")
     data = plan.arguments.get("data")
     columns = data if isinstance(data, dict) else {}
-    fields = [f"{one} from {quoted(columns.get(one, one))}" for one in prepared.checked.data]
+    fields = [
+        f"{field} from {quoted(columns.get(field, field))}" for field in prepared.checked.data
+    ]
     facts = [*target, Fact("Data", ", ".join(fields) or "none"), *plan_facts(prepared)[1:]]
     headline = f"{leads:,} of {rows} of {plan.file} will be sent; the first leads are above."
     print_text(fit_lines(as_text(Card(headline, facts))))

@@ -54,7 +54,7 @@ class Folder:
             # Parquet columns cannot hold the examples of filters, which have several types.
             ending = "csv" if stem == "filters" else "parquet"
             names = (f"{stem}-{number}.{ending}" for number in self._numbers)
-            return next(one for one in names if not os.path.lexists(self.path / one))
+            return next(new for new in names if not os.path.lexists(self.path / new))
         check_suffix(name, (".parquet", ".csv"), "tables")
         self._check_new(name)
         return name

@@ -24,7 +24,7 @@ FORMAT: Final = "outreach_frames plan 2"
 HIDDEN: Final = frozenset({"frame", "sequence_id", "client"})
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The leads' file, how to send it, and the rows' counts when the plan was made."""
 
     format: str
@@ -52,9 +52,9 @@ def plan_leads(
 ) -> dict[str, Any]:
     """Write a plan to a new file, and return its name, sequence and counts."""
     contents = folder.read(file)
-    made = make_plan(parse(contents, read_as_text), sequence_id, client=client, **arguments)
-    unsent, problems = made.unsent["status"], made.problems["code"]
-    plan = Plan(
+    prepared = make_plan(parse(contents, read_as_text), sequence_id, client=client, **arguments)
+    unsent, problems = prepared.unsent["status"], prepared.problems["code"]
+    plan = SavedPlan(
         format=FORMAT,
         created_at=datetime.now(UTC),
         service=client.base_url,
@@ -62,9 +62,9 @@ def plan_leads(
         file=next(iter(contents)),
         sha256=_digests(contents),
         sequence_id=sequence_id,
-        sequence=printable(f"{made.sequence.name}, {made.sequence.status}"),
+        sequence=printable(f"{prepared.sequence.name}, {prepared.sequence.status}"),
         arguments=arguments,
-        counts={"leads": len(made.positions), **Counter(unsent), **Counter(problems)},
+        counts={"leads": len(prepared.positions), **Counter(unsent), **Counter(problems)},
     )
     plan = msgspec.structs.replace(plan, digest=_digest(plan))
     name = f"plan-{plan.digest[:12]}.json"
@@ -73,10 +73,10 @@ def plan_leads(
     return {"plan": name, "sequence": plan.sequence, "counts": plan.counts}
 
 
-def read_plan(folder: Folder, name: str) -> tuple[Plan, Contents]:
+def read_plan(folder: Folder, name: str) -> tuple[SavedPlan, Contents]:
     """Read a plan and its leads' file; raise if either was changed."""
     try:
-        plan = msgspec.json.decode(next(iter(folder.read(name).values())), type=Plan)
+        plan = msgspec.json.decode(next(iter(folder.read(name).values())), type=SavedPlan)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{quoted(name)} is not a plan: {error}. Plan again.") from error
     known = signature(make_plan).parameters.keys() - HIDDEN
@@ -111,25 +111,25 @@ def plan_status(folder: Folder, plan: str) -> dict[str, Any]:
     if not (_approval_of(approved).exists() and journal.exists()):
         return {"approved": False, "outcomes": {}}
     known = signature(report).parameters
-    columns: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         name: value for name, value in approved.arguments.items() if name in known
     }
-    sent = report(parse(contents, read_as_text), journal=journal, **columns)
+    sent = report(parse(contents, read_as_text), journal=journal, **arguments)
     return {"approved": True, "outcomes": Counter(sent.rows["status"])}
 
 
-def journal_of(plan: Plan) -> Path:
+def journal_of(plan: SavedPlan) -> Path:
     """Return the path of the journal that all approved plans of a sequence share."""
     name = sha256(msgspec.json.encode([plan.service, plan.sequence_id])).hexdigest()
     return _approvals_folder() / f"{name}.journal"
 
 
-def record_approval(plan: Plan) -> None:
+def record_approval(plan: SavedPlan) -> None:
     """Record that a person has approved a plan; its journal also has the rows of other plans."""
     _approval_of(plan).touch(0o600)
 
 
-def _approval_of(plan: Plan) -> Path:
+def _approval_of(plan: SavedPlan) -> Path:
     return _approvals_folder() / f"{plan.digest}.approved"
 
 
@@ -142,7 +142,7 @@ def _digests(contents: Contents) -> dict[str, str]:
     return {name: sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def _digest(plan: Plan) -> str:
+def _digest(plan: SavedPlan) -> str:
     """Return the digest of a plan's values, whatever the file's layout."""
     bare = msgspec.structs.replace(plan, digest="")
     return sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()

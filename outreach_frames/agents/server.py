@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, NamedTuple, Optional, get_type_hints
+from typing import Any, Final, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -19,49 +16,64 @@ import pandas as pd
 from mcp import types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
-from pydantic import ConfigDict, create_model
 
 import outreach_frames as of
+from outreach_frames import spec
 from outreach_frames.accounts.find_people import find_people
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.agents import plan_file
 from outreach_frames.agents.folder import Folder, parse
 from outreach_frames.analysis.brief import brief
 from outreach_frames.client.client import Client
+from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.text import printable, quoted, shorten
 from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.resources.search_arguments import DefaultLimit
 from outreach_frames.tables.value_text import column_texts
 
 _LISTS: Final = (of.sequences, of.mailboxes, of.contacts, of.lead_list, of.columns, of.filters)
 _PEOPLE: Final = (of.search_people, of.count_people, of.explain_search, find_people)
 # The functions whose signatures and docstrings make the tools.
 TOOLS: Final[Mapping[str, Callable[..., Any]]] = {
-    **{one.__name__: one for one in (of.check, *_LISTS, *_PEOPLE, of.sending_capacity)},
+    **{tool.__name__: tool for tool in (of.check, *_LISTS, *_PEOPLE, of.sending_capacity)},
     "plan_leads": make_plan,
     "plan_status": plan_file.plan_status,
 }
 _HIDDEN: Final = {"folder", "client", "progress", "dtype_backend", "cache"}
-# The functions that read the file of an argument, by a word of its type.
+# The parameters that take the name of a file, and the functions that read it.
 _READERS: Final[Mapping[str, Callable[[Path], object]]] = {
-    "DataFrame": read_as_text,
-    "FrameLike": read_as_text,
-    "PathLike": of.load_filters,
+    "accounts": read_as_text,
+    "mailboxes": read_as_text,
+    "filters": of.load_filters,
 }
-# What JSON has in place of Python's types.
-_JSON_TYPES: Final = {
-    **dict.fromkeys(["Iterable", "Sequence", "Container"], list),
-    **dict.fromkeys(["Hashable", "FrameLike", "date"], str),
-    **{"ListOfText": list[str], "PathLike": Optional, "Sized": int},
-    "pd": SimpleNamespace(DataFrame=str, offsets=SimpleNamespace(BaseOffset=str)),
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_TEXT_OR_NULL: Final = {"type": ["string", "null"]}
+_INTEGER: Final = {"type": "integer"}
+_INTEGER_OR_NULL: Final = {"type": ["integer", "null"]}
+_INTEGERS: Final = {"type": "object", "additionalProperties": _INTEGER}
+_BOOLEAN: Final = {"type": "boolean"}
+_FILTERS: Final[Mapping[str, Any]] = {"string": _TEXT, "boolean": _BOOLEAN, "array": _TEXTS}
+# The JSON Schema of each parameter that is not text, besides null if it is the default.
+_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: _FILTERS[known.type] for name, known in spec.FILTERS_BY_NAME.items()},
+    **dict.fromkeys(["account_columns", "columns", "emails", "ids", "require"], _TEXTS),
+    **dict.fromkeys(["chunk_size", "leads", "page_size"], _INTEGER),
+    **dict.fromkeys(["limit", "max_requests", "per_company"], _INTEGER_OR_NULL),
+    **dict.fromkeys(["clean", "refresh"], _BOOLEAN),
+    **dict.fromkeys(["email", "profnet_url"], _TEXT_OR_NULL),
+    "by": {"anyOf": [_TEXT, _TEXTS]},
+    "data": {"anyOf": [_TEXTS, {"type": "object", "additionalProperties": _TEXT}]},
+    "email_days": {"type": "array", "items": _INTEGER},
+    "filters": {"anyOf": [{"type": "object"}, _TEXT]},
+    "headcount": {"enum": HEADCOUNTS},
+    "overrides": {"type": "object", "additionalProperties": {"type": ["boolean", "string"]}},
+    "plan_leads.mailboxes": _TEXTS,
+    "ramp": {"anyOf": [_INTEGERS, {"type": "object", "additionalProperties": _INTEGERS}]},
 }
-_SAVE_AS: Final = Parameter(
-    "save_as", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"
-)
 _PARALLEL_CALLS: Final = 4
 
 
@@ -98,12 +110,10 @@ class Agent(NamedTuple):
             return plan_file.plan_status(self.folder, **given)
         file = self.folder.new_name(given.pop("save_as", None), name)
         parameters = signature(TOOLS[name]).parameters
-        for one in given.keys() & parameters.keys():
-            for word, read in _READERS.items():
-                if word in parameters[one].annotation and not isinstance(
-                    given[one], dict | int | None
-                ):
-                    given[one] = parse(self.folder.read(given[one]), read)
+        for parameter in given.keys() & parameters.keys() & _READERS.keys():
+            if not isinstance(given[parameter], dict | int | None):
+                content = self.folder.read(given[parameter])
+                given[parameter] = parse(content, _READERS[parameter])
         first = [given.pop("accounts")] if "accounts" in parameters else []
         client = {"client": self.client} if "client" in parameters else {}
         result = TOOLS[name](*first, **given | client)
@@ -131,34 +141,46 @@ def _content(text: str, **options: Any) -> types.CallToolResult:
 
 def describe(name: str) -> types.Tool:
     """Describe a tool by the signature and the docstring of its function."""
-    function = TOOLS[name]
     parameters = {
-        "file" if argument == "frame" else argument: parameter
-        for argument, parameter in signature(function).parameters.items()
-        if argument not in _HIDDEN and parameter.kind is not Parameter.VAR_KEYWORD
+        "file" if key == "frame" else key: parameter.default
+        for key, parameter in signature(TOOLS[name]).parameters.items()
+        if key not in _HIDDEN and parameter.kind is not Parameter.VAR_KEYWORD
     }
     if not name.startswith("plan_"):
-        parameters["save_as"] = _SAVE_AS
-    annotations = {argument: one.annotation for argument, one in parameters.items()}
-    holder = type(name, (), {"__annotations__": annotations, "__module__": function.__module__})
-    hints = get_type_hints(holder, None, _JSON_TYPES)
-    defaults = {
-        one: ... if each.default is each.empty else each.default for one, each in parameters.items()
+        parameters["save_as"] = None
+    schema = {
+        "type": "object",
+        "properties": {key: _schema(name, key, default) for key, default in parameters.items()},
+        "required": [key for key, default in parameters.items() if default is Parameter.empty],
+        "additionalProperties": False,
     }
-    if isinstance(limit := defaults.get("limit"), DefaultLimit):
-        defaults["limit"] = int(limit)  # JSON Schema shows only plain numbers
-    fields: Any = {argument: (hint, defaults[argument]) for argument, hint in hints.items()}
-    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-    with warnings.catch_warnings(action="ignore"):  # some defaults are not JSON
-        schema = model.model_json_schema()
-    text = str(getdoc(function)).partition("\n\nExamples\n---")[0]
-    hidden = rf"^(?:{'|'.join(sorted(_HIDDEN))}) : .*\n(?: +.*\n)*"
     return types.Tool(
         name=name,
-        description=re.sub(hidden, "", text, flags=re.MULTILINE).replace("\nframe : ", "\nfile : "),
+        description=_description(TOOLS[name]),
         input_schema=schema,
         annotations=types.ToolAnnotations(read_only_hint=False, destructive_hint=False),
     )
+
+
+def _schema(tool: str, parameter: str, default: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's parameter."""
+    schema = _TYPES.get(f"{tool}.{parameter}") or _TYPES.get(parameter, _TEXT)
+    if default is None:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    return {**schema} if default is Parameter.empty else {**schema, "default": default}
+
+
+def _description(function: Callable[..., Any]) -> str:
+    """Return a function's docstring without its examples and the hidden parameters."""
+    lines: list[str] = []
+    is_hidden = False
+    for line in str(getdoc(function)).partition("\n\nExamples\n---")[0].splitlines():
+        # An indented line belongs to the parameter above.
+        if not line.startswith(" "):
+            is_hidden = line.partition(" : ")[0] in _HIDDEN
+        if not is_hidden:
+            lines.append("file : str" if line.startswith("frame : ") else line)
+    return "\n".join(lines)
 
 
 async def _call_tool(

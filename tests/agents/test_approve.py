@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from outreach_frames.agents.folder import Folder
-from outreach_frames.agents.plan_file import Plan, _digest, plan_leads, plan_status
+from outreach_frames.agents.plan_file import SavedPlan, _digest, plan_leads, plan_status
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
@@ -192,7 +192,7 @@ EDITS: dict[str, Any] = {
 @pytest.mark.parametrize("field", [*EDITS, "more"])
 def test_an_edited_plan_is_refused(account: Account, field: str) -> None:
     """A plan with any edited, missing or additional field is refused."""
-    assert EDITS.keys() == set(Plan.__struct_fields__)
+    assert EDITS.keys() == set(SavedPlan.__struct_fields__)
     plan = account.plan()
     write_leads(account.folder, 5, "other.csv")
     content = json.loads(plan.read_bytes())
@@ -206,7 +206,7 @@ def test_an_edited_plan_is_refused(account: Account, field: str) -> None:
 
 def forged(plan: Path, **values: Any) -> Path:
     """Rewrite a plan with other values and a digest that fits them."""
-    made = msgspec.structs.replace(msgspec.json.decode(plan.read_bytes(), type=Plan), **values)
+    made = msgspec.structs.replace(msgspec.json.decode(plan.read_bytes(), type=SavedPlan), **values)
     made = msgspec.structs.replace(made, digest=_digest(made))
     plan.write_bytes(msgspec.json.encode(made))
     return plan

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,16 @@ def test_tools_are_made_from_signatures(agent: Agent) -> None:
         assert "\nclient : " not in tool.description
         assert not tool.input_schema["additionalProperties"]
     assert tools["plan_leads"].input_schema["required"] == ["file", "sequence_id"]
+
+
+def test_parameters_shown_as_text_take_text(agent: Agent) -> None:
+    """A parameter whose schema is text takes text, a column's name or a file in Python too."""
+    text, takes_text = {"type": "string"}, re.compile(r"(str|Hashable|FrameLike|pd\.DataFrame)\b")
+    for tool in agent.portal.call(agent.client.list_tools).tools:
+        parameters = signature(server.TOOLS[tool.name]).parameters
+        for name, schema in tool.input_schema["properties"].items():
+            if name in parameters and text in [schema, *schema.get("anyOf", [])]:
+                assert takes_text.match(parameters[name].annotation), (tool.name, name)
 
 
 def test_every_reading_tool_replies(agent: Agent, sandbox: Sandbox) -> None:
