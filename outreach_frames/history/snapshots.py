@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Any, Final, Unpack
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -30,13 +30,6 @@ from outreach_frames.resources.search_arguments import check_columns, check_filt
 PARTITION_KEY: Final = "snapshot"
 _NAME: Final = re.compile(rf"{PARTITION_KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
 _UNFINISHED: Final = re.compile(rf"\.{_NAME.pattern}\.partial")
-
-
-class Snapshot(NamedTuple):
-    """A day's folder."""
-
-    date: str
-    path: Path
 
 
 @shows_filters()
@@ -193,8 +186,8 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
 
-def list_snapshots(folder: Path) -> Iterator[Snapshot]:
-    """Yield the snapshots in a folder, the oldest first."""
+def list_snapshots(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the day and the path of each snapshot in a folder, the oldest first."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     except OSError as error:
@@ -202,7 +195,7 @@ def list_snapshots(folder: Path) -> Iterator[Snapshot]:
     for name in names:
         match = _NAME.fullmatch(name)
         if match and is_day(match[1]):
-            yield Snapshot(match[1], folder / name)
+            yield match[1], folder / name
 
 
 def describe_unfinished(folder: Path) -> Iterator[str]:
