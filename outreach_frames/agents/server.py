@@ -70,7 +70,7 @@ _TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "email_days": {"type": "array", "items": _INTEGER},
     "filters": {"anyOf": [{"type": "object"}, _TEXT]},
     "headcount": {"enum": HEADCOUNTS},
-    "overrides": {"type": "object", "additionalProperties": {"type": ["boolean", "string"]}},
+    "overrides": {"type": "object", "additionalProperties": _BOOLEAN},
     "plan_leads.mailboxes": _TEXTS,
     "ramp": {"anyOf": [_INTEGERS, {"type": "object", "additionalProperties": _INTEGERS}]},
 }
