@@ -167,10 +167,10 @@ def find_people(
     -----
     Interface: POST /people/search. If several columns are passed, each row is searched by its first
     identifier in the order company_id, company_profnet_url, domain, company_name. For each
-    identifier column and value of `split_by`, else of `person_seniorities`, the function sends at
-    most one request per page of a company's people, plus 10 % of the number of companies, rounded
-    up; usually far fewer. With several values, one more search covers all of them. Companies whose
-    people show another company may be searched twice. A row whose people are all listed for earlier
+    identifier column and value of `split_by`, else of `person_seniorities`, the function usually
+    sends far fewer requests than one search per company, and at most as many, plus one per two
+    companies. With several values, one more search covers all of them. Companies whose people show
+    another company may be searched twice. A row whose people are all listed for earlier
     rows is a duplicate. With `company_domains_match_subsidiaries_and_affiliates`, each company
     takes a separate request, because people at a subsidiary do not show which domain matched.
 

@@ -1,21 +1,18 @@
 """Repeat the searches of `find_people` until every company is finished.
 
-One search covers many companies if few people match. If many people match, the largest companies
-fill the pages, and the other companies are searched again, in smaller groups of similar size.
-
-All searches together take at most as many requests as a separate search of each company, plus 10 %
-of the number of companies, rounded up. Companies whose people show another company may be searched
-twice.
+One search covers up to 500 companies. If its results have too many pages, the companies that have
+enough people on the first page are finished, and the others are searched in smaller groups.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from math import ceil, inf
-from typing import Any, Final
+from functools import partial
+from itertools import chain
+from math import ceil
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +21,6 @@ from outreach_frames.accounts.companies import IDENTIFIER_KINDS
 from outreach_frames.accounts.searches import PAGE, Company, CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
-from outreach_frames.errors import OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage
 
 # This filter also finds people at subsidiaries; the results do not show which searched company
@@ -32,13 +28,24 @@ from outreach_frames.reading.fast_reader import PeoplePage
 AFFILIATES_FILTER: Final = "company_domains_match_subsidiaries_and_affiliates"
 # The service documents no limit of values per filter; 500 domains take 15 KB.
 _MAX_GROUP: Final = 500
-_COMPANIES_PER_EXTRA_REQUEST: Final = 10
-# To finish most companies of similar size, read 1.5 x `per_company` people per company.
+# A group that is divided is searched in groups of the next smaller power of this number.
+_DIVISOR: Final = 4
+# Read on if the remaining pages hold about as many people as are missing, and half more.
 _READ_FACTOR: Final = 1.5
-# More people per search waste less of the last page, but make wrong estimates more expensive.
-_PEOPLE_PER_SEARCH: Final = 3 * PAGE
-# If people's companies are unknown, divide the group into so many parts.
-_PARTS: Final = 4
+
+Group = Sequence[Company]
+Request = tuple[CompanySearch, int]  # a search and the number of a page
+
+
+class Decision(NamedTuple):
+    """How to continue a search, by the positions of its companies.
+
+    Read more pages of it, finish companies, and search others in smaller groups.
+    """
+
+    pages: int = 0
+    finished: Sequence[int] = ()
+    divided: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,227 +74,188 @@ class Finder:
     def run(
         self, filters: Mapping[str, Any], split_by: str | None, values: Sequence[str | None]
     ) -> None:
-        """Search every unfinished company for each value of `split_by`.
-
-        Companies without people are proven by one search for all values, instead of one per value.
-        """
+        """Search the companies for each value of `split_by`."""
         searches = [
             (filters if split_by is None else {**filters, split_by: [value]}, value)
             for value in values
         ]
-        if len(values) > 1:
-            self._search_values(searches, needs_proof=False)
-            for stage in self._stages(filters, None, needs_proof=True, is_only=True, is_last=True):
-                stage.finish_companies_without_people()
-        self._search_values(searches, needs_proof=True)
-
-    def _search_values(
-        self, searches: Sequence[tuple[Mapping[str, Any], str | None]], *, needs_proof: bool
-    ) -> None:
-        for number, (filters, value) in enumerate(searches, 1):
-            place = {"is_only": len(searches) == 1, "is_last": number == len(searches)}
-            for stage in self._stages(filters, value, needs_proof=needs_proof, **place):
-                stage.run()
-
-    def _stages(
-        self, filters: Mapping[str, Any], value: str | None, **options: bool
-    ) -> Iterator[_Stage]:
-        """Yield a stage for each kind of identifier, with its unfinished companies."""
         for kind in IDENTIFIER_KINDS:
-            companies = [
-                company
-                for company in self.companies
-                if company.account.kind is kind and not company.is_finished
-            ]
-            for company in companies:
-                company.size = 0.0
-            alone = kind.column is None or filters.get(AFFILIATES_FILTER)
-            extra = ceil(len(companies) / _COMPANIES_PER_EXTRA_REQUEST)
-            max_group = 1 if alone else _MAX_GROUP
-            yield _Stage(self, filters, value, companies, max_group, extra, **options)
+            companies = [company for company in self.companies if company.account.kind is kind]
+            is_alone = kind.column is None or bool(filters.get(AFFILIATES_FILTER))
+            groups = _groups(companies, 1 if is_alone else _MAX_GROUP)
+            self._find(groups, searches, trusts_single=is_alone or len(values) == 1)
+            # A search of its company alone finds a person who shows another company.
+            unproven = [company for company in companies if not company.is_finished]
+            checks = [CompanySearch(group, filters, 1) for group in _groups(unproven, _MAX_GROUP)]
+            alone: list[Group] = []
+            self._repeat(checks, partial(self._check, alone=alone))
+            self._find(alone, searches, trusts_single=True)
 
+    def _find(
+        self,
+        groups: Sequence[Group],
+        searches: Sequence[tuple[Mapping[str, Any], str | None]],
+        *,
+        trusts_single: bool,
+    ) -> None:
+        """Find each company's people for each value, until the company has enough."""
+        for company in chain(*groups):
+            company.start(len(searches))
+        for filters, value in searches:
+            open_groups = [[company for company in group if company.is_open] for group in groups]
+            self._repeat(
+                [self._search(group, filters) for group in open_groups if group],
+                partial(self._evaluate, value=value, trusts_single=trusts_single),
+            )
 
-@dataclass
-class _Stage:
-    """All searches with one kind of company identifier and one `split_by` value."""
+    def _search(self, companies: Group, filters: Mapping[str, Any]) -> CompanySearch:
+        size = PAGE if len(companies) > 1 else min(PAGE, self.per_company or PAGE)
+        return CompanySearch(companies, filters, size, self.columns)
 
-    finder: Finder
-    filters: Mapping[str, Any]
-    value: str | None
-    open: list[Company]  # companies without a group
-    max_group: int  # number of companies per search
-    extra: int  # number of requests allowed beyond those of separate searches
-    needs_proof: bool  # whether a company without people needs a search without results
-    is_only: bool
-    is_last: bool
-    groups: list[list[Company]] = field(default_factory=list, init=False)  # one per search
+    def _repeat(
+        self,
+        searches: Iterable[CompanySearch],
+        evaluate: Callable[[CompanySearch], Iterable[Request]],
+    ) -> None:
+        """Read the first pages of searches, then those that their evaluation requests."""
+        requests = [(search, 1) for search in searches]
+        while requests:
+            active = dict.fromkeys(search for search, _ in requests)
+            try:
+                self._read(requests)
+            finally:
+                # Pages read before a failure may finish some companies.
+                requests = [
+                    request for search in active if search.pages for request in evaluate(search)
+                ]
 
-    def finish_companies_without_people(self) -> None:
-        """Finish the companies of searches without results."""
-        searches = self._next_searches()
-        self._read((search, 1) for search in searches)
-        for search in searches:
-            if search.is_complete and not search.received:
-                self._evaluate(search)
-
-    def run(self) -> None:
-        while searches := self._next_searches():
-            requested = [(search, 1) for search in searches]
-            while requested:
-                active = dict.fromkeys(search for search, _ in requested)
-                try:
-                    self._read(requested)
-                except (OutreachError, KeyboardInterrupt):
-                    # Pages read before the failure may finish some companies.
-                    for search in active:
-                        if search.pages:
-                            self._evaluate(search)
-                    raise
-                requested = [(search, page) for search in active for page in self._evaluate(search)]
-
-    def _next_searches(self) -> list[CompanySearch]:
-        """Return the next searches: of as many groups as `extra` allows, else of companies."""
-        self._group_by_size()
-        allowed = max(self.extra, 0)
-        shared = [group for group in self.groups if len(group) > 1]
-        alone = [group for group in self.groups if len(group) == 1]
-        shared, self.groups = shared[:allowed], shared[allowed:]
-        if not shared and not alone:
-            alone = [[company] for group in self.groups for company in group]
-            self.groups = []
-        return [self._search(group) for group in [*shared, *alone]]
-
-    def _group_by_size(self) -> None:
-        """Group companies of similar size, which finish after a few pages."""
-        people, group = 0.0, list[Company]()
-        for company in sorted(self.open, key=lambda one: one.size):
-            is_full = people >= _PEOPLE_PER_SEARCH and len(group) * self._needed >= PAGE
-            if not group or is_full or len(group) == self.max_group:
-                people, group = 0.0, []
-                self.groups.append(group)
-            group.append(company)
-            people += company.size
-        self.open = []
-
-    @property
-    def _needed(self) -> float:
-        """The number of people per company to read."""
-        return _READ_FACTOR * (self.finder.per_company or inf)
-
-    def _search(self, companies: Sequence[Company]) -> CompanySearch:
-        size = PAGE if len(companies) > 1 else min(PAGE, self.finder.per_company or PAGE)
-        return CompanySearch(companies, self.filters, size, self.finder.columns)
-
-    def _read(self, requested: Iterable[tuple[CompanySearch, int]]) -> None:
-        finder = self.finder
-
-        def read(request: tuple[CompanySearch, int]) -> tuple[CompanySearch, PeoplePage]:
+    def _read(self, requests: Iterable[Request]) -> None:
+        def read(request: Request) -> tuple[CompanySearch, PeoplePage]:
             search, number = request
-            return search, search.read(number, finder.client, refresh=finder.refresh)
+            return search, search.read(number, self.client, refresh=self.refresh)
 
-        useful = ((search, number) for search, number in requested if not search.is_over)
-        pages = ordered_map(read, useful, workers=finder.client._session.workers)
-        with closing(pages):
+        useful = (request for request in requests if not request[0].is_over)
+        with closing(ordered_map(read, useful, workers=self.client._session.workers)) as pages:
             for search, page in pages:
-                finder.requests += 1
-                finder.errors.extend(page.errors)
-                # If a search covers a single company, its further pages are not extra requests.
-                self.extra -= not (search.is_single and search.pages)
+                self.requests += 1
+                self.errors.extend(page.errors)
                 search.add(page)
 
-    def _evaluate(self, search: CompanySearch) -> range:
-        """Finish companies if their pages suffice, and return the page numbers to read next."""
+    def _check(self, search: CompanySearch, alone: list[Group]) -> Iterator[Request]:
+        """Finish companies without people; request smaller groups, or add a company to `alone`."""
+        if search.is_complete and not search.received:
+            for company in search.companies:
+                company.start(0)
+            self.on_finished(len(search.companies))
+        elif search.is_single:
+            alone.append(search.companies)
+        else:
+            for group in _groups(search.companies, _part_size(len(search.companies))):
+                yield CompanySearch(group, search.filters, 1), 1
+
+    def _evaluate(
+        self, search: CompanySearch, value: str | None, *, trusts_single: bool
+    ) -> Iterator[Request]:
+        """Keep the people of finished companies; request further pages, or smaller groups."""
         companies = search.companies
-        is_certain = self.needs_proof or companies[0].is_proven or bool(companies[0].kept)
-        positions = search.company_positions(trusts_single=is_certain)
-        if -1 in positions:
-            # People of an earlier value may be missing at a single company too, so it stays
-            # unfinished, and all values are searched once more.
-            if not search.is_single:
-                self._split(companies)
-            return range(0)
-        seen = Counter(positions)
-        found = search.new_people(positions)
-        unfinished = [
-            place for place, company in enumerate(companies) if len(found[place]) < company.missing
-        ]
-        counts = [seen[place] for place in unfinished]
-        missing = companies[0].missing - len(found[0])
-        if further := self._further_pages(search, counts, missing):
-            return range(search.pages + 1, search.pages + 1 + further)
-        if search.is_single or (search.is_complete and not search.received):
-            unfinished = []
-        elif search.is_complete:
-            # Only a search without results proves that a company has no people.
-            unfinished = [place for place in unfinished if not seen[place]]
-            for place in unfinished:
-                companies[place].is_proven = False
-            unfinished = unfinished if self.needs_proof else []
-        finished = [place for place in range(len(companies)) if place not in {*unfinished}]
-        self._keep(search, finished, found)
-        rest = [companies[place] for place in unfinished]
-        if search.is_over and not search.is_complete:
-            self._split(rest)
-            return range(0)
-        mean = sum(seen[place] for place in unfinished) / max(len(unfinished), 1)
-        for place in unfinished:
-            # The sample is small, so estimates are shrunk towards the mean.
-            companies[place].size = search.scale * (seen[place] + mean) / 2
-        self.open += rest
-        return range(0)
-
-    def _split(self, companies: Sequence[Company]) -> None:
-        """Search the companies again in smaller groups."""
-        size = max(1, len(companies) // _PARTS)
-        for start in range(0, len(companies), size):
-            self.groups.append([*companies[start : start + size]])
-
-    def _further_pages(self, search: CompanySearch, counts: Sequence[int], missing: float) -> int:
-        """Return how many further pages to read.
-
-        `counts` has the number of people received per unfinished company, and `missing` is the
-        number of people still to find at a single company.
-        """
-        remaining = search.remaining_pages
-        if search.is_single:
-            return ceil(min(remaining, max(0, missing) / search.size))
-        present = sum(count > 0 for count in counts)
-        needed = min(search.scale * sum(counts), self._needed * present)
-        allowed = min(present + max(self.extra, 0), ceil(needed / PAGE))
-        return remaining if remaining <= allowed else 0
+        positions = search.company_positions(trusts_single or bool(companies[0].kept))
+        new_people = search.new_people(positions)
+        decision = decide(
+            [company.missing for company in companies],
+            [*map(len, new_people)],
+            per_company=self.per_company,
+            page_size=search.size,
+            remaining_pages=search.remaining_pages,
+            is_complete=search.is_complete,
+            has_unrequested=-1 in positions,
+        )
+        companies[0].is_unlike = search.is_single and -1 in positions
+        for number in range(search.pages + 1, search.pages + 1 + decision.pages):
+            yield search, number
+        if decision.finished:
+            self._keep(search, decision.finished, new_people, value)
+        remaining = [companies[place] for place in decision.divided]
+        for group in _groups(remaining, _part_size(len(companies))):
+            yield self._search(group, search.filters), 1
 
     def _keep(
-        self, search: CompanySearch, finished: Iterable[int], found: Sequence[Sequence[int]]
+        self,
+        search: CompanySearch,
+        places: Sequence[int],
+        found: Sequence[Sequence[int]],
+        value: str | None,
     ) -> None:
-        """Keep the people of finished companies; `found` has the rows of new people per company."""
-        ids = search.people.column("id")
+        """Keep the people of companies; `found` has the rows of new people per company."""
         rows: list[int] = []
         account_rows: list[int] = []
-        for position in finished:
-            company = search.companies[position]
-            kept = found[position][: int(min(company.missing, len(found[position])))]
+        ids = search.people.column("id")
+        for place in places:
+            company = search.companies[place]
+            kept = found[place][: int(min(company.missing, len(found[place])))]
+            company.add(search, ids.take(pa.array(kept, pa.int64())).to_pylist(), len(found[place]))
             rows += kept
             account_rows += [company.account.row] * len(kept)
-            company.kept += ids.take(pa.array(kept, pa.int64())).to_pylist()
-            company.missing -= len(kept)
-            self._count(company, search, len(found[position]))
-            self.extra += 1
         if rows:
             people = search.people.take(pa.array(rows))
-            self.finder.batches.append(PeopleBatch(people, np.array(account_rows), self.value))
+            self.batches.append(PeopleBatch(people, np.array(account_rows), value))
+        self.on_finished(sum(search.companies[place].is_finished for place in places))
 
-    def _count(self, company: Company, search: CompanySearch, found: int) -> None:
-        """Set the company's total; finish a company that has enough people or no further search."""
-        if search.is_complete and company.total is not None:
-            company.total += found
-        else:
-            company.total = search.total if search.is_single and self.is_only else None
-        if search.is_single and search.is_over and not search.is_complete:
-            company.detail = (
-                f"the service counted {search.total:,} people but returned {search.received:,}"
-            )
-        is_certain = self.needs_proof or bool(company.kept) or company.is_proven
-        if (self.is_last and is_certain) or not company.missing:
-            company.is_finished = True
-            company.total = company.total if self.is_last else None
-            self.finder.on_finished(1)
+
+def decide(
+    missing: Sequence[float],
+    new_people: Sequence[int],
+    *,
+    per_company: int | None,
+    page_size: int,
+    remaining_pages: int,
+    is_complete: bool,
+    has_unrequested: bool,
+) -> Decision:
+    """Decide how to continue the search of a group, by the counts of the pages read so far.
+
+    `missing` has the number of people that each company still needs, `new_people` the number
+    received. With `has_unrequested`, some people show a company outside the group: they may be at
+    any of its companies, so that each is searched alone in the end.
+
+    >>> counts = {"per_company": 2, "page_size": 100, "is_complete": False}
+    >>> decide([2, 2, 2], [9, 1, 0], **counts, remaining_pages=1, has_unrequested=False).pages
+    1
+    >>> decide([2, 2, 2], [9, 1, 0], **counts, remaining_pages=8, has_unrequested=False)
+    Decision(pages=0, finished=[0], divided=[1, 2])
+    """
+    everyone = [*range(len(missing))]
+    is_single = len(everyone) == 1
+    if has_unrequested:
+        return Decision() if is_single else Decision(divided=everyone)
+    unfinished = [place for place in everyone if new_people[place] < missing[place]]
+    if is_single:
+        needed = max(0, missing[0] - new_people[0]) / page_size
+        pages = ceil(min(remaining_pages, needed))
+    else:
+        # At most a page per company on the page, for as many people as are missing and half more.
+        partly_filled = sum(new_people[place] > 0 for place in unfinished)
+        share_of_page = min(1, _READ_FACTOR * (per_company or page_size) / page_size)
+        is_worthwhile = remaining_pages <= ceil(share_of_page * partly_filled)
+        pages = remaining_pages if is_worthwhile else 0
+    if pages:
+        return Decision(pages=pages)
+    if is_complete or is_single:
+        return Decision(finished=everyone)
+    finished = [place for place in everyone if place not in unfinished]
+    return Decision(finished=finished, divided=unfinished)
+
+
+def _groups(companies: Group, size: int) -> list[Group]:
+    return [companies[start : start + size] for start in range(0, len(companies), size)]
+
+
+def _part_size(size: int) -> int:
+    """Return the largest power of four below a group's size, with the fewest searches at worst.
+
+    >>> [_part_size(size) for size in (2, 4, 5, 16, 17, 500)]
+    [1, 1, 4, 4, 16, 256]
+    """
+    part = 1
+    while part * _DIVISOR < size:
+        part *= _DIVISOR
+    return part

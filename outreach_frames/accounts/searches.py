@@ -27,11 +27,42 @@ class Company:
     account: Account
     missing: float  # number of people still to find; inf for all
     kept: list[str | None] = field(default_factory=list)  # person ids
+    searches: int = 1  # number of searches still to finish, one per value
     total: int | None = 0  # None if some people were not counted
     detail: str = ""
-    is_finished: bool = False
     is_proven: bool = True  # False if a search for other companies' people had none of this company
-    size: float = 0.0  # estimated number of matching people; 0 if unknown
+    is_unlike: bool = False  # whether its people show another company
+
+    def start(self, searches: int) -> None:
+        """Prepare for a search per value."""
+        self.searches, self.total, self.is_proven, self.is_unlike = searches, 0, True, False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether searches with other companies may find further people."""
+        return bool(self.missing) and not self.is_unlike
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the company has enough people or no further ones."""
+        return not self.missing or (not self.searches and (bool(self.kept) or self.is_proven))
+
+    def add(self, search: CompanySearch, kept: Sequence[str | None], found: int) -> None:
+        """Keep the first of the new people that a search has found."""
+        self.searches -= 1
+        if search.is_complete and self.total is not None:
+            self.total += found
+        else:
+            is_only = search.is_single and not self.searches and self.total == 0
+            self.total = search.total if is_only else None
+        if search.is_single and search.is_over and not search.is_complete:
+            self.detail = (
+                f"the service counted {search.total:,} people but returned {search.received:,}"
+            )
+        if not found and search.received and not search.is_single:
+            self.is_proven = False
+        self.kept += kept
+        self.missing -= len(kept)
 
     def outcome(self) -> Outcome:
         """Return the outcome of the row that names this company."""
@@ -39,10 +70,11 @@ class Company:
             return Outcome(
                 None, self.detail or "the search stopped before this company was finished"
             )
+        total = None if self.searches else self.total
         if self.kept:
-            return Outcome(FOUND, self.detail, self.total)
+            return Outcome(FOUND, self.detail, total)
         detail = f"no person matches the {self.account.kind.noun} {self.account.label}"
-        return Outcome(NOBODY, self.detail or detail, self.total)
+        return Outcome(NOBODY, self.detail or detail, total)
 
 
 @dataclass(eq=False)
@@ -98,11 +130,6 @@ class CompanySearch:
         return self.total is not None and self.received >= self.total
 
     @property
-    def scale(self) -> float:
-        """The number of matching people per person received."""
-        return (self.total or self.received) / max(self.received, 1)
-
-    @property
     def remaining_pages(self) -> int:
         """The number of remaining pages; 1 if the service returned no total."""
         if self.is_over:
@@ -116,7 +143,7 @@ class CompanySearch:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]
 
-    def company_positions(self, *, trusts_single: bool) -> list[int]:
+    def company_positions(self, trusts_single: bool) -> list[int]:
         """Return the position of each person's company in `companies`; -1 if it is not there.
 
         With `trusts_single`, all people of a search for a single company are at this company.
