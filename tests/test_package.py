@@ -31,7 +31,6 @@ HEAVY = {
     "uvicorn",
     "IPython",
     "tqdm",
-    "requests_cache",
     "dask",
 }
 
