@@ -31,7 +31,6 @@ HEAVY = {
     "uvicorn",
     "IPython",
     "tqdm",
-    "requests_cache",
     "dask",
 }
 
@@ -52,6 +51,21 @@ def test_dir_shows_public_names() -> None:
     assert all(hasattr(of, name) for name in of.__all__)
     assert dir(of.plots) == sorted(of.plots.__all__)
     assert dir(of.widgets) == sorted(of.widgets.__all__)
+
+
+def test_completion_shows_the_documented_names_of_clients_and_plans() -> None:
+    """Completion after a client or a plan shows the names that the documentation lists, no more."""
+    from tests.public_surface import kept
+
+    with of.connect("http://localhost:1", "token", cache=None) as client:
+        plan = pd.DataFrame({"email": ["anna@x.example"]}).outreach.plan("seq_1")
+        for shown, name in ((client, "of.Client"), (plan, "SubmissionPlan")):
+            documented = {
+                re.match(r"\w+", line.removeprefix(f"{name}."))[0]
+                for line in kept()
+                if line.startswith(f"{name}.")
+            }
+            assert {member for member in dir(shown) if not member.startswith("_")} == documented
 
 
 def test_the_version_is_consistent() -> None:

@@ -1,10 +1,8 @@
 """A file that caches responses, so that repeated reads need no request.
 
 The file holds the bodies of responses, and tables that were built from them, all compressed, but
-no headers, URLs or tokens. If the file fails, requests go to the service.
-
-requests-cache manages the table. Its serializers are replaced: pickle runs code, and JSON raises an
-error on damaged rows.
+no headers, URLs or tokens. If the file fails, requests go to the service. Each statement is a
+transaction of its own, so processes wait for each other only for moments.
 """
 
 from __future__ import annotations
@@ -15,9 +13,10 @@ import sqlite3
 import struct
 import threading
 import time
+import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -25,8 +24,6 @@ from typing import Any, Final, NamedTuple
 import platformdirs
 import pyarrow as pa
 from filelock import FileLock
-from requests_cache.backends.sqlite import SQLiteDict
-from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames.client.options import DEFAULT_CACHE
 from outreach_frames.common.atomic_files import expanded, set_mode
@@ -49,11 +46,16 @@ _TABLE_MARK: Final = b"\0table-1"
 _NOTES: Final = b"notes"
 DAMAGED: Final = (pa.ArrowException, OSError, LookupError, TypeError, ValueError)
 _CHECKSUM: Final = struct.Struct(">I")
-_TABLE: Final = "answers"
 # "ofca" marks a SQLite file as a cache of this package.
 _APPLICATION_ID: Final = 0x6F666361
 # Four times SQLite's default page size; a response of 160 kB is written a third faster.
 _PAGE_BYTES: Final = 16_384
+_SET_UP: Final = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value BLOB, expires INTEGER)",
+    "CREATE INDEX IF NOT EXISTS expires_idx ON answers (expires)",
+)
 
 
 class Entry(NamedTuple):
@@ -65,7 +67,7 @@ class Entry(NamedTuple):
 
     @property
     def expires_unix(self) -> float:
-        """The Unix time of expiry, which requests-cache stores in a column."""
+        """The Unix time of expiry."""
         return self.unix + self.lifetime
 
     @property
@@ -98,66 +100,45 @@ def unpack(row: object) -> Entry | None:
     return Entry(stored, lifetime, body)
 
 
-class _Connection(sqlite3.Connection):
-    """A connection whose errors requests-cache does not catch.
-
-    The library would wait for a locked file for ever, and drop a write that fails.
-    """
-
-    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        # The library expects that this statement fails if the column exists.
-        if statement.startswith("ALTER"):
-            return super().execute(statement, *values)
-        with _uncaught():
-            return super().execute(statement, *values)
-
-    def commit(self) -> None:
-        with _uncaught():
-            super().commit()
-
-
-@contextmanager
-def _uncaught() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise sqlite3.DatabaseError(*error.args) from None
-
-
 class ResponseCache:
     """A cache of responses by key, in a file that accounts and processes may share."""
 
     def __init__(self, location: str | PathLike[str]) -> None:
         self.path: Final = _path(location)
         self._lock = threading.Lock()
-        self._store: SQLiteDict | None = None
+        self._connection: sqlite3.Connection | None = None
         self._unpurged = 0
-        with self._use_store():
-            self._store = _open(self.path)
+        try:
+            self._connection = _open(self.path)
+        except (sqlite3.Error, OSError) as fault:
+            self._stop(fault)
+        else:
+            weakref.finalize(self, self._connection.close)
             _LOGGER.debug("cache opened")
-            self._purge(self._store)
+            self._purge()
 
     @property
     def is_open(self) -> bool:
         """Whether the file is open."""
-        return self._store is not None
+        return self._connection is not None
 
     def get(self, key: str) -> Entry | None:
         """Return the fresh entry of a key, or None."""
-        with self._use_store() as store:
-            entry: Entry | None = None if store is None else store.get(key)
+        for (row,) in self._execute("SELECT value FROM answers WHERE key = ?", key):
+            entry = unpack(row)
             return entry if entry is not None and entry.is_fresh else None
         return None
 
     def set(self, key: str, body: bytes, lifetime: float, unix: float | None = None) -> None:
         """Store a body for a lifetime in seconds, from a Unix time or from now."""
+        if not self.is_open:
+            return
         entry = Entry(time.time() if unix is None else unix, lifetime, body)
-        with self._use_store() as store:
-            if store is not None:
-                store[key] = entry
-                self._unpurged += len(entry.body)
-                if self._unpurged > _PURGE_EVERY:
-                    self._purge(store)
+        statement = "INSERT OR REPLACE INTO answers (key, value, expires) VALUES (?, ?, ?)"
+        self._execute(statement, key, pack(entry), entry.expires_unix)
+        self._unpurged += len(body)
+        if self._unpurged > _PURGE_EVERY:
+            self._purge()
 
     def get_table(self, key: str) -> tuple[pa.Table, dict[str, Any]] | None:
         """Return the fresh table of a key with its notes, or None."""
@@ -179,10 +160,7 @@ class ResponseCache:
 
     def drop(self, prefix: str) -> None:
         """Drop the responses whose keys start with a prefix."""
-        with self._use_store() as store:
-            if store is not None:
-                stale = [key for key in store if key.startswith(prefix)]
-                store.bulk_delete(stale)  # type: ignore[no-untyped-call]
+        self._execute("DELETE FROM answers WHERE substr(key, 1, ?) = ?", len(prefix), prefix)
 
     def close(self) -> None:
         """Close the file."""
@@ -190,41 +168,43 @@ class ResponseCache:
             self._close()
 
     def _close(self) -> None:
-        if self._store is not None:
-            self._store.close()  # type: ignore[no-untyped-call]
-            self._store = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _purge(self, store: SQLiteDict) -> None:
+    def _purge(self) -> None:
         """Delete stale entries and, if the file is still too large, the half that expires first."""
+        self._unpurged = 0
         now = int(time.time())
-        with store.connection(commit=True) as connection:
-            connection.execute(
-                "DELETE FROM answers WHERE expires <= ? OR expires > ?", (now, now + _MAX_LIFETIME)
-            )
-            count, size = connection.execute(
-                "SELECT count(*), total(length(value)) FROM answers"
-            ).fetchone()
+        self._execute(
+            "DELETE FROM answers WHERE expires <= ? OR expires > ?", now, now + _MAX_LIFETIME
+        )
+        for count, size in self._execute("SELECT count(*), total(length(value)) FROM answers"):
             if size > MAX_BYTES:
-                connection.execute(
+                self._execute(
                     "DELETE FROM answers WHERE key IN "
                     "(SELECT key FROM answers ORDER BY expires LIMIT ?)",
-                    (count // 2 + 1,),
+                    count // 2 + 1,
                 )
-        self._unpurged = 0
 
-    @contextmanager
-    def _use_store(self) -> Iterator[SQLiteDict | None]:
-        """Yield the store, one thread at a time; if the file fails, warn once and stop caching."""
+    def _execute(self, statement: str, *values: object) -> list[Any]:
+        """Run a statement, one thread at a time, and return its rows; no rows if the file fails."""
         with self._lock:
             try:
-                yield self._store
-            except (sqlite3.Error, OSError) as fault:
-                self._close()
-                warn(
-                    f"Responses are not cached any more: the file {self.path} cannot be used "
-                    f"({fault}). Results stay correct, but reads are slower. Delete the file. "
-                    "Or connect with of.connect(cache=path) for another file, or cache=None."
-                )
+                if self._connection is not None:
+                    return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as fault:
+                self._stop(fault)
+        return []
+
+    def _stop(self, fault: Exception) -> None:
+        """Close the file, and warn that responses are not cached any more."""
+        self._close()
+        warn(
+            f"Responses are not cached any more: the file {self.path} cannot be used "
+            f"({fault}). Results stay correct, but reads are slower. Delete the file. "
+            "Or connect with of.connect(cache=path) for another file, or cache=None."
+        )
 
 
 def default_path() -> Path:
@@ -246,7 +226,7 @@ def _path(location: str | PathLike[str]) -> Path:
     return path
 
 
-def _open(path: Path) -> SQLiteDict:
+def _open(path: Path) -> sqlite3.Connection:
     """Open a cache, or create one that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _may_hold_cache(path):
@@ -257,19 +237,20 @@ def _open(path: Path) -> SQLiteDict:
             path.touch(0o600, exist_ok=False)
         # SQLite creates its other files with the same mode.
         set_mode(path, 0o600)
-        if not path.stat().st_size:
-            with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
+        is_new = not path.stat().st_size
+        connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if is_new:
                 connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        # The library would add an ending to the file's name.
-        return SQLiteDict(
-            path,
-            _TABLE,
-            busy_timeout=int(_BUSY_SECONDS * 1000),
-            serializer=SerializerPipeline([Stage(dumps=pack, loads=unpack)], is_binary=True),
-            wal=True,
-            factory=lambda _path, **options: _Connection(path, **options),
-        )
+            for statement in _SET_UP:
+                connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def is_cache(path: Path) -> bool:
@@ -289,18 +270,18 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
         require_tables(connection)
-        rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
-        found = [(key,) for key, row in rows if (entry := unpack(row)) is None or holds(entry.body)]
+        rows = connection.execute("SELECT key, value FROM answers")
+        keys = [(key,) for key, row in rows if (entry := unpack(row)) is None or holds(entry.body)]
         if not dry_run:
             connection.execute("PRAGMA secure_delete = ON")
             with transaction(connection):
-                connection.executemany(f"DELETE FROM {_TABLE} WHERE key = ?", found)  # noqa: S608
+                connection.executemany("DELETE FROM answers WHERE key = ?", keys)
             # Freed pages and the log still hold deleted entries.
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise sqlite3.OperationalError("another program is reading it")
-    return len(found)
+    return len(keys)
 
 
 def pack_table(table: pa.Table, notes: Mapping[str, Any]) -> bytes:

@@ -58,7 +58,7 @@ logging.getLogger("urllib3.connectionpool").addFilter(lambda _: _current.get(Non
 
 
 @contextmanager
-def exchange(
+def abortable(
     seconds: float, cancellation: LinkedTokens, sign: Callable[[bytes], memoryview]
 ) -> Iterator[Exchange]:
     """Abort this thread's request when its time is up or it is cancelled."""

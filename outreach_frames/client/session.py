@@ -120,7 +120,8 @@ class Session:
             options.checked_verify(verify),
             is_sandbox,
         )
-        self._forgotten: Counter[str] = Counter()
+        # How often the data of an endpoint changed.
+        self._generations: Counter[str] = Counter()
         self._has_default_cache = cache == options.DEFAULT_CACHE
         self._cache: ResponseCache | None = None
         if cache is not None:
@@ -262,7 +263,7 @@ class Session:
 
     def drop_cached(self, endpoint: spec.Endpoint) -> None:
         """Drop all cached responses of an endpoint whose data changed."""
-        self._forgotten[endpoint.name] += 1
+        self._generations[endpoint.name] += 1
         if (cache := self.cache) is not None:
             cache.drop(self._key_prefix(endpoint))
 
@@ -325,7 +326,7 @@ class Session:
                 f"A value has a lone surrogate. Remove it; nothing was sent. ({endpoint.label})"
             ) from None
         members = body if isinstance(body, Mapping) and endpoint == spec.SEARCH_PEOPLE else {}
-        filters = {name: one for name, one in members.items() if name in spec.FILTERS_BY_NAME}
+        filters = {name: members[name] for name in members if name in spec.FILTERS_BY_NAME}
         content = None if body is None else self._content(body)
         is_read = endpoint.name in LIFETIMES
         return self._transport.prepare(endpoint, label, url, content, filters, is_read=is_read)
@@ -372,21 +373,25 @@ class Session:
         """Return the cached response if it is not older than `since`, or send the read."""
         if math.isfinite(since) and (stored := self._stored(call, parse, since)) is not None:
             return stored
-        lifetime = LIFETIMES[call.endpoint.name]
-        forgotten = self._forgotten[call.endpoint.name]
-
-        def cache_body(body: bytes, unix: float, seconds: float) -> None:
-            is_current = forgotten == self._forgotten[call.endpoint.name]
-            if store and is_current and (cache := self.cache) is not None:
-                cache.set(self._call_key(call), body, seconds, unix)
-
+        generation = self._generations[call.endpoint.name]
         try:
             reply, value = self._transport.send(call, parse, budget, lambda _error: True)
         except NotFoundError:
-            if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
-                cache_body(_NOT_FOUND, time.time(), NOT_FOUND_LIFETIME)
+            if store and call.endpoint == spec.GET_CONTACT_BY_EMAIL:
+                self._store(call, _NOT_FOUND, time.time(), NOT_FOUND_LIFETIME, generation)
             raise
         dated = Dated(value, time.time())
-        seconds = lifetime if is_complete(value) else min(lifetime, NOT_FOUND_LIFETIME)
-        cache_body(reply.body, dated.unix, seconds)
+        lifetime = LIFETIMES[call.endpoint.name]
+        if not is_complete(value):
+            lifetime = min(lifetime, NOT_FOUND_LIFETIME)
+        if store:
+            self._store(call, reply.body, dated.unix, lifetime, generation)
         return dated
+
+    def _store(
+        self, call: Call, body: bytes, unix: float, lifetime: float, generation: int
+    ) -> None:
+        """Cache a response, unless it was requested before the endpoint's data changed."""
+        is_current = generation == self._generations[call.endpoint.name]
+        if is_current and (cache := self.cache) is not None:
+            cache.set(self._call_key(call), body, lifetime, unix)

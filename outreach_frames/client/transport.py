@@ -21,7 +21,7 @@ from requests.adapters import HTTPAdapter
 from outreach_frames import spec
 from outreach_frames.client import request, response
 from outreach_frames.client.credentials import Token
-from outreach_frames.client.deadlines import POOL_CLASSES, exchange
+from outreach_frames.client.deadlines import POOL_CLASSES, abortable
 from outreach_frames.client.retry import Throttle, WaitBudget
 from outreach_frames.common.cancellation import LinkedTokens, notify
 from outreach_frames.errors import (
@@ -207,7 +207,7 @@ class Transport:
         # could be mistaken for the write's.
         adapter = self._adapter if call.is_read else _Adapter(pool_maxsize=1)
         cancellation = LinkedTokens(self.throttle.cancellation)
-        with exchange(self.timeout, cancellation, self.token.signed) as current:
+        with abortable(self.timeout, cancellation, self.token.signed) as current:
             try:
                 reply = adapter.send(
                     call.request,

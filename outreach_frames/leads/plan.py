@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,11 @@ from outreach_frames.leads.prepared import CheckedFrame, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import warn_of_own_columns
 from outreach_frames.leads.sending.submit import read_report, submit, unrecorded_rows
+
+_DOCUMENTED: Final = (
+    *("sequence_id", "chunk_size", "settings", "positions", "overrides", "mailboxes", "sequence"),
+    *("frame", "payloads", "problems", "submit"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -115,6 +121,10 @@ class SubmissionPlan(PreparedLeads):
 
     def _repr_html_(self) -> str:
         return as_html(self._card())
+
+    def __dir__(self) -> list[str]:
+        # Completion lists the documented names, without those that sending uses.
+        return list(_DOCUMENTED)
 
 
 def make_plan(

@@ -388,13 +388,6 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
     assert TOKEN not in shown
 
 
-def test_a_client_shows_what_an_analyst_uses() -> None:
-    """A client's visible names are those that the documentation names."""
-    with Client("http://localhost:1/api", TOKEN, cache=None) as client:
-        visible = [name for name in dir(client) if not name.startswith("_")]
-    assert visible == ["base_url", "close", "closed", "sandbox"]
-
-
 def test_a_client_does_not_expose_its_token() -> None:
     """The repr shows the address only, no attribute shows the token, and copying fails."""
     with closing(Client("http://localhost:1/api", TOKEN, cache=None)) as client:
