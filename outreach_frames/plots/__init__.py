@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from outreach_frames.plots.headcounts import companies, headcount, headcount_change
-from outreach_frames.plots.people_bars import segments, tenure
+from outreach_frames.plots.people_bars import segments
 from outreach_frames.plots.sending_bars import capacity, outcomes
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "headcount_change",
     "outcomes",
     "segments",
-    "tenure",
 ]
 
 

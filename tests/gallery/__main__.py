@@ -52,7 +52,6 @@ PLOTS: dict[str, Draw] = {
     "company_sizes": lambda n, ax: of.plots.segments(
         frames.company_sizes(n), value="companies", ax=ax
     ),
-    "tenure": lambda n, ax: of.plots.tenure(frames.tenure(n), ax=ax),
     "outcomes": lambda n, ax: of.plots.outcomes(frames.outcomes(n), ax=ax),
     "capacity": lambda n, ax: of.plots.capacity(frames.sending_days(n), ax=ax),
     "capacity_top": lambda n, ax: of.plots.capacity(frames.sending_days(n), top=3, ax=ax),

@@ -114,13 +114,6 @@ def company_sizes(number: int) -> pd.DataFrame:
     return table.assign(company_size=pd.array(labels, dtype="str"))
 
 
-def tenure(number: int) -> pd.DataFrame:
-    """Return the tenure in years of this many people, a few unknown."""
-    years = np.random.default_rng(3).gamma(1.5, 2.5, number)
-    years[5::9] = np.nan
-    return pd.DataFrame({"years": pd.Series(years).astype("Float64")})
-
-
 def outcomes(number: int) -> pd.DataFrame:
     """Return a summary with this many statuses."""
     statuses = [STATUSES[n] if n < len(STATUSES) else f"in_list_{n}" for n in range(number)]

@@ -25,7 +25,6 @@ OF_PEOPLE: dict[str, Callable[..., Axes]] = {
     "companies": of.plots.companies,
     "headcount": of.plots.headcount,
     "segments": lambda data, **more: of.plots.segments(data, by="company_industry", **more),
-    "tenure": of.plots.tenure,
 }
 
 
@@ -52,7 +51,7 @@ def arrow_people(sandbox: Sandbox) -> pd.DataFrame:
         return of.search_people(limit=30, dtype_backend="pyarrow")
 
 
-@pytest.mark.parametrize("name", ["headcount", "segments", "tenure"])
+@pytest.mark.parametrize("name", ["headcount", "segments"])
 def test_people_of_arrow_are_the_same(
     people: pd.DataFrame, arrow_people: pd.DataFrame, name: str
 ) -> None:
@@ -76,7 +75,7 @@ def test_nothing_to_show_is_said(name: str) -> None:
 
 # The other plots differ from one of these only in the numbers at the bars.
 ON_SLIDES = [
-    *("headcount_side_by_side", "companies", "job_functions", "segments_median", "tenure"),
+    *("headcount_side_by_side", "companies", "job_functions", "segments_median"),
     *("outcomes", "capacity_top", "headcount_change_companies"),
 ]
 ON_FIGURES = [*ON_SLIDES, "headcount", "segments", "capacity", "headcount_change"]
@@ -109,7 +108,7 @@ def test_axes_that_are_none_are_told(projection: str | None) -> None:
     """Several axes at once, or ones without an x axis, are errors that say what to give."""
     axes = plt.subplots(1, 2, subplot_kw={"projection": projection})[1]
     with pytest.raises(of.OutreachError, match="ax must be one Axes"):
-        of.plots.tenure(pd.DataFrame({"years": [1.0]}), ax=axes[0] if projection else axes)
+        of.plots.headcount(frames.departments(1), ax=axes[0] if projection else axes)
 
 
 def test_plots_look_as_they_did_on_file() -> None:

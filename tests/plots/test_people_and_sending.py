@@ -1,4 +1,4 @@
-"""Bars, names and texts of plots of segments, sizes, tenure, outcomes and sending days."""
+"""Bars, names and texts of plots of segments, sizes, outcomes and sending days."""
 
 from __future__ import annotations
 
@@ -88,48 +88,6 @@ def test_medians_need_five_companies() -> None:
     assert numbers(axes) == ["2 (n = 7)", "2.5 (n = 5)"]
     assert axes.get_title().startswith("Median people in Legal by")
     assert "1 other segments\nNot shown: 1 segments with fewer than 5" in axes.get_xlabel()
-
-
-def test_tenure_is_counted_by_full_years() -> None:
-    """Bars are between their ticks, with one bar for very long tenures and a count of unknown."""
-    years = pd.Series([0.2, 0.9, 1.0, 3.5, 31.0, None], dtype="Float64")
-    axes = of.plots.tenure(pd.DataFrame({"years": years}))
-    heights = [patch.get_height() for patch in axes.patches]
-    assert (heights[0], heights[1], heights[3], heights[20], sum(heights)) == (2, 1, 1, 1, 5)
-    assert [patch.get_x() for patch in axes.patches] == [*range(21)]
-    assert {patch.get_width() for patch in axes.patches} == {1}
-    ticks = {label.get_text(): label.get_position()[0] for label in axes.get_xticklabels()}
-    assert ticks == {f"{year}": year for year in range(0, 20, 2)} | {"20+": 20}
-    assert "1 without a start date" in axes.get_xlabel()
-    assert numbers(of.plots.tenure(pd.DataFrame({"years": [0.5] * 10_000}))) == []
-
-
-@pytest.mark.parametrize(
-    ("years", "place", "text"),
-    [
-        ([2.9] * 4, None, ""),
-        ([0.5, 0.2, 12.0, 3.0, 3.98], 3.0, "median of 5 people: 3.0 years"),
-        ([31.0] * 6, 20.5, "median of 6 people: 31.0 years"),
-    ],
-)
-def test_the_median_needs_five_people(years: list[float], place: Any, text: str) -> None:
-    """A line marks the median of at least 5 people, at the latest in the last bar."""
-    axes = of.plots.tenure(pd.DataFrame({"years": years}))
-    assert [line.get_xdata()[0] for line in axes.lines] == ([] if place is None else [place])
-    legend = axes.get_legend()
-    assert (legend.get_texts()[0].get_text() if legend else "") == text
-
-
-def test_as_of_needs_people(people: pd.DataFrame) -> None:
-    """as_of with a table of years is an error; with people it computes their years again."""
-    people = people.head(40)
-    years = people.outreach.tenure(as_of="2020-01-01")
-    with pytest.raises(of.OutreachError, match="'experiences' is missing"):
-        of.plots.tenure(years, as_of="2026-01-01")
-    both, alone = (
-        of.plots.tenure(data, as_of="2026-01-01") for data in (people.join(years), people)
-    )
-    assert [bar.get_height() for bar in both.patches] == [bar.get_height() for bar in alone.patches]
 
 
 def grey(color: str) -> float:
@@ -251,7 +209,6 @@ DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_finished":
         ("capacity", DAYS, "leads_finished"),
         ("outcomes", {"status": ["added"], "rows": [1]}, "rows"),
         ("segments", SEGMENT, "people"),
-        ("tenure", {"years": [1.0]}, "years"),
     ],
 )
 def test_numbers_that_are_text_are_rejected(
