@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -69,9 +70,8 @@ def _render_traceback(error: BaseException) -> list[str]:
     if formatter.mode != "Context":  # the default
         return formatter.structured_traceback(type(error), error, error.__traceback__)
     # A copy has no cause, which would be shown with its own traceback.
-    shown = type(error).__new__(type(error), *error.args)
-    shown.__dict__ |= error.__dict__
-    return formatter.structured_traceback(type(error), shown, _callers_lines(error.__traceback__))
+    lines = _callers_lines(error.__traceback__)
+    return formatter.structured_traceback(type(error), copy(error), lines)
 
 
 def _callers_lines(traceback: TracebackType | None) -> TracebackType | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,12 +20,13 @@ from outreach_frames.client import request
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
-from outreach_frames.client.retry import WaitBudget, parse_retry_after, unix_time
+from outreach_frames.client.retry import WaitBudget, parse_retry_after
 from outreach_frames.client.session import Observation
 from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.pandas_versions import STR
 from outreach_frames.common.text import plural
 from outreach_frames.errors import (
+    BadRequestError,
     ConnectionFailedError,
     InvalidInputError,
     InvalidResponseError,
@@ -54,7 +53,6 @@ COLUMNS: Final = ("check", "status", "detail", "advice")
 MAX_EMAILS: Final = 5
 _PAGES: Final = 2
 _PAGE_SIZE: Final = 2
-_CLOCK_SECONDS: Final = 60
 
 # Members that differ from page to page or have a check of their own.
 _UNCHECKED: Final = frozenset({spec.LINKS_KEY, spec.ERRORS_KEY})
@@ -73,18 +71,31 @@ _UNREACHABLE: Final = (ConnectionFailedError, RequestTimeoutError)
 _NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _REPORT_TO_SERVICE: Final = "Report this to the service's support: results may be incomplete."
 _REPORT_TO_AUTHORS: Final = "No data is lost. Report this to the authors of the package."
-_JSON: Final = r'(?i)application/([\w.+-]+\+)?json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
 _CHECK_ARGUMENTS: Final = (
     "Check the address, the token (log in again with of.login()), the network, and passed ids."
 )
 _TRY_LATER: Final = "Try again later, with fewer workers, or with a longer timeout or max_wait."
-# The advice by class of error.
-_ADVICE: Final[Mapping[type[ServiceError], str]] = {
-    **dict.fromkeys([UnsafeLinkError, InvalidResponseError], _REPORT_TO_SERVICE),
-    **dict.fromkeys(
-        [RateLimitedError, RequestTimeoutError, ServerError, WaitTooLongError], _TRY_LATER
+# The problem and the advice by class of error.
+_WORDS: Final[Mapping[type[ServiceError], tuple[str, str]]] = {
+    UnsafeLinkError: (
+        "A link or redirect leads to another host, to an earlier page, or to endless pages",
+        _REPORT_TO_SERVICE,
+    ),
+    InvalidResponseError: (
+        "The response is invalid: not JSON, truncated, too large, or with an unexpected structure",
+        _REPORT_TO_SERVICE,
+    ),
+    RateLimitedError: ("Status 429: too many requests", _TRY_LATER),
+    RequestTimeoutError: ("The complete response did not arrive in time", _TRY_LATER),
+    ServerError: ("Status 5xx: the service failed", _TRY_LATER),
+    WaitTooLongError: ("The service asks for a longer wait than `max_wait` allows", _TRY_LATER),
+    BadRequestError: ("Status 400: the request is malformed", _CHECK_ARGUMENTS),
+    NotFoundError: (
+        "Status 404: no object has this id, or no endpoint has this address",
+        _CHECK_ARGUMENTS,
     ),
 }
+_OTHER_WORDS: Final = ("The service responded with an error status", _CHECK_ARGUMENTS)
 
 
 class Finding(NamedTuple):
@@ -125,7 +136,7 @@ def check(
         One row per finding: check (str), status (ordered category: ok < note < warning < failed),
         detail and advice (str). failed: the service or the endpoint cannot be used. warning:
         a difference from the interface document (results may be incomplete), or a problem of
-        encryption, cache or clock. note: undocumented data, or a skipped check.
+        encryption or cache. note: undocumented data, or a skipped check.
 
     Raises
     ------
@@ -155,7 +166,6 @@ def check(
     9                 GET /contacts   note
     10         GET /lead-lists/{id}   note
     11                        token     ok
-    12                        clock     ok
     >>> found.loc[found["status"] > "note", ["check", "detail", "advice"]]  # what needs attention
     Empty DataFrame
     Columns: [check, detail, advice]
@@ -206,101 +216,108 @@ class _Checker:
     def __init__(self, client: Client, findings: list[Finding]) -> None:
         self._client = client
         self._findings = findings
-        self._endpoint = spec.LIST_SEQUENCES
-        self._accepted: Finding | None = None  # the clock finding of the first good response
+        self._is_accepted = False  # whether there was a good response
         self._contact_ids: list[str] = []
         self._budget = WaitBudget(client._session.max_wait, is_renewed=False)
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
         """Check all operations that read; stop if the service cannot be used."""
-        operations: dict[spec.Endpoint, Callable[[], None]] = {
+        checks: dict[spec.Endpoint, Callable[[spec.Endpoint], None]] = {
             spec.LIST_SEQUENCES: self._check_list,
             spec.LIST_MAILBOXES: self._check_list,
             spec.SEARCH_PEOPLE: self._check_people,
-            spec.GET_CONTACT_BY_EMAIL: partial(self._check_emails, emails),
+            spec.GET_CONTACT_BY_EMAIL: partial(self._check_emails, emails=emails),
             spec.GET_CONTACTS: self._check_contacts,
-            spec.GET_LEAD_LIST: partial(self._check_list, lead_list_id),
+            spec.GET_LEAD_LIST: partial(self._check_list, list_id=lead_list_id),
         }
-        for self._endpoint, check_operation in operations.items():
+        for endpoint, check_endpoint in checks.items():
             before = len(self._findings)
             try:
-                check_operation()
+                check_endpoint(endpoint)
             except ServiceError as error:
                 is_refused = error.status_code == HTTPStatus.UNAUTHORIZED
-                if self._accepted is None and (is_refused or isinstance(error, _UNREACHABLE)):
+                if not self._is_accepted and (is_refused or isinstance(error, _UNREACHABLE)):
                     name = "token" if is_refused else "connection"
                     self._findings.append(Finding(name, FAILED, *_words(error)))
                     return
                 del self._findings[before:]
-                self._add(FAILED, *_words(error))
+                self._add(endpoint, FAILED, *_words(error))
             if len(self._findings) == before:
-                self._add(OK, "as documented")
-        if self._accepted is not None:
-            self._findings += [Finding("token", OK, "accepted"), self._accepted]
+                self._add(endpoint, OK, "as documented")
+        if self._is_accepted:
+            self._findings.append(Finding("token", OK, "accepted"))
 
-    def _observe(self, **request: Any) -> Observation:
-        return self._client._session.observe(self._endpoint, self._budget, **request)
+    def _observe(self, endpoint: spec.Endpoint, **request: Any) -> Observation:
+        return self._client._session.observe(endpoint, self._budget, **request)
 
-    def _add(self, status: str, detail: str, advice: str = "") -> None:
-        finding = Finding(self._endpoint.label, status, detail, advice)
+    def _add(self, endpoint: spec.Endpoint, status: str, detail: str, advice: str = "") -> None:
+        finding = Finding(endpoint.label, status, detail, advice)
         if finding not in self._findings:
             self._findings.append(finding)
 
-    def _check_list(self, list_id: str | None = "") -> None:
+    def _check_list(self, endpoint: spec.Endpoint, list_id: str | None = "") -> None:
         """Check the first two pages of a list."""
         if list_id is None:
-            self._add(NOTE, "not checked", "Pass lead_list_id= with the id of a lead list.")
+            advice = "Pass lead_list_id= with the id of a lead list."
+            self._add(endpoint, NOTE, "not checked", advice)
             return
         path = {"id": list_id} if list_id else {}
         query = {spec.PAGE_SIZE.name: _PAGE_SIZE}
         pages: list[dict[str, Any]] = []
         url: str | None = None
         while not pages or (url is not None and len(pages) < _PAGES):
-            response = self._observe(path=path, query=query, url=url)
-            pages.append(self._parse(response) if pages else self._read(response))
-            url = self._next_url(pages[-1], response.url)
-            number = len(self._items(pages[-1]))
+            response = self._observe(endpoint, path=path, query=query, url=url)
+            read = self._parse if pages else self._read
+            pages.append(read(endpoint, response))
+            url = self._next_url(endpoint, pages[-1], response.url)
+            number = len(self._items(endpoint, pages[-1]))
             if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
                 detail = f"a page has {plural(number, 'item')} for page[size]={_PAGE_SIZE}"
-                self._add(WARNING, detail, _REPORT_TO_SERVICE)
-        self._check_repeats(pages)
+                self._add(endpoint, WARNING, detail, _REPORT_TO_SERVICE)
+        self._check_repeats(endpoint, pages)
 
-    def _next_url(self, page: Mapping[str, Any], page_url: str) -> str | None:
+    def _next_url(
+        self, endpoint: spec.Endpoint, page: Mapping[str, Any], page_url: str
+    ) -> str | None:
         try:
             href = request.next_href(page)
             base = self._client.base_url
             return href and request.resolve(href, page_url=page_url, base_url=base)
         except (UnsafeLinkError, InvalidResponseError) as error:
-            self._add(WARNING, *_words(error))
+            self._add(endpoint, WARNING, *_words(error))
             return None
 
-    def _check_people(self) -> None:
+    def _check_people(self, endpoint: spec.Endpoint) -> None:
         """Check the first two pages of all people."""
         (number, size), most = spec.SEARCH_PAGING, spec.MAX_SEARCH_PAGE_SIZE
         pages: list[dict[str, Any]] = []
         people = most
         while people == most and len(pages) < _PAGES:
             body = {number.name: len(pages) + 1, size.name: most}
-            response = self._observe(body=body)
-            pages.append(self._parse(response) if pages else self._read(response))
-            people = len(self._items(pages[-1]))
-            self._check_network_name(self._items(pages[-1]))
+            response = self._observe(endpoint, body=body)
+            read = self._parse if pages else self._read
+            pages.append(read(endpoint, response))
+            people = len(self._items(endpoint, pages[-1]))
+            self._check_network_name(endpoint, self._items(endpoint, pages[-1]))
             if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
-                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE)
+                self._add(
+                    endpoint, WARNING, f"reports {plural(len(errors), 'error')}", _REPORT_TO_SERVICE
+                )
             pagination = pages[-1].get(spec.PAGINATION_KEY)
             if not isinstance(pagination, dict):
                 raise _UnusableError(f"the response has no object {spec.PAGINATION_KEY!r}")
             for problem in _wrong_totals(pagination, people, len(pages)):
                 self._add(
+                    endpoint,
                     WARNING,
                     problem,
                     "Pass limit= to searches, and compare it with the number of rows.",
                 )
             if pagination.get("total_pages") == 1:
                 break
-        self._check_repeats(pages)
+        self._check_repeats(endpoint, pages)
 
-    def _check_network_name(self, people: Sequence[Any]) -> None:
+    def _check_network_name(self, endpoint: spec.Endpoint, people: Sequence[Any]) -> None:
         """Check whether the profile URLs have the field name of another network."""
         records = [person for person in people if isinstance(person, dict)]
         names = dict.fromkeys(name for record in records for name in record)
@@ -309,67 +326,67 @@ class _Checker:
             network = field.removesuffix("_url")
             detail = f"people have no {PROFNET_URL}, but {field} has profile URLs"
             advice = f"Pass network_name={network!r} to of.connect() or of.login()."
-            self._add(WARNING, detail, advice)
+            self._add(endpoint, WARNING, detail, advice)
 
-    def _check_emails(self, emails: Sequence[str]) -> None:
+    def _check_emails(self, endpoint: spec.Endpoint, emails: Sequence[str]) -> None:
         """Check reading contacts by email."""
         for email in emails:
             with suppress(NotFoundError):
-                response = self._observe(path={"email": email})
-                self._contact_ids += filter(None, [record_id(self._read(response))])
+                response = self._observe(endpoint, path={"email": email})
+                self._contact_ids += filter(None, [record_id(self._read(endpoint, response))])
         if not emails:
-            self._add(NOTE, "not checked", _NEEDS_EMAILS)
+            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
         elif not self._contact_ids:
-            self._add(NOTE, "no contact has these emails", _NEEDS_EMAILS)
+            self._add(endpoint, NOTE, "no contact has these emails", _NEEDS_EMAILS)
 
-    def _check_contacts(self) -> None:
+    def _check_contacts(self, endpoint: spec.Endpoint) -> None:
         """Check reading contacts by id, with the ids of the contacts found by email."""
         ids = self._contact_ids
         if not ids:
-            self._add(NOTE, "not checked", _NEEDS_EMAILS)
+            self._add(endpoint, NOTE, "not checked", _NEEDS_EMAILS)
             return
-        page = self._read(self._observe(query={spec.CONTACT_IDS.name: ids}))
-        if missing := set(ids).difference(map(record_id, self._items(page))):
+        page = self._read(endpoint, self._observe(endpoint, query={spec.CONTACT_IDS.name: ids}))
+        if missing := set(ids).difference(map(record_id, self._items(endpoint, page))):
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
-            self._add(WARNING, detail, _REPORT_TO_SERVICE)
+            self._add(endpoint, WARNING, detail, _REPORT_TO_SERVICE)
 
-    def _parse(self, response: Observation) -> dict[str, Any]:
+    def _parse(self, endpoint: spec.Endpoint, response: Observation) -> dict[str, Any]:
         """Check a response's headers and return its JSON object."""
         for problem in _wrong_headers(response.headers):
-            self._add(WARNING, problem, _REPORT_TO_SERVICE)
+            self._add(endpoint, WARNING, problem, _REPORT_TO_SERVICE)
         page = _load(response.body)
-        self._accepted = self._accepted or _clock_finding(response.headers)
+        self._is_accepted = True
         return page
 
-    def _read(self, response: Observation) -> dict[str, Any]:
+    def _read(self, endpoint: spec.Endpoint, response: Observation) -> dict[str, Any]:
         """Check the response with a list's first page or one record, and return its JSON object."""
-        endpoint, page = self._endpoint, self._parse(response)
+        page = self._parse(endpoint, response)
         records: dict[tuple[spec.Field, ...], Sequence[Any]] = {endpoint.result: [page]}
         if endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST):
             listed = endpoint.listed
-            if not self._items(page):
-                self._add(NOTE, f"no {listed.name}, so no fields were checked")
+            if not self._items(endpoint, page):
+                self._add(endpoint, NOTE, f"no {listed.name}, so no fields were checked")
             others = {name: value for name, value in page.items() if name != listed.name}
             fields = tuple(field for field in endpoint.result if field != listed)
-            records = {fields: [others], listed.members: self._items(page)}
+            records = {fields: [others], listed.members: self._items(endpoint, page)}
         for fields, read in records.items():
             for status, detail in _field_findings(read, fields, endpoint in _WITH_ALL):
                 advice = _REPORT_TO_AUTHORS if status == NOTE else _REPORT_TO_SERVICE
-                self._add(status, detail, advice)
+                self._add(endpoint, status, detail, advice)
         return page
 
-    def _check_repeats(self, pages: Sequence[Mapping[str, Any]]) -> None:
-        records = [record for page in pages for record in self._items(page)]
+    def _check_repeats(self, endpoint: spec.Endpoint, pages: Sequence[Mapping[str, Any]]) -> None:
+        records = [record for page in pages for record in self._items(endpoint, page)]
         repeated = Counter(filter(None, map(record_id, records)))
         if number := repeated.total() - len(repeated):
-            self._add(WARNING, f"{plural(number, 'id')} repeated", _REPORT_TO_SERVICE)
+            self._add(endpoint, WARNING, f"{plural(number, 'id')} repeated", _REPORT_TO_SERVICE)
 
-    def _items(self, page: Mapping[str, Any]) -> list[Any]:
+    def _items(self, endpoint: spec.Endpoint, page: Mapping[str, Any]) -> list[Any]:
         """Return the records of a list's page."""
-        name = self._endpoint.listed.name
+        name = endpoint.listed.name
         if not isinstance(page.get(name), list):
             raise _UnusableError(f"the response has no list {name!r}")
-        return page_items(page, self._endpoint)
+        return page_items(page, endpoint)
 
 
 class _UnusableError(InvalidResponseError):
@@ -428,8 +445,7 @@ def _words(error: ServiceError) -> tuple[str, str]:
         problem, _, advice = _SENTENCES.sub("\n", error.summary, count=1).partition("\n")
         advice = advice[:1].upper() + advice[1:]
     else:
-        problem = inspect.cleandoc(type(error).__doc__ or "").partition(".")[0]
-        advice = _ADVICE.get(type(error), _CHECK_ARGUMENTS)
+        problem, advice = _WORDS.get(type(error), _OTHER_WORDS)
     return (f"{problem} (status {error.status_code})" if error.status_code else problem), advice
 
 
@@ -459,23 +475,6 @@ def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> It
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    media_type = headers.get("Content-Type", "")
-    if not re.fullmatch(_JSON, media_type):
-        yield f"the media type is {'not application/json' if media_type else 'missing'}"
     wait = headers.get(spec.RETRY_AFTER_HEADER)
     if wait is not None and parse_retry_after(wait) is None:
         yield "the Retry-After header is neither seconds nor a date"
-
-
-def _clock_finding(headers: Mapping[str, str]) -> Finding:
-    """Compare the service's clock with this machine's."""
-    date = unix_time(headers.get("Date"))
-    if date is None:
-        return Finding("clock", NOTE, "the service sends no readable Date header")
-    seconds = date - time.time()
-    if abs(seconds) <= _CLOCK_SECONDS:
-        return Finding("clock", OK, "within a minute of the service's clock")
-    direction = "behind" if seconds > 0 else "ahead of"
-    advice = "Set this machine's clock: waits and the cache depend on it."
-    detail = f"{abs(seconds):,.0f} s {direction} the service's clock"
-    return Finding("clock", WARNING, detail, advice)
